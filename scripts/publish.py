@@ -25,7 +25,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("modules", "spaces", "data")
 REPOSITORY = "https://github.com/rightreasons/rightreasons"
-LEFT_OUT = ("__pycache__", "*.pyc", "make_*.py", "build.py")
+LEFT_OUT = ("__pycache__", "*.pyc", "make_*.py")
 VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "src/rightreasons/__init__.py").read_text("utf-8"), re.M)
 
 
@@ -66,7 +66,7 @@ def items() -> list[Item]:
 
 
 def requirement(line: str, *, released: bool) -> str:
-    """Return a line of requirements.txt with our package at this version: its tag, or its release on PyPI.
+    """Return a line of requirements.txt with our package as its repository has it, or its release on PyPI.
 
     Example:
         >>> requirement("gguf", released=True)
@@ -75,14 +75,14 @@ def requirement(line: str, *, released: bool) -> str:
     match = re.match(r"rightreasons(\[[\w,]+\])?", line)
     if match is None or VERSION is None:
         return line
-    extras, version = match.group(1) or "", VERSION.group(1)
+    extras = match.group(1) or ""
     if released:
-        return f"rightreasons{extras}=={'.'.join(version.split('.')[:2])}.*"
-    return f"rightreasons{extras} @ git+{REPOSITORY}@v{version}"
+        return f"rightreasons{extras}=={'.'.join(VERSION.group(1).split('.')[:2])}.*"
+    return f"rightreasons{extras} @ git+{REPOSITORY}"
 
 
 def install_lines(text: str, *, released: bool) -> str:
-    """Return a page with its commands that install this package at the tag of this version, or its release.
+    """Return a page with its commands that install this package from its repository, or its release.
 
     A command that adds an extra to an installed package, `pip install 'rightreasons[wordnet]'`, stays as it is.
 
@@ -129,7 +129,7 @@ def content(item: Item, scratch: Path, data_dir: str | None) -> Path:
     """Return the folder to push: a copy of the item's own, or its data as parquet."""
     target = scratch / item.kind / item.name
     if item.kind == "data":
-        from rightreasons.data import publish
+        from rightreasons.datasets.publishing import publish
 
         return publish(item.name, target, card=item.folder / "README.md", data_dir=data_dir)
     shutil.copytree(item.folder, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
@@ -182,8 +182,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="say what would be pushed, and push nothing")
     parser.add_argument(
         "--requirements",
-        choices=("tag", "release"),
-        help="write our package's line into every requirements.txt and page, at the tag or the release of this version",
+        choices=("source", "release"),
+        help="write our package's line into every requirements.txt and page: from its repository, or the release",
     )
     options = parser.parse_args(arguments)
     if options.requirements:

@@ -14,6 +14,8 @@ import shutil
 
 import pytest
 
+pytest_plugins = ("audit_fixtures",)
+
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -22,6 +24,25 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # time, and less often than Python does.
 gc.disable()
 gc.set_threshold(10_000, 20, 20)
+
+
+SMOKE = {
+    "tests/zoo/test_zoo.py::test_the_mechanisms_are_families_of_the_installed_transformers",
+    "tests/fuzzing/test_fuzzing.py::test_every_input_has_the_right_figure_or_one_sentence[classes]",
+    "tests/faults/test_faults.py::test_every_command_that_writes_has_a_case",
+    "tests/report/test_render.py::test_the_page_fits_the_window_and_asks_for_nothing",
+    "tests/spaces/test_module_apps.py",
+}
+"""What the default run has of the zoo, fuzzing, faults and browsers; `make -C benchmarks nightly` runs all."""
+
+
+def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        place = item.nodeid.split("/")[1:2]
+        names = {item.nodeid, item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]}
+        heavy = place in (["zoo"], ["fuzzing"], ["faults"]) or "chromium" in item.fixturenames
+        if heavy and not names & SMOKE:
+            item.add_marker("nightly")
 
 
 def pytest_collection_finish() -> None:
@@ -112,8 +133,8 @@ def encoder_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_learning_task(encoder_folder):
     """What the runs of a small plan of behavioral learning share."""
-    from rightreasons.training.behavior.kind import IidData
-    from rightreasons.training.behavior.task import LearningTask
+    from rightreasons.behavior.learning.kinds import IidData
+    from rightreasons.behavior.learning.plan import LearningTask
     from tiny_models import tiny_texts
     from tiny_suites import behavior_suite
 

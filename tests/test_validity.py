@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 import types
 import typing
@@ -13,13 +14,11 @@ import datasets
 import numpy as np
 import pytest
 
-import rightreasons.analysis
-import rightreasons.measuring
 import rightreasons.training
-from rightreasons.analysis import intervals
-from rightreasons.analysis.intervals import Interval
-from rightreasons.auditing.comparing import comparison, history, paired
-from rightreasons.measuring.estimates import Estimate
+from rightreasons.core import intervals
+from rightreasons.core.intervals import Estimate, Interval
+from rightreasons.report import comparison, paired
+from rightreasons.report import paired as histories
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -72,10 +71,20 @@ def returned(function):
     return set(figures(hints_of(types.SimpleNamespace(__annotations__=told, __module__=function.__module__))["return"]))
 
 
+QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
+KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
+MEASURES = re.compile(
+    r"\.(measure(_\w+)?|elicit|contrast_sets|usable_information|substitutions|judges|distractors|picks|learning\..*)$"
+)
+"""Files that join kernels with a model or data."""
+
+
 PUBLIC = {
     (name, figure)
-    for name in rightreasons.analysis.__all__
-    if inspect.isfunction(function := getattr(rightreasons.analysis, name))
+    for package in KERNELS
+    for name in package.__all__
+    if inspect.isfunction(function := getattr(package, name))
+    if function.__module__.endswith(".judges") or not MEASURES.search(function.__module__)
     for figure in returned(function)
 }
 
@@ -95,10 +104,14 @@ def named_functions(module):
 
 def above():
     """Return the functions above `analysis`, and those of its common tests, that give a p-value or an interval."""
-    modules = [intervals, comparison, history, paired]
-    for package in (rightreasons.measuring, rightreasons.training):
+    modules = [intervals, comparison, histories, paired]
+    for package in (*KERNELS, rightreasons.training):
         found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-        modules += [importlib.import_module(one.name) for one in found]
+        modules += [
+            importlib.import_module(one.name)
+            for one in found
+            if not one.ispkg and (MEASURES.search(one.name) or ".training." in one.name)
+        ]
     return {name for module in modules for name, function in named_functions(module) if returned(function)}
 
 

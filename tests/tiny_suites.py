@@ -1,6 +1,7 @@
 """A behavioral suite over the words of the tiny models: every test type, ten cases or fewer each."""
 
-from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
 from tiny_models import NEGATIVE, POSITIVE
 
 

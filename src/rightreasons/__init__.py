@@ -10,12 +10,9 @@ Example:
     True
 """
 
-import lazy_loader
-
-from rightreasons.foundations.extras import explain_missing_packages
+from rightreasons.core.facade import facade
 
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = facade(__name__, __file__)
 __all__ += ["__version__"]
-explain_missing_packages()

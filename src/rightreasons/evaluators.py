@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.extras import needs
-from rightreasons.foundations.validation import check_count, check_fraction, check_one_of
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import needs
+from rightreasons.core.validation import check_count, check_fraction, check_one_of
 
 TASK = "text-classification"
 STRATEGIES = ("simple", "bootstrap")

@@ -120,21 +120,6 @@ def test_an_audit_with_a_suite(world, tmp_path, capsys):
     assert f"--behavior-suite {world / 'suite.jsonl'} --behavior-max-cases 2" in page
     said = run(capsys, *words, "--behavior-max-cases", "2")
     assert (said.code, "Expected `suite`" in said.err) == (2, True)
-    # Both commands pass the option on to the reader of saved suites; this suite names its texts itself.
-    for asked in (
-        (*words, "--behavior-suite", world / "suite.jsonl", "--behavior-text-columns", "context,question"),
-        (
-            "behavior",
-            world / "model",
-            world / "suite.jsonl",
-            "--text-columns",
-            "context,question",
-            "--out",
-            tmp_path / "b",
-        ),
-    ):
-        said = run(capsys, *asked)
-        assert "a suite that CheckList has saved, but suite.jsonl names its own texts" in said.err + said.out
 
 
 def test_a_reader_is_tested_on_a_suite(reading, tmp_path, capsys):

@@ -58,7 +58,7 @@ def test_a_model_without_gradients_is_asked_by_left_out_words(capsys, reviews, t
         raise ValueError("Expected a model that this can follow.")
 
     # In the class: whoever imports it for the first time meanwhile keeps the class.
-    monkeypatch.setattr("rightreasons.models.gradients.embedding_input.EmbeddingInput.__init__", refuse)
+    monkeypatch.setattr("rightreasons.models.gradients.inputs.EmbeddingInput.__init__", refuse)
     columns = ("--text-column", "review", "--label-column", "verdict", "--n-resamples", "20")
     asked = ("--questions", "calibration,shortcuts,difficulty")
     code, _, _ = run(

@@ -4,7 +4,7 @@ import datasets
 import pytest
 
 from command_line import run
-from rightreasons.data import open_splits
+from rightreasons.io.tables import open_splits
 
 
 @pytest.fixture

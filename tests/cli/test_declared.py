@@ -1,6 +1,5 @@
 """Options are declared once: what a report prints makes the same report, and every option can be typed."""
 
-import dataclasses
 import html
 import json
 import re
@@ -9,12 +8,11 @@ import typing
 
 import pytest
 
-from rightreasons.auditing import runner
-from rightreasons.auditing.options import AuditOptions, StoredOptions
-from rightreasons.auditing.questions import available_questions
-from rightreasons.auditing.runner import audit, audit_command
+from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.cli import main
-from rightreasons.measuring.options import QUESTIONS
+from rightreasons.report import runner
+from rightreasons.report.questions import QUESTIONS, available_questions
+from rightreasons.report.runner import audit, audit_command
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
@@ -98,8 +96,8 @@ def test_the_printed_command_makes_the_same_report(files, tmp_path, monkeypatch,
 
 def another(field, kind):
     """Return a value of an option that is not its default."""
-    if "choices" in field.metadata:
-        value = next(choice for choice in field.metadata["choices"] if choice != field.default)
+    if "choices" in field.json_schema_extra:
+        value = next(choice for choice in field.json_schema_extra["choices"] if choice != field.default)
         return (value,) if typing.get_origin(kind) is tuple else value
     if typing.get_origin(kind) is tuple:
         return ("other", "words") if typing.get_args(kind)[0] is str else (3, 5)
@@ -107,21 +105,21 @@ def another(field, kind):
         return not field.default
     if isinstance(field.default, float):
         return 0.8
-    if "maximum" in field.metadata:
-        return field.metadata["maximum"]
-    if "minimum" in field.metadata:
+    if "maximum" in field.json_schema_extra:
+        return field.json_schema_extra["maximum"]
+    if "minimum" in field.json_schema_extra:
         return (field.default or 5) + 1
     return "other words"
 
 
 def changed(options):
     hints = typing.get_type_hints(options)
-    return {field.name: another(field, hints[field.name]) for field in dataclasses.fields(options)}
+    return {name: another(field, hints[name]) for name, field in options.model_fields.items()}
 
 
 def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
     settings, stored = AuditOptions(**changed(AuditOptions)), StoredOptions(**changed(StoredOptions))
-    options = {name: its(**changed(its)) for name, its in QUESTIONS.items()}
+    options = {name: its.options(**changed(its.options)) for name, its in QUESTIONS.items()}
     came = {}
 
     def stand_in(model, dataset, **arguments):
@@ -129,7 +127,7 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
         raise ValueError("enough")
 
     monkeypatch.setattr(runner, "audit", stand_in)
-    words = shlex.split(audit_command("model", "data", settings, None, options, stored))
+    words = shlex.split(audit_command(("model", "data"), (settings, stored), (), options))
     with pytest.raises(SystemExit):
         main(words[1:])
     assert came["options"] == options
@@ -173,8 +171,8 @@ def test_the_questions_of_the_report_and_of_the_options_are_the_same():
         ({"difficulty": {"items": 5}}, r"questions asked \(shortcuts, cues\), but got options of 'difficulty'"),
         ({"cues": {"features": ["colour"]}}, "colour"),
         ({"shortcuts": {"items": 0}}, "Expected `items` to be at least 1, but got 0"),
-        ({"shortcuts": {"words": "copper"}}, "Expected a list of words in `words`, but got 'copper'"),
-        ({"shortcuts": {"words": [5]}}, "Expected a list of words in `words`, but got"),
+        ({"shortcuts": {"words": "copper"}}, "Expected `words` to be a list, but got 'copper'"),
+        ({"shortcuts": {"words": [5]}}, "Expected each of `words` to be a text, but got 5"),
     ],
 )
 def test_options_that_nobody_reads_are_refused_before_anything_is_opened(tmp_path, options, message):

@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import constants
 
 from command_line import run
-from rightreasons.cli._shared import health
+from rightreasons.cli import health
 
 
 @pytest.fixture

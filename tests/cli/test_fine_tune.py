@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from rightreasons.cli import main
-from rightreasons.training.watching.bar import TrainingBar
+from rightreasons.training.callbacks import TrainingBar
 from tiny_models import tiny_texts
 
 QUICK = ("--cpu", "--batch-size", "8", "--learning-rate", "3e-3")

@@ -3,15 +3,16 @@
 import errno
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.auditing import read_audit
-from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.items import Items
-from rightreasons.models.running.store import Store
+from rightreasons.models.running import Store
+from rightreasons.report.schema import read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -34,9 +35,8 @@ def rows(tmp_path_factory):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The items that the model was asked about, batch by batch; those that are timed for the plan do not count."""
+    """The items that the model was asked about, batch by batch."""
     batches, plain = [], Items.asked
-    monkeypatch.setattr("rightreasons.auditing.plan.seconds_per_pass", lambda context: 0.001)
     monkeypatch.setattr(Items, "asked", lambda *it: batches.append(it[2].tolist()) or plain(*it))
     return batches
 
@@ -89,7 +89,7 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows,
 
 
 def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(capsys, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("rightreasons.auditing.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
+    monkeypatch.setattr("rightreasons.report.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
     (tmp_path / "notes").write_text("")
     monkeypatch.chdir(tmp_path)
     refused = OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -168,7 +168,7 @@ def test_a_store_that_lost_its_manifest_is_taken_up_again(tmp_path):
 
 
 def test_a_process_that_is_not_the_main_one_prints_and_writes_no_report(capsys, tiny, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("rightreasons.auditing.runner._is_main", lambda: False)
+    monkeypatch.setattr("rightreasons.report.runner.processes", lambda: SimpleNamespace(is_main=False))
     options = ("--items", "24", "--n-resamples", "20", "--out", tmp_path / "report")
     code, out, err = run(capsys, "difficulty", tiny, rows, *options)
     assert (code, out) == (0, ""), err

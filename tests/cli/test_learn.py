@@ -6,7 +6,7 @@ import json
 import pytest
 
 from command_line import run
-from rightreasons.training.behavior.sources import open_task
+from rightreasons.behavior.learning.plan import open_task
 from tiny_models import save_tiny_classifier
 from tiny_suites import behavior_suite
 
@@ -39,11 +39,11 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     assert "1 run, each the best of 4 settings" in said.out
     said = run(capsys, "learn", "run", folder)
     assert said.code == 0, said.err
-    header, _ = (json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines())
-    assert header["settings"]["grid"][1] == {"head_learning_rate": 1e-3, "epochs": 2.0}
+    planned = json.loads((folder / "plan.json").read_text())["value"]
+    assert planned["settings"]["grid"][1] == {"head_learning_rate": 1e-3, "epochs": 2.0}
     (result,) = (json.loads(file.read_text())["value"] for file in (folder / "results").glob("*.json"))
     chosen = {name: result["options"][name] for name in ("head_learning_rate", "epochs")}
-    assert chosen in header["settings"]["grid"]
+    assert chosen in planned["settings"]["grid"]
     said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")
     assert said.code == 2
     assert "Did you mean 'epochs'" in said.err
@@ -140,7 +140,7 @@ def test_a_plan_of_reading(reading, tmp_path, capsys):
 def test_errors_are_one_sentence(tmp_path, capsys):
     said = run(capsys, "learn", "run", tmp_path)
     assert said.code == 2
-    assert "has no plan.jsonl" in said.err
+    assert "has no plan.json" in said.err
     said = run(capsys, "learn", "colect", tmp_path)
     assert said.code == 2
     assert "No such command 'colect'" in said.err

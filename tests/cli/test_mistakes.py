@@ -1,13 +1,15 @@
 """A user's mistakes, of every command: one sentence, exit code 2, no traceback, and an older result left as it was."""
 
+import dataclasses
 import json
 
 import pytest
 
 from command_line import run
 from fuzzing.targets.commands import commands, tree
-from rightreasons.auditing import asking, runner
-from rightreasons.auditing.questions import load_sections
+from rightreasons.audited import opening as asking
+from rightreasons.calibration.question import CALIBRATION
+from rightreasons.report import runner
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
@@ -192,7 +194,8 @@ def test_questions_that_are_none(capsys, files, monkeypatch, questions):
 
 def test_a_question_that_fails_is_a_sentence_in_its_place(capsys, files, monkeypatch, tmp_path):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(load_sections(["calibration"])[0], "run", lambda context, options: {}["figures"])
+    failing = dataclasses.replace(CALIBRATION, measure=lambda *_: {}["figures"])
+    monkeypatch.setattr("rightreasons.calibration.question.CALIBRATION", failing)
     words = words_of(
         ("audit",),
         more=(

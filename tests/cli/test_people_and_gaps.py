@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.analysis import compare_gaps, recalibrate
-from rightreasons.data.opening.options import SourceOptions
+from rightreasons.calibration.recalibration import recalibrate
+from rightreasons.cues.easy_hard import compare_gaps
+from rightreasons.io.options import SourceOptions
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,7 @@ class TestRatings:
         # Votes (3, 0) six times and (1, 2) three: P = (6 + 3 / 3) / 9, P_e = (21^2 + 6^2) / 27^2.
         assert figures["all"]["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
 
-    def test_pages_and_mistakes(self, copa, tmp_path, capsys):
-        code, _, _ = run(
-            capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2, "--form", "html"
-        )
-        assert (code, len(list((tmp_path / "sheets").glob("rater-*.html")))) == (0, 2)
-        code, _, told = run(capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--form", "pdf")
-        assert (code, "to be one of" in told) == (2, True)
+    def test_a_sheet_without_answers(self, copa, tmp_path, capsys):
         run(capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
         code, _, told = run(
             capsys, "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"

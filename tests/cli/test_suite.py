@@ -6,7 +6,7 @@ import re
 import pytest
 
 from command_line import run
-from rightreasons.data.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite
 from tiny_models import save_tiny_classifier
 
 LINES = [

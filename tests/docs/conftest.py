@@ -4,7 +4,8 @@ import csv
 
 import pytest
 
-from rightreasons.data import Suite, mft
+from rightreasons.datasets.suites.editor import mft
+from rightreasons.datasets.suites.suite import Suite
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
 

@@ -12,7 +12,9 @@ import pytest
 
 import rightreasons
 from choice_items import good_items
-from rightreasons.models import load_chooser
+from rightreasons.datasets.perturbing.planting import mirror_dataset
+from rightreasons.io.rating_sheets import write_rating_sheets
+from rightreasons.models.choices import load_chooser
 from tiny_models import tiny_texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,8 +39,8 @@ def at_hand(world, monkeypatch):
     if not world.joinpath("report").exists():
         named = {"text_column": "review", "label_column": "stars", "questions": ["calibration"]}
         rightreasons.audit("my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named)
-    mirrored = rightreasons.data.mirror_dataset(items, {"item-1": "The man hid his feet."})
-    sheets = rightreasons.data.write_rating_sheets(mirrored, world / "empty-sheets", n_raters=3)
+    mirrored = mirror_dataset(items, {"item-1": "The man hid his feet."})
+    sheets = write_rating_sheets(mirrored, world / "empty-sheets", n_raters=3)
     for rater, sheet in enumerate(sheets, start=1):
         heading, *rows = Path(sheet).read_text("utf-8").splitlines()
         answered = [f"{row}{(index + (rater == 3)) % 2 + 1}" for index, row in enumerate(rows)]
@@ -50,7 +52,7 @@ def at_hand(world, monkeypatch):
         return elsewhere[name] if name in elsewhere else load(name, *given, **named)
 
     monkeypatch.setattr(rightreasons, "load_dataset", load_dataset)
-    monkeypatch.setattr(rightreasons.data, "load_dataset", load_dataset)
+    monkeypatch.setattr(rightreasons.datasets, "load_dataset", load_dataset)
     texts, labels = tiny_texts(8)
     return {
         "__name__": "__main__",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from figures_of_seeds import Seen, figures, mean_share
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.resampling import Resampling
 
 
 def run(labels, probabilities, types):

@@ -13,12 +13,12 @@ from ltgr import (
     smoothed_targets,
 )
 
-from rightreasons.analysis.shortcuts.lmi import lmi
-from rightreasons.foundations.numeric import softmax
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.validation import softmax
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.training.finetune import fine_tune
 from tiny_models import tiny_texts
 
 NAMES = ["negative", "positive"]

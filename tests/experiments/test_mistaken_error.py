@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from mistaken_error import positive_vs_correctness_error
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.calibration.lint import PositiveVersusCorrectnessWarning
+from rightreasons.calibration.confidences import PositiveVersusCorrectnessWarning
+from rightreasons.calibration.errors import calibration_error
 
 
 def classifier(n=2000, sharpness=3.0):

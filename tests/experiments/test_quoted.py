@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rightreasons.analysis.intervals import bootstrap_mean, holm
+from rightreasons.core.intervals import bootstrap_mean, holm
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")

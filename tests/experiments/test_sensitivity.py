@@ -6,8 +6,8 @@ import torch
 from choice_embeddings import choice_differences
 from sensitivity import cue_sensitivity, token_sensitivity
 
-from rightreasons.analysis.tokens import WORD_PATTERN
-from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.tokens import WORD_PATTERN
 from tiny_encoders import CHOICE_ARCHITECTURES, tiny_encoder
 
 PROMPTS = ["the rain fell because", "the man broke the glass so", "what"]

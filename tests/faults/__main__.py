@@ -105,21 +105,15 @@ def load_everything():
 
 
 def find_slow_things():
-    """Read what each process would read again: WordNet, fonts, and the versions of the code."""
+    """Read what each process would read again: WordNet, fonts, and the version of the code."""
     import matplotlib.pyplot as plt
 
-    from rightreasons.data.perturbing.wordnet import find_wordnet
-    from rightreasons.foundations.code_version import code_of, package_code
-    from rightreasons.models.gradients.attribution import integrated_gradients
-    from rightreasons.models.gradients.fisher import fisher_information
-    from rightreasons.models.scoring.classes import predict
-    from rightreasons.training.tuning.finetune import fine_tune
+    from rightreasons.core.store import package_code
+    from rightreasons.datasets.perturbing.substitutions import find_wordnet
 
     with contextlib.suppress(ImportError):
         find_wordnet()
     package_code()
-    for function in (predict, integrated_gradients, fisher_information, fine_tune):
-        code_of(function)
     figure = plt.figure()
     figure.gca().set_title("fonts")
     figure.savefig(os.devnull, format="png")

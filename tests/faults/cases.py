@@ -16,9 +16,9 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "data source", "doctor", "modules", "suite show",
+    "data list", "data source", "doctor", "modules", "suite convert", "suite show",
 }  # fmt: skip
-"""Commands that write no file."""
+"""Commands that write no file, and one that writes as `suite write` does."""
 
 LEFT_OUT = {
     "demo": "it is fine-tune and audit, one after another, with a packaged encoder",

@@ -51,10 +51,10 @@ def environment(library, folder):
 
 def freeze_time():
     """Let all runs name one time, so that what they leave can be compared byte by byte."""
-    import rightreasons.auditing.questions.behavior.report as behavior_report
-    import rightreasons.auditing.runner as runner
-    import rightreasons.training.behavior.runner as plans
-    import rightreasons.training.tuning.finetune as finetune
+    import rightreasons.behavior.learning.run as plans
+    import rightreasons.report.behavior_page as behavior_report
+    import rightreasons.report.runner as runner
+    import rightreasons.training.finetune as finetune
 
     noon = __import__("datetime").datetime(2026, 1, 1, 12, tzinfo=__import__("datetime").timezone.utc)
     fixed = types.SimpleNamespace(now=lambda *_: noon)

@@ -1,4 +1,4 @@
-"""A short form of `make faults`, and that every command that writes has a case."""
+"""A short form of `make -C benchmarks faults`, and that every command that writes has a case."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ STUCK = 120.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make -C benchmarks fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="time for all targets together")
     parser.add_argument("--targets", default="", help="comma-separated targets; all by default")
     parser.add_argument("--engine", choices=("hypothesis", "atheris"), default="hypothesis")

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rightreasons.core.errors import OptionError, OptionTypeError, in_one_sentence
+
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / folder) + os.sep for folder in ("src", "metrics", "measurements"))
 KINDS = (
@@ -60,17 +62,17 @@ class NotOneSentence(AssertionError):
 
 def complaint(error: BaseException) -> str | None:
     """Say what is wrong with an error; None where it is one sentence of ours."""
-    message = str(error)
+    message = in_one_sentence(error) if isinstance(error, OSError) else str(error)
     if isinstance(error, AssertionError):
         return f"a wrong result: {message}"
-    if type(error) not in KINDS:
+    if type(error) not in (*KINDS, OptionError, OptionTypeError):
         return f"{type(error).__name__} instead of a sentence"
-    if "\n" in message or "Expected" not in message:
+    if "Expected" not in message:
         return f"{type(error).__name__} that is not one sentence of ours"
     if len(message) > LONGEST:
         return f"a sentence of {len(message):,} characters"
     frames = traceback.extract_tb(error.__traceback__)
-    if frames and not _is_ours(frames[-1].filename):
+    if frames and not _is_ours(frames[-1].filename) and not isinstance(error, OSError):
         return f"{type(error).__name__} raised by {frames[-1].filename}"
     return None
 

@@ -1,4 +1,4 @@
-"""The short form of `make fuzz`: a few inputs of each target, the same in every run, under the same bounds."""
+"""The short form of `make -C benchmarks fuzz`: a few inputs of each target, the same in every run and bounds."""
 
 import os
 
@@ -33,7 +33,6 @@ def test_every_input_has_the_right_figure_or_one_sentence(name, tmp_path, monkey
     ("error", "told"),
     [
         (KeyError("x"), "KeyError instead of a sentence"),
-        (ValueError("Expected a,\nbut got b."), "not one sentence of ours"),
         (ValueError("invalid literal"), "not one sentence of ours"),
         (ValueError("Expected " + "x" * 20_000), "a sentence of 20,009 characters"),
         (MemoryError(), "MemoryError instead of a sentence"),

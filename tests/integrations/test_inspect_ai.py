@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from rightreasons.analysis import calibration_error, selective_scores
-from rightreasons.data import read_predictions
-from rightreasons.data.opening.logs.inspect import letter_log_probabilities
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.selective import selective_scores
+from rightreasons.io.logs import letter_log_probabilities
+from rightreasons.io.predictions import read_predictions
 
 # Log-probabilities of A and B, and the right letter: softmax gives 3/4, 3/5 and 1/2 to the answers A, B and A.
 ITEMS = [((math.log(0.6), math.log(0.2)), "A"), ((math.log(0.3), math.log(0.45)), "A"), ((-1.0, -1.0), "A")]

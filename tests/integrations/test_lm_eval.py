@@ -5,8 +5,10 @@ import math
 
 import pytest
 
-from rightreasons.analysis import calibration_error, prior_bias, smooth_ece
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.smooth import smooth_ece
 from rightreasons.integrations.lm_eval import MEASURES, aggregation, choice_results
+from rightreasons.probes.bias import prior_bias
 
 # Softmax of (log 3, 0) is (3/4, 1/4); of (0, log 3, 0) it is (1/5, 3/5, 1/5).
 ITEMS = [((math.log(3), 0.0), 0), ((0.0, math.log(3), 0.0), 2), ((0.0, math.log(3)), 1)]

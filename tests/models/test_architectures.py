@@ -5,8 +5,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.scoring.classes import predict
 from tiny_models import SPECIAL, WORDS, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)

@@ -5,12 +5,12 @@ import pytest
 import torch
 import transformers
 
+from rightreasons.models.classes import predict
 from rightreasons.models.cnn import CnnConfig, CnnForSequenceClassification, build_cnn, glove_vectors, word_tokenizer
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 TEXTS = ["a good film", "a bad film with a dull plot, it isn't good", "good", "unheard words only", "the film is bad"]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.foundations.storing.notices import SetAsideWarning
-from rightreasons.models.gradients.merge_pieces import merge_pieces
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.models.classes import predict
+from rightreasons.models.gradients.inputs import merge_pieces
 from rightreasons.models.items import Items
-from rightreasons.models.running.store import Store
-from rightreasons.models.scoring.classes import predict
+from rightreasons.models.running import Store
 from tiny_encoders import TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)

@@ -17,12 +17,12 @@ from transformers import (
 )
 
 from rightreasons.models import packaged
+from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_chooser
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.causal import load_causal
-from rightreasons.models.scoring.choices import load_chooser
-from rightreasons.models.scoring.classes import predict
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_tokenizer
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.analysis.shortcuts import tradeoff
+from rightreasons.shortcuts import tradeoff
 
 ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 ANSWERS = [0, 1, 1]

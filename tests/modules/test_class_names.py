@@ -8,7 +8,7 @@ import pytest
 
 import rightreasons
 from module_inputs import SUITE
-from rightreasons.data.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite
 
 # Class-wise figures tell the classes apart; the calibration error of the top label does not.
 SCORES = {"joy": [0.75, 0.5, 0.125], "anger": [0.125, 0.25, 0.75], "fear": [0.125, 0.25, 0.125]}

@@ -12,7 +12,7 @@ import pytest
 from evaluate.utils.gradio import parse_readme
 
 import rightreasons
-from rightreasons.modules import KernelModule, argument_help, available_modules
+from rightreasons.evaluate_module import KernelModule, argument_help, available_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.analysis import contrast_consistency
+from rightreasons.difficulty.contrast import contrast_consistency
 
 COLUMNS = {
     "predictions": [0, 1, 1, 0, 1, 2, 1],

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import rightreasons
 from module_inputs import ANSWERS, MODULES, ROWS, TEXTS, loaded
-from rightreasons.foundations.arrays import ingest, to_numpy
-from rightreasons.foundations.validation import as_ragged, check_flags, check_labels, check_scores
+from rightreasons.core.arrays import ingest, to_numpy
+from rightreasons.core.validation import as_ragged, check_flags, check_labels, check_scores
 
 FORMS = {
     "tuple": tuple,

@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.modules import argument_help, describe_options, kernel_options, options_for
+from rightreasons.core.resampling import Resampling
+from rightreasons.evaluate_module import argument_help, describe_options, kernel_options, options_for
 
 RESAMPLING = Resampling(level=0.9, resamples=50, seed=3)
 

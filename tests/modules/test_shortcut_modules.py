@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.analysis.shortcuts.causal import causal_shortcuts
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts.causal import causal_shortcuts
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]

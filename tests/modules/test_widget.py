@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import rightreasons
-from rightreasons.modules import argument_help, module_path
-from rightreasons.widget import figure, parse_rows, problem, public_page, read_card, table
-from rightreasons.widget.demos import _option_value
+from rightreasons.evaluate_module import argument_help, module_path
+from rightreasons.widget.demos import _option_value, parse_rows, read_card
+from rightreasons.widget.pages import figure, problem, public_page, table
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_every_module_folder_is_a_space_under_the_name_app(tmp_path, name):
 
 def test_a_wrong_example_or_option_is_told(ece):
     pytest.importorskip("gradio")
-    from rightreasons.widget import module_demo
+    from rightreasons.widget.demos import module_demo
 
     readme = Path(module_path("ece")) / "README.md"
     for wrong, sentence in (

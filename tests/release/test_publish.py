@@ -99,7 +99,7 @@ def test_every_folder_is_found(script):
             path.parent.name for path in ROOT.glob(f"{place}/*/app.py")
         }
     assert {name for kind, name in found if kind == "data"} == {
-        path.parent.name for path in ROOT.glob("datasets_scripts/*/build.py")
+        path.parent.name for path in ROOT.glob("datasets_scripts/*/README.md")
     }
 
 
@@ -134,11 +134,12 @@ def test_one_that_is_refused_does_not_end_the_others(script, hub, capsys):
 def test_a_built_data_set_arrives_as_parquet_with_its_card(script, hub, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
     item = next(item for item in script.items() if item.name == "planted_shortcuts")
-    import rightreasons.data
+    import rightreasons.datasets.publishing
 
     small = {"train_size": 8, "validation_size": 4, "test_size": 4, "configs": ["function"], "cache_dir": str(tmp_path)}
-    build = rightreasons.data.publish
-    monkeypatch.setattr(rightreasons.data, "publish", lambda *given, **named: build(*given, **named, **small))
+    publishing = rightreasons.datasets.publishing
+    build = publishing.publish
+    monkeypatch.setattr(publishing, "publish", lambda *given, **named: build(*given, **named, **small))
     assert script.main(["my-name", "--only", item.name, "--endpoint", hub]) == 0, capsys.readouterr().err
     repository = Hub.repositories["my-name/planted_shortcuts"]
     assert repository["type"] == "dataset"
@@ -165,7 +166,7 @@ def test_a_mistake_is_one_sentence(script, capsys, words, sentence):
 
 
 def test_requirements_name_this_version(script):
-    """Each names the tag of this version, or its release: what `--requirements` writes."""
+    """Each names the repository, or the release of this version: what `--requirements` writes."""
     import rightreasons
 
     assert script.VERSION.group(1) == rightreasons.__version__
@@ -179,22 +180,22 @@ def test_requirements_name_this_version(script):
 
 
 def test_commands_that_install_are_those_of_the_version(script):
-    tag = f"git+{script.REPOSITORY}@v{script.VERSION.group(1)}"
+    source = f"git+{script.REPOSITORY}"
     old = "pip install 'rightreasons[models] @ git+https://example.org/r@v0.0.1'\npip install 'rightreasons[ray]'\n"
-    assert script.install_lines(old, released=False) == old.replace("git+https://example.org/r@v0.0.1", tag)
+    assert script.install_lines(old, released=False) == old.replace("git+https://example.org/r@v0.0.1", source)
     assert script.install_lines(old, released=True) == old.replace(" @ git+https://example.org/r@v0.0.1", "")
     # The first page that a reader meets, and those for machines without the package, have a command that works today.
     before_release = "git+" in ROOT.joinpath("metrics/ece/requirements.txt").read_text("utf-8")
     names = ("README.md", "docs/index.md", "docs/servers.md", "docs/recipes/ci_gate.md")
     for page in (*map(ROOT.joinpath, names), *ROOT.glob("spaces/*/README.md")) if before_release else ():
-        assert f" @ {tag}'" in page.read_text("utf-8"), page
+        assert f" @ {source}'" in page.read_text("utf-8"), page
 
 
-def test_requirement_of_a_tag_and_of_a_release(script):
+def test_requirement_of_the_source_and_of_a_release(script):
     version = script.VERSION.group(1)
-    tag = f"rightreasons[spaces] @ git+{script.REPOSITORY}@v{version}"
-    assert script.requirement("rightreasons[spaces]", released=False) == tag
-    assert script.requirement(tag, released=True) == f"rightreasons[spaces]=={version.rsplit('.', 1)[0]}.*"
+    source = f"rightreasons[spaces] @ git+{script.REPOSITORY}"
+    assert script.requirement("rightreasons[spaces]", released=False) == source
+    assert script.requirement(source, released=True) == f"rightreasons[spaces]=={version.rsplit('.', 1)[0]}.*"
     assert script.requirement("evaluate>=0.4.6", released=True) == "evaluate>=0.4.6"
 
 

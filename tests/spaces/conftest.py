@@ -34,7 +34,7 @@ def first_on_path(folder: Path) -> Iterator[None]:
 def machine(tmp_path_factory) -> Iterator[Path]:
     """The folder for what is uploaded to the apps and for what they and their workers write; in the end it is empty."""
     folder = tmp_path_factory.mktemp("machine")
-    from rightreasons.widget import end_workers
+    from rightreasons.widget.working import end_workers
 
     end_workers()  # those that were started for other tests write elsewhere
     yield folder

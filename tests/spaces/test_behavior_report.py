@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import opener, upload
-from rightreasons.data.suites.cases import Case, Functionality
-from rightreasons.data.suites.suite import Suite
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightreasons.widget import read_card
+from rightreasons.widget.demos import read_card
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in ROOT.joinpath("spaces").glob("*/") if path.name[0] not in "._")

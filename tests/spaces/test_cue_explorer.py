@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import opener, tile, unfold, upload_in_tab
-from rightreasons.analysis.cues.statistics import cue_statistics
+from rightreasons.cues.statistics import cue_statistics
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import opener, upload
-from rightreasons.measuring.options import QUESTIONS
+from rightreasons.report.questions import QUESTIONS
 from small_audits import small_audit
 
 pytestmark = pytest.mark.browser

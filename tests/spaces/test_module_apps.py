@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from module_page import compute, edit, unfold
-from rightreasons.modules import available_modules, module_path
+from rightreasons.evaluate_module import available_modules, module_path
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import opener, pick, unfold, upload_in_tab
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.foundations.numeric import softmax
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.validation import softmax
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rightreasons.widget import SPACES, read_card, result_of, work
-from rightreasons.widget.pages import sent_path
+from rightreasons.widget.demos import read_card
+from rightreasons.widget.pages import SPACES, sent_path
+from rightreasons.widget.working import result_of, work
 
 gradio_client = pytest.importorskip("gradio_client")
 pytest.importorskip("gradio")
@@ -57,11 +58,11 @@ WRONG = (
     ("reliability_explorer", {"n_bins": 10**7}, "Expected `n_bins` to be at most 1000, but got 10000000."),
     ("reliability_explorer", {"predictions": "x"}, "Expected `predictions` to be a file, sent with handle_file(path)"),
     ("cue_explorer", {"items": None}, "Expected `items` to be a file, sent with handle_file(path), but got None."),
-    ("difficulty_explorer", {"texts": "one"}, "Expected `texts` to be a list of texts, but got 'one' (str)."),
+    ("difficulty_explorer", {"texts": "one"}, "Expected `texts` to be a list, but got 'one' (str)."),
     ("difficulty_explorer", {"texts": ["a"], "model": "/etc"}, "Expected the id of `Model` on the hub"),
     ("confusion_probes", {"prompt": 3, "choices": ["a", "b"], "right": 1}, "Expected `prompt` to be a text"),
     ("shortcut_browser", {"split": "train"}, "Expected `split` to be one of 'test'"),
-    ("leaderboard", {"audits": [{}]}, "is a required property"),
+    ("leaderboard", {"audits": [{}]}, "` is missing"),
     ("audit", {"split": None}, "Expected `split` to be a text, but got None"),
     ("audit", {"questions": True}, "Expected `questions` to be a list, but got True (bool)."),
     ("audit", {"model": "owner/model"}, "Expected a data set: its id on the hub, or a file of items."),

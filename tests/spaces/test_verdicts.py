@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rightreasons.data.opening.predictions import ModelAnswers
-from rightreasons.data.suites.suite import Case, Functionality, Suite
-from rightreasons.measuring.behavior import score_stored
-from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import problem
+from rightreasons.behavior.measure import score_stored
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.predictions import ModelAnswers
+from rightreasons.report.questions import QUESTIONS
+from rightreasons.widget.pages import problem
 
 SPACES = Path(__file__).parents[2] / "spaces"
 

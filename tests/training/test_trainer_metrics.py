@@ -17,9 +17,9 @@ from transformers import (
 )
 
 import rightreasons.training
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.foundations.numeric import softmax
-from rightreasons.training import compute_metrics
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.validation import softmax
+from rightreasons.training.metrics import compute_metrics
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts, tiny_tokenizer
 
 EVERY = ("accuracy", "f1", "ece", "mce", "brier", "nll", "smooth_ece", "aurc", "auroc", "macro_ce")

@@ -1,4 +1,4 @@
-"""`python -m zoo`: compare families with one item at a time, and write docs/models.md; `make zoo` runs them all."""
+"""Compare families with one item at a time, and write docs/models.md; `make -C benchmarks zoo` runs them all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TooLong(Exception):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make zoo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make -C benchmarks zoo", description=__doc__)
     parser.add_argument("--tasks", default=",".join(TASKS), help="comma-separated tasks; all by default")
     parser.add_argument("--families", default="", help="comma-separated families; all by default")
     parser.add_argument("--short", action="store_true", help="only the families that the tests run")

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.models import choose, fisher_information, integrated_gradients, load_causal, load_classifier, predict
+from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import choose
+from rightreasons.models.classes import predict
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.loading import load_classifier
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.holding import STEPS, reader_logits

@@ -12,20 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.models import (
-    choose,
-    fisher_information,
-    integrated_gradients,
-    load_causal,
-    load_classifier,
-    load_multiple_choice,
-    predict,
-    predict_choices,
-)
-from rightreasons.models.running.padding import classifier_way
-from rightreasons.models.running.trial import Way
-from rightreasons.models.scoring.likelihoods import causal_way
+from rightreasons.core.arrays import Ragged
+from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import choose
+from rightreasons.models.classes import predict, predict_choices
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.likelihoods import causal_way
+from rightreasons.models.loading import load_classifier, load_multiple_choice
+from rightreasons.models.trial import Way, classifier_way
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.words import CHOICES, PAIRS, PROMPTS, TEXTS, tokenizer
@@ -176,9 +171,7 @@ def _causal(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterato
             alone,
             lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
         )
-        yield _with_way(
-            outcome, lambda: causal_way(scorer.model, scorer.tokenizer, scorer.name, longest=LONGEST, bound=length)
-        )
+        yield _with_way(outcome, lambda: causal_way(scorer, longest=LONGEST))
 
 
 _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {

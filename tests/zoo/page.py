@@ -20,7 +20,7 @@ _HEAD = """# Models
 
 Which families of transformers {version} this package reads exactly, written by
 
-    make zoo
+    make -C benchmarks zoo
 
 which builds every family of the library's own lists (sequence classification, multiple choice, causal language models)
 from a tiny configuration with random weights and compares every call with one item at a time, unpadded, by the plain

@@ -1,8 +1,8 @@
-"""The command line: `rightreasons COMMAND …`, one file per command, in folders by what they are for.
+"""The command line: `rightreasons COMMAND …`.
 
-A file exposes `app = command_line()`: with one command in it, the file's name is the command's; with several, the
-file's name is a group (`rightreasons data list`). Its `EXAMPLES`, whole command lines, end the help. Files are found by
-listing the folders and imported when their command or the help is asked for, so they import nothing heavy at the top.
+A module beside this one has `COMMANDS`, an app of `command_line()` by the name of each command or group (such as `data`
+of `rightreasons data list`), and `EXAMPLES`, whole command lines that end the help. It is imported when a command of it
+or the help is asked for, so it imports nothing heavy at the top.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import contextlib
 import contextvars
 import functools
 import os
-import pkgutil
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -24,45 +23,49 @@ import typer.core
 import typer.main
 
 import rightreasons
-from rightreasons.foundations.sentences import in_one_sentence, is_expected
-from rightreasons.foundations.storing.notices import SetAsideWarning
-from rightreasons.foundations.storing.stopping import stopped_by_signals
+from rightreasons.core.errors import in_one_sentence, is_expected, missing
+from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
 
 TRACEBACK = "--traceback"
-
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
 
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 
-
-FOLDERS = {
-    "asking": "Ask about a model",
-    "reading": "Read reports",
-    "training": "Train and recalibrate",
-    "preparing": "Prepare data",
-    "about": "About this installation",
+COMMANDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Ask about a model": {
+        "ask": ("audit", "behavior", "calibration", "demo", "difficulty", "probes", "shortcuts"),
+        "measure": ("confidence", "cues", "judges"),
+    },
+    "Read reports": {"reports": ("card", "compare", "gate")},
+    "Train and recalibrate": {
+        "training.fine_tune": ("fine-tune",),
+        "training.learn": ("learn",),
+        "training.recalibrate": ("recalibrate",),
+    },
+    "Prepare data": {"data": ("data", "suite"), "items": ("counts", "gaps", "ratings", "split")},
+    "About this installation": {"installation": ("doctor", "modules")},
 }
-"""The folders of commands, with their headings in the help."""
+"""Heading of the help -> module -> the commands in it."""
 
 
 class _Commands(typer.core.TyperGroup):
-    """A group whose commands are the files in the folders beside this one."""
+    """A group whose commands are in the modules beside this one, imported when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name.replace("_", "-") for name in _files()]
+        return list(_modules())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _command(cmd_name) if cmd_name.replace("-", "_") in _files() else None
+        name = cmd_name.replace("_", "-")
+        return _command(name) if name in _modules() else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands under the headings of their folders."""
-        width = max(map(len, self.list_commands(ctx)))
-        for folder, heading in FOLDERS.items():
-            names = [name for name in self.list_commands(ctx) if _files()[name.replace("-", "_")] == folder]
-            commands = ((name, self.get_command(ctx, name)) for name in names)
+        """Write the commands under their headings."""
+        width = max(map(len, _modules()))
+        for heading, modules in COMMANDS.items():
+            names = sorted(name for module in modules.values() for name in module)
             with formatter.section(heading):
-                formatter.write_dl([(f"{name:<{width}}", _first_sentence(command.help)) for name, command in commands])
+                formatter.write_dl([(f"{name:<{width}}", _first_sentence(_command(name).help)) for name in names])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -107,9 +110,11 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
             return int(error.exit_code)
         if show_traceback:
             raise
+        if isinstance(error, ModuleNotFoundError):
+            error = missing(error)
         expected = is_expected(error)
         more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
-        typer.echo(f"Error: {_as_typed(in_one_sentence(error), words)}{more}", err=True)
+        typer.echo(f"Error: {_with_flags(error, words)}{more}", err=True)
         return 2 if expected else 1
     return int(code or 0)
 
@@ -145,7 +150,7 @@ def wants_traceback() -> bool:
 
 
 def command_line() -> typer.Typer:
-    """Return a new `app` for a file of one of the folders."""
+    """Return a new app for a command, or a group of commands."""
     return typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -167,24 +172,20 @@ _app = typer.Typer(
 
 
 @functools.cache
-def _files() -> dict[str, str]:
-    """Return the folder of each file of commands, in the order of the folders."""
+def _modules() -> dict[str, str]:
+    """Return the module of each command."""
     return {
-        module.name: folder
-        for folder in FOLDERS
-        for module in pkgutil.iter_modules([os.path.join(path, folder) for path in __path__])
-        if not module.name.startswith("_")
+        name: module for modules in COMMANDS.values() for module, names in modules.items() for name in sorted(names)
     }
 
 
 @functools.cache
 def _command(name: str) -> Any:
-    """Return the command, or the group of commands, of a file."""
-    file = name.replace("-", "_")
-    module = import_module(f"{__name__}.{_files()[file]}.{file}")
-    command = typer.main.get_command(module.app)
+    """Return a command, or a group of commands."""
+    module = import_module(f"{__name__}.{_modules()[name]}")
+    command = typer.main.get_command(module.COMMANDS[name])
     command.name = name
-    _add_examples(command, f"rightreasons {name}", getattr(module, "EXAMPLES", ()))
+    _add_examples(command, f"rightreasons {name}", module.EXAMPLES[name])
     return command
 
 
@@ -229,22 +230,21 @@ def _check_words(words: Sequence[str]) -> None:
         raise ValueError(f"Expected a value of {what}, but it is empty.")
 
 
-def _as_typed(message: str, words: Sequence[str]) -> str:
-    """Write the options in a message as one types them: `--label-column` for the `label_column=` of Python."""
+def _with_flags(error: Exception, words: Sequence[str]) -> str:
+    """Write an error in one sentence, with the options that it carries as flags of the command."""
     command: Any = typer.main.get_command(_app)
     for word in words:
         if not hasattr(command, "get_command"):
             break
         command = command.get_command(None, word) or command
     flags = {flag.lstrip("-").replace("-", "_"): flag for option in command.params for flag in option.opts[:1]}
-
-    def typed(match: re.Match[str]) -> str:
-        flag = flags.get(match["quoted"] or match["named"], "")
-        if not flag.startswith("--"):
-            return match[0]
-        return f"{flag}={match['value']}" if match["value"] else flag
-
-    return re.sub(r"`(?P<quoted>[a-z_]+)`|(?<![\w-])(?P<named>[a-z_]+)=(?P<value>[\w'\"]*)", typed, message)
+    sentence = in_one_sentence(error)
+    for name in getattr(error, "option", ()):
+        if (flag := flags.get(name, "")).startswith("--"):
+            for end in " .,;":  # `label_column=` of Python, without a value
+                sentence = sentence.replace(f"{name}={end}", flag + end)
+            sentence = sentence.replace(f"`{name}`", flag).replace(f"{name}=", f"{flag}=")
+    return sentence
 
 
 def _never_fail_to_print() -> None:

@@ -19,10 +19,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.logs.inspect import first_letters, letter_log_probabilities
-from rightreasons.foundations.choices import LETTERS
+from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.models.prompting.parsing import parse_answer
+from rightreasons.io.logs import first_letters, letter_log_probabilities
+from rightreasons.models.prompts import parse_answer
 
 
 def choice_scorer() -> Any:

@@ -33,14 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis import (
-    brier_score,
-    calibration_error,
-    prior_bias,
-    selective_scores,
-    smooth_ece,
-)
-from rightreasons.foundations.validation import check_labels, check_one_of
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.proper_scores import brier_score
+from rightreasons.calibration.selective import selective_scores
+from rightreasons.calibration.smooth import smooth_ece
+from rightreasons.core.validation import check_labels, check_one_of
+from rightreasons.probes.bias import prior_bias
 
 KINDS = ("top_label", "confidence")
 
@@ -94,7 +92,7 @@ def aggregation(measure: str, *, kind: str = "top_label", **options: Any) -> Cal
         measure: A name of `MEASURES`.
         kind: "top_label" (default) for the log-likelihoods of choices, of which softmax is taken; "confidence" for
             pairs of the confidence in a generated answer, from 0 to 1, and 1 where it was right, or 0.
-        **options: Options of the kernel, such as n_bins=10 of `rightreasons.analysis.calibration_error`.
+        **options: Options of the kernel, such as n_bins=10 of `rightreasons.calibration.errors.calibration_error`.
 
     Returns:
         The function; it gives None where the figure is undefined.

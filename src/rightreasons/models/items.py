@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import offsets_of
-from rightreasons.foundations.storing.records import digest_of_arrays
-from rightreasons.foundations.validation import (
+from rightreasons.core.arrays import offsets_of
+from rightreasons.core.errors import OptionError
+from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.validation import (
     check_choices,
     check_count,
     check_ids,
@@ -23,13 +23,13 @@ from rightreasons.foundations.validation import (
     check_same_length,
     check_texts,
 )
+from rightreasons.models.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
 from rightreasons.models.loading import Classifier, first_line
-from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_texts
-from rightreasons.models.running.padding import check_tokens, classifier_way, padding_token, padding_values
-from rightreasons.models.running.run import Columns, run_model
-from rightreasons.models.running.store import Column
-from rightreasons.models.running.trial import ONE_BY_ONE, Way
+from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
+from rightreasons.models.trial import ONE_BY_ONE, Way, check_tokens, classifier_way, padding_token, padding_values
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
 
@@ -300,10 +300,7 @@ class Items:
         depends: Mapping[str, Any] | None = None,
         batch_size: int = 32,
         max_tokens: int | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
-        notes: Mapping[str, Any] | None = None,
-        fail_fast: bool = True,
+        **how: Unpack[HowToRun],
     ) -> Columns:
         """Compute named columns for every item, batch by batch, and return them in the order of the items.
 
@@ -313,10 +310,7 @@ class Items:
             depends: Whatever else the results depend on beside model and items, as short plain values.
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound.
-            progress: Whether to show a progress bar.
-            out: A folder for the results, from which a killed run resumes; None keeps them in memory.
-            notes: Small files to write beside the results: JSON values by name.
-            fail_fast: Whether an item that fails ends the run; if not, the columns leave it out (`run_batches`).
+            **how: How the run is shown and kept, as `HowToRun` says.
 
         Raises:
             ValueError: If `out` holds other files, or another command is writing results of another run to it.
@@ -338,11 +332,7 @@ class Items:
                 "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": self.counts}),
                 **(depends or {}),
             },
-            code=compute,
-            progress=progress,
-            out=out,
-            notes=notes,
-            fail_fast=fail_fast,
+            **how,
         )
 
 
@@ -351,7 +341,8 @@ def check_max_length(classifier: Classifier, max_length: int | None, *, minimum:
     bound = classifier.max_length
     length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
-        raise ValueError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
+        raise OptionError(
+            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}.",
+            option="max_length",
         )
     return length

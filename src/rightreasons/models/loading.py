@@ -13,11 +13,11 @@ from typing import Any
 import torch
 import transformers
 
-from rightreasons.foundations.arrays import kind_of
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
-from rightreasons.models.running.padding import classifier_way, vocabulary_size
-from rightreasons.models.running.processes import default_device
-from rightreasons.models.running.trial import SHORTEST
+from rightreasons.models.running import default_device
+from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
 
 # A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
@@ -55,6 +55,42 @@ class Classifier:
         bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
         length = min(bounds, default=_UNBOUNDED)
         return length if length < _UNBOUNDED else 512
+
+
+@dataclass(frozen=True, eq=False)
+class CausalLM:
+    """A causal language model with its tokenizer.
+
+    Attributes:
+        model: A model of transformers with a language-modeling head, in evaluation mode.
+        tokenizer: Its tokenizer.
+        name: What the user called it.
+        method: How `choose` scores its choices by default; one of `SCORING_METHODS`.
+    """
+
+    model: Any
+    tokenizer: Any
+    name: str
+    method: str = "mean"
+
+    @property
+    def label_names(self) -> None:
+        """None: it scores choices and has no classes."""
+        return None
+
+    @property
+    def max_length(self) -> int:
+        """Maximum tokens per sequence: the model's bound, else the tokenizer's, else 2048."""
+        bound = position_bound(self.model)
+        if bound is None:
+            bound = int(getattr(self.tokenizer, "model_max_length", _UNBOUNDED))
+        return bound if 0 < bound < _UNBOUNDED else 2048
+
+    @property
+    def start_token(self) -> int | None:
+        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence, else None."""
+        tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+        return next((int(token) for token in tokens if token is not None), None)
 
 
 def load_classifier(
@@ -187,8 +223,41 @@ def load_question_answering(
     )
 
 
-def load_tokenizer(name: str, revision: str | None = None) -> Any:
-    """Load the tokenizer of a model.
+def open_weights(
+    auto_class: Any, kind: str, name: str, *, revision: str | None, dtype: str | torch.dtype | None, **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Open the weights of a model by a class of transformers, and return the model and what the class reports of them.
+
+    Args:
+        auto_class: The class, such as `AutoModelForCausalLM`.
+        kind: What the model should be, for errors.
+        name: A folder or a hub id.
+        revision: A branch, tag or commit of the hub repository.
+        dtype: Type of the weights; None keeps that of the checkpoint.
+        **options: Other arguments of `from_pretrained`.
+
+    Raises:
+        ValueError: If it cannot be opened as one.
+    """
+    check_weights(name, revision)
+    options |= {} if dtype is None else {"dtype": dtype}
+    with quiet():
+        try:
+            model, report = auto_class.from_pretrained(
+                name,
+                revision=revision,
+                output_loading_info=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,  # the report says which
+                **options,
+            )
+        except Exception as error:
+            raise _explain(error, kind, name) from error
+    return model, report
+
+
+def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
+    """Load the tokenizer of a model; `options` are other arguments of `from_pretrained`.
 
     Raises:
         ValueError: If there is none. From a folder without tokenizer files transformers makes an empty one, which turns
@@ -196,7 +265,9 @@ def load_tokenizer(name: str, revision: str | None = None) -> Any:
     """
     with quiet():
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=False)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                name, revision=revision, trust_remote_code=False, **options
+            )
         except Exception as error:
             raise own_code(error, name) or ValueError(
                 f"Expected a tokenizer beside the model {name}, but none could be loaded ({first_line(error)})."
@@ -313,20 +384,7 @@ def _load(
     dtype: str | torch.dtype | None,
     allow_untrained: bool,
 ) -> Classifier:
-    options = {} if dtype is None else {"dtype": dtype}
-    check_weights(name, revision)
-    with quiet():
-        try:
-            model, report = auto_class.from_pretrained(
-                name,
-                revision=revision,
-                output_loading_info=True,
-                trust_remote_code=False,
-                ignore_mismatched_sizes=True,  # the report says which
-                **options,
-            )
-        except Exception as error:
-            raise _explain(error, kind, name) from error
+    model, report = open_weights(auto_class, kind, name, revision=revision, dtype=dtype)
     saved = [_head(architecture) for architecture in architectures_of(model.config)]
     if any(saved) and _head(type(model).__name__) not in saved:
         raise ValueError(
@@ -477,14 +535,15 @@ def own_code(error: Exception, name: str) -> ValueError | None:
 def check_device(device: object) -> torch.device:
     """Check the name of a device that this machine has."""
     if not isinstance(device, (str, torch.device)):
-        raise TypeError(
-            f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}."
+        raise OptionTypeError(
+            f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}.",
+            option="device",
         )
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}."
+        raise OptionError(
+            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}.", option="device"
         ) from error
     return torch.device(device)
 

@@ -15,7 +15,7 @@ def demo_encoder() -> Path:
     The package is located but not imported, because its own code imports unrelated libraries.
 
     Returns:
-        A folder that `AutoModel.from_pretrained` and `rightreasons.training.tuning.finetune.fine_tune` take.
+        A folder that `AutoModel.from_pretrained` and `rightreasons.training.finetune.fine_tune` take.
 
     Raises:
         ImportError: If the package is not installed; the error names the extra that installs it.

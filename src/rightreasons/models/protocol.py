@@ -16,8 +16,9 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.scores import Scores
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.options import Options, option, takes
+from rightreasons.core.scores import Scores
 
 Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "gradients", "processes"]
 """What an engine or a scorer can do.
@@ -89,6 +90,18 @@ class Answers:
     way: str = ""
 
 
+class Generation(Options):
+    """How answers are generated."""
+
+    n: int = option(1, "Answers per request.", minimum=1)
+    temperature: float = option(
+        0.0, "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.", minimum=0.0
+    )
+    max_new_tokens: int = option(64, "Maximum tokens per answer.", minimum=1)
+    stop: tuple[str, ...] = option((), "Texts that end an answer; they are cut off.")
+    seed: int = option(0, "Decides what is drawn; a server may ignore it.")
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A language model that answers requests: in this process, or behind a server.
@@ -137,19 +150,16 @@ class Engine(Protocol):
         """
         ...
 
+    @takes(Generation)
     def generate(
         self,
         requests: Sequence[Request],
         *,
-        n: int = 1,
-        temperature: float = 0.0,
-        max_new_tokens: int = 64,
-        stop: Sequence[str] = (),
-        seed: int = 0,
+        options: Generation,
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return `n` generated answers to each request ("text"); a temperature of 0 takes the likeliest token."""
+        """Return generated answers to each request ("text"), as the options or their fields by keyword say."""
         ...
 
 

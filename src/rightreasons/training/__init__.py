@@ -1,8 +1,8 @@
-"""Trainer metrics, callbacks, fine-tuning and behavioral learning.
+"""Fine-tuning and what watches it.
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """
 
-import lazy_loader
+from rightreasons.core.facade import facade
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = facade(__name__, __file__)

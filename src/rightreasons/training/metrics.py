@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.calibration.errors import CalibrationBins, calibration_error
-from rightreasons.analysis.calibration.options import CalibrationErrorOptions
-from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
-from rightreasons.analysis.calibration.top_label import TopLabel, top_label
-from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.sentences import one_line
-from rightreasons.foundations.validation import check_one_of, check_options, check_same_length, unknown_name
-from rightreasons.measuring.calibration import FIGURES
-from rightreasons.measuring.contrast_sets import USUAL, ContrastItems, measure_contrast_sets
-
-T = TypeVar("T")
+from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_of
+from rightreasons.calibration.measure import STATISTICS
+from rightreasons.calibration.proper_scores import brier_of, negative_log_likelihood
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.classification import AVERAGES, ConfusionMatrix
+from rightreasons.core.errors import OptionError, one_line, unknown_name
+from rightreasons.core.options import check_options
+from rightreasons.core.validation import check_one_of, check_same_length
+from rightreasons.difficulty.contrast import contrast_consistency
+from rightreasons.difficulty.contrast_sets import USUAL, ContrastItems
 
 IGNORED = -100
 """The label that the losses of transformers ignore; such items are ignored here too."""
@@ -34,7 +32,12 @@ class ComputeMetrics:
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
         self.names = tuple(names)
         self.options = dict(options)
-        self._states, self._n_rows = self._fresh(), 0
+        self._average = check_one_of(options.get("average", "macro"), AVERAGES, "average")
+        of_ece = {name: value for name, value in options.items() if name in _ECE_OPTIONS}
+        self._calibration = CalibrationErrorOptions.read(of_ece, "compute_metrics")
+        of_contrast = next((name for name in names if name in _CONTRAST), None)
+        self._contrast = None if of_contrast is None else _ContrastSets(of_contrast, options)
+        self._batches: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
         """Compute the figures of an evaluation, or add one batch of it.
@@ -48,41 +51,48 @@ class ComputeMetrics:
             One figure per name; {} before the last batch.
         """
         logits, labels = _rows(prediction)
-        rows = np.flatnonzero(labels != IGNORED)
-        states = self._fresh() if compute_result is None else self._states
-        before = 0 if compute_result is None else self._n_rows
-        if len(rows):
-            logits = logits[rows]
-            top = top_label(logits, labels[rows], scores="logits")
-            for state in states:
-                state.update(logits, top, before + rows)
         if compute_result is not None:
-            self._n_rows = before + len(labels)
-        if compute_result is False:
-            return {}
-        if compute_result:
+            self._batches.append((logits, labels))
+            if not compute_result:
+                return {}
+            logits = _stacked([batch for batch, _ in self._batches])
+            labels = np.concatenate([batch for _, batch in self._batches])
             self.reset()
+        rows = np.flatnonzero(labels != IGNORED)
+        if not len(rows):
+            raise ValueError("Expected at least one item with a label in the evaluation, but there is none.")
+        logits = logits[rows]
+        top = top_label(logits, labels[rows], scores="logits")
         figures: Figures = {}
-        for state in states:
-            figures.update(state.figures())
+        for name in self.names:
+            if name not in figures:
+                figures.update(self._family(name, logits, top, rows))
         return {name: figures[name] for name in self.names}
+
+    def _family(self, name: str, logits: NDArray[Any], top: TopLabel, rows: NDArray[np.int64]) -> Figures:
+        """Compute a figure, with those that come along."""
+        if name in ("accuracy", "f1"):
+            matrix = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
+            result = matrix.result(average=self._average)
+            return {"accuracy": result.accuracy, "f1": result.f1}
+        if name in ("ece", "mce"):
+            errors = calibration_of(top, self._calibration)
+            return {"ece": errors.ece, "mce": errors.mce}
+        if name == "brier":
+            return {name: brier_of(top).brier}
+        if name == "nll":
+            return {name: negative_log_likelihood(logits, top.labels, scores="logits").nll}
+        if self._contrast is not None and name in _CONTRAST:
+            return self._contrast.figures(top, rows)
+        return {name: STATISTICS[name](top)}
 
     def reset(self) -> None:
         """Forget the batches so far, after an interrupted evaluation with `batch_eval_metrics=True`."""
-        self._states, self._n_rows = self._fresh(), 0
+        self._batches = []
 
     def __repr__(self) -> str:
         parts = [*map(repr, self.names), *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items()))]
         return f"compute_metrics({', '.join(parts)})"
-
-    def _fresh(self) -> list[_State]:
-        """Create one state per family, with the options that it takes."""
-        states: list[_State] = []
-        for family, (known, accepted) in _FAMILIES.items():
-            names = [name for name in self.names if name in known]
-            if names:
-                states.append(family(names, {key: value for key, value in self.options.items() if key in accepted}))
-        return states
 
 
 def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
@@ -93,9 +103,8 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     `AutoModelForMultipleChoice` alike; items with the label -100 are ignored. With several processes Trainer passes the
     gathered items to each, so every process has the figures of all items.
 
-    With `TrainingArguments(batch_eval_metrics=True)` it is called once per batch. Accuracy, F1 and the errors in bins
-    of equal width are then kept as mergeable counts, NLL and Brier score as sums; the others need all items at once and
-    keep their probabilities. The figures are the same either way.
+    With `TrainingArguments(batch_eval_metrics=True)` it is called once per batch and keeps the logits of each, a row
+    per item, until the last: the figures are the same either way.
 
     | name | range | better | |
     |---|---|---|---|
@@ -116,7 +125,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     `contrast_sets` is the Dataset that is evaluated, in its order, with its labels and the columns of the sets: those
     that `rightreasons difficulty` knows, or `groups_column` and `original_column`.
 
-    So are the other figures of `rightreasons.measuring.calibration.FIGURES` that are functions of the top labels, such
+    So are the other figures of `rightreasons.calibration.measure.STATISTICS`, functions of the top labels, such
     as `ece_sweep`, `e_aurc` and `brier_reliability`.
 
     Trainer prefixes each name, so `ece` is logged as `eval_ece`. It assumes that higher is better for every metric
@@ -156,99 +165,10 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     return ComputeMetrics(unique, options)
 
 
-# ------------------------------------------------------------------------------------------------------------- families
+class _ContrastSets:
+    """The contrast sets of the table of evaluated items."""
 
-
-class _State(Protocol):
-    """The sufficient statistic of a family of figures."""
-
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None: ...
-
-    def figures(self) -> Figures: ...
-
-
-class _Confusion:
-    """Accuracy and F1, from a confusion matrix."""
-
-    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        check_one_of(options.get("average", "macro"), AVERAGES, "average")
-        self.options = options
-        self.matrix: ConfusionMatrix | None = None
-
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
-        batch = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
-        self.matrix = batch if self.matrix is None else self.matrix.merge(batch)
-
-    def figures(self) -> Figures:
-        result = _some(self.matrix).result(**self.options)
-        return {"accuracy": result.accuracy, "f1": result.f1}
-
-
-class _Bins:
-    """Calibration errors, from bins of equal width; bins of equal mass need all items at once."""
-
-    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        self.options = CalibrationErrorOptions.read(options, "compute_metrics")
-        self.tops: list[TopLabel] = []
-        self.bins = CalibrationBins(options=self.options) if self.options.strategy == "uniform" else None
-
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
-        if self.bins is not None:
-            self.bins.update(top.probabilities, top.labels)
-        else:
-            self.tops.append(top)
-
-    def figures(self) -> Figures:
-        if self.bins is not None:
-            result = self.bins.result()
-        else:
-            top = _joined(self.tops)
-            result = calibration_error(top.probabilities, top.labels, options=self.options)
-        return {"ece": result.ece, "mce": result.mce}
-
-
-class _Means:
-    """Figures that are means over items, from sums over the batches."""
-
-    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        self.brier = self.nll = 0.0
-        self.n_items = self.n_impossible = 0
-
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
-        self.n_items += len(top)
-        self.brier += brier_of(top).brier * len(top)
-        loss = negative_log_likelihood(logits, top.labels, scores="logits")
-        self.n_impossible += loss.n_impossible
-        self.nll += (loss.nll or 0.0) * len(top)
-
-    def figures(self) -> Figures:
-        n_items = _some(self.n_items)
-        return {"brier": self.brier / n_items, "nll": None if self.n_impossible else self.nll / n_items}
-
-
-class _Ranked:
-    """Figures that need all items at once."""
-
-    FUNCTIONS: ClassVar[Mapping[str, Callable[[TopLabel], float | None]]] = {
-        name: figure.of_top for name, figure in FIGURES.items() if figure.of_top is not None
-    }
-
-    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        self.names = names
-        self.tops: list[TopLabel] = []
-
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
-        self.tops.append(top)
-
-    def figures(self) -> Figures:
-        top = _joined(self.tops)
-        return {name: self.FUNCTIONS[name](top) for name in self.names}
-
-
-class _Contrast:
-    """Figures of contrast sets, which the table of the evaluated items names."""
-
-    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+    def __init__(self, figure: str, options: Mapping[str, Any]) -> None:
         import datasets
 
         table = options.get("contrast_sets")
@@ -257,7 +177,7 @@ class _Contrast:
         if not isinstance(table, datasets.Dataset) or "label" not in table.column_names:
             got = table.column_names if isinstance(table, datasets.Dataset) else kind_of(table)
             raise TypeError(
-                f"Expected `contrast_sets`, the Dataset of the evaluation with its labels and sets, for {names[0]!r}, "
+                f"Expected `contrast_sets`, the Dataset of the evaluation with its labels and sets, for {figure!r}, "
                 f"but got {got}."
             )
         self.labels = np.array([IGNORED if label is None else label for label in table["label"][:]], dtype=np.int64)
@@ -269,57 +189,42 @@ class _Contrast:
         )
         if items is None:
             usual = ", ".join(column for column, _ in USUAL[1:])
-            raise ValueError(
+            raise OptionError(
                 f"Expected contrast sets in `contrast_sets`, named by {usual} or `groups_column`, but its columns are "
-                f"{', '.join(table.column_names)}."
+                f"{', '.join(table.column_names)}.",
+                option="groups_column",
             )
         self.items = items
-        self.predicted = np.full(len(self.labels), IGNORED, dtype=np.int64)
 
-    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
+    def figures(self, top: TopLabel, rows: NDArray[np.int64]) -> Figures:
+        """Compute the figures from the top labels of rows of the table."""
         if rows[-1] >= len(self.labels) or (self.labels[rows] != top.labels).any():
             raise ValueError(
                 f"Expected the labels of the evaluation to be those of the {len(self.labels):,} rows of "
                 "`contrast_sets`, in their order, but they are others."
             )
-        self.predicted[rows] = top.predicted
-
-    def figures(self) -> Figures:
-        n_missing = int(np.count_nonzero(self.predicted[self.items.rows] == IGNORED))
+        predicted = np.full(len(self.labels), IGNORED, dtype=np.int64)
+        predicted[rows] = top.predicted
+        n_missing = int(np.count_nonzero(predicted[self.items.rows] == IGNORED))
         if n_missing:
             raise ValueError(
                 f"Expected a prediction for each of the {len(self.items.rows):,} items of `contrast_sets`, but "
                 f"{n_missing:,} of them have none."
             )
-        result = measure_contrast_sets(self.items, self.predicted, self.labels).result
+        known, items = self.items.rows, self.items
+        result = contrast_consistency(predicted[known], self.labels[known], items.groups, items.is_original)
         return {name: getattr(result, name) for name in _CONTRAST}
 
 
 _CONTRAST = ("contrast_consistency", "contrast_accuracy", "original_accuracy")
 
-_FAMILIES: Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]] = {
-    _Confusion: (("accuracy", "f1"), ("average",)),
-    _Bins: (("ece", "mce"), tuple(name for name in CalibrationErrorOptions.names() if name != "scores")),
-    _Means: (("brier", "nll"), ()),
-    _Ranked: (tuple(_Ranked.FUNCTIONS), ()),
-    _Contrast: (_CONTRAST, ("contrast_sets", "groups_column", "original_column")),
+_ECE_OPTIONS = tuple(name for name in CalibrationErrorOptions.names() if name != "scores")
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("accuracy", "f1"), ("average",)),
+    **dict.fromkeys(("ece", "mce"), _ECE_OPTIONS),
+    **dict.fromkeys(("brier", "nll", *STATISTICS), ()),
+    **dict.fromkeys(_CONTRAST, ("contrast_sets", "groups_column", "original_column")),
 }
-_KNOWN = {name: options for names, options in _FAMILIES.values() for name in names}
-
-
-# ---------------------------------------------------------------------------------------------------------------- input
-
-
-def _some(state: T | None) -> T:
-    if not state:
-        raise ValueError("Expected at least one item with a label in the evaluation, but there is none.")
-    return state
-
-
-def _joined(tops: Sequence[TopLabel]) -> TopLabel:
-    _some(tops)
-    columns = [field.name for field in dataclasses.fields(TopLabel)]
-    return TopLabel(**{name: np.concatenate([getattr(top, name) for top in tops]) for name in columns})
 
 
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:

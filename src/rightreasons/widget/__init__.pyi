@@ -1,13 +1,9 @@
 from .demos import module_demo as module_demo
+from .demos import module_page as module_page
 from .demos import parse_rows as parse_rows
 from .demos import read_card as read_card
-from .elements import FILTER as FILTER
-from .elements import MISTAKES as MISTAKES
-from .elements import figure as figure
-from .elements import problem as problem
-from .elements import table as table
-from .elements import tiles as tiles
-from .elements import verdict as verdict
+from .pages import FILTER as FILTER
+from .pages import MISTAKES as MISTAKES
 from .pages import PRIVACY as PRIVACY
 from .pages import SPACES as SPACES
 from .pages import ColumnPicker as ColumnPicker
@@ -17,15 +13,20 @@ from .pages import consumed as consumed
 from .pages import download_text as download_text
 from .pages import endpoint as endpoint
 from .pages import example_files as example_files
+from .pages import figure as figure
 from .pages import filter_field as filter_field
 from .pages import launch as launch
 from .pages import page_css as page_css
 from .pages import page_links as page_links
+from .pages import problem as problem
 from .pages import public_page as public_page
+from .pages import table as table
+from .pages import tiles as tiles
 from .pages import typed_count as typed_count
 from .pages import typed_hub_id as typed_hub_id
 from .pages import typed_text as typed_text
 from .pages import upload_file as upload_file
+from .pages import verdict as verdict
 from .pages import waiting as waiting
 from .working import end_workers as end_workers
 from .working import result_of as result_of
@@ -48,6 +49,7 @@ __all__ = [
     "filter_field",
     "launch",
     "module_demo",
+    "module_page",
     "page_css",
     "page_links",
     "parse_rows",

@@ -1,9 +1,9 @@
 """The small demo that every evaluate module shows in its Space, the page of its Space.
 
-A module's `app.py` loads its own file and passes the module on:
+A module's `app.py` says what the page opens with, and how its result is drawn:
 
     def build():
-        return module_demo(evaluate.load(str(HERE / "ece.py")), HERE / "README.md", example={...})
+        return module_page(__file__, EXAMPLE, draw)
 """
 
 from __future__ import annotations
@@ -16,13 +16,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.bounds import MAX_PAGE_BINS, MAX_PAGE_DRAWS, MAX_PAGE_ROWS
-from rightreasons.foundations.sentences import check_kind
-from rightreasons.foundations.validation import check_count, check_number, check_options
-from rightreasons.modules import argument_help
-from rightreasons.widget.elements import MISTAKES, figure, is_number, problem, table, tiles, verdict
-from rightreasons.widget.pages import public_page, typed_text
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.options import check_options
+from rightreasons.core.validation import (
+    MAX_PAGE_BINS,
+    MAX_PAGE_DRAWS,
+    MAX_PAGE_ROWS,
+    check_count,
+    check_kind,
+    check_number,
+)
+from rightreasons.evaluate_module import argument_help
+from rightreasons.widget.pages import (
+    MISTAKES,
+    figure,
+    is_number,
+    problem,
+    public_page,
+    table,
+    tiles,
+    typed_text,
+    verdict,
+)
 
 MIN_CELL = 12
 """Width in characters of the narrowest column of the inputs; the widest has three times as many."""
@@ -33,7 +48,35 @@ PHONE = 4 * MIN_CELL
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
-# -------------------------------------------------------------------------------------------------- a module's demo
+def module_page(
+    file: str,
+    example: Mapping[str, Sequence[Any]],
+    draw: Callable[[Mapping[str, Any]], str],
+    *,
+    choices: Mapping[str, Sequence[str]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    **loaded_with: Any,
+) -> Any:
+    """Build the demo of the module beside an `app.py`.
+
+    Args:
+        file: The `app.py`.
+        example: As in `module_demo`.
+        draw: As in `module_demo`.
+        choices: As in `module_demo`.
+        options: As in `module_demo`.
+        **loaded_with: Options that the module is loaded with, such as a model.
+
+    Returns:
+        A `gradio.Blocks`, not launched.
+    """
+    import evaluate
+
+    folder = Path(file).resolve().parent
+    # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+    (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
+    module = evaluate.load(str(source), **loaded_with)
+    return module_demo(module, folder / "README.md", example=example, choices=choices, options=options, draw=draw)
 
 
 def module_demo(
@@ -85,9 +128,8 @@ def module_demo(
     title = front.get("title", module.name)
     cells = _cells(module, example)
 
-    def figures(rows: list[list[Any]], chosen: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = module.compute(**parse_rows(module, rows), **chosen, **fixed)
-        return found
+    def figures(rows: list[list[Any]], chosen: Mapping[str, Any]) -> Any:
+        return module.compute(**parse_rows(module, rows), **chosen, **fixed)
 
     def answer(rows: list[list[Any]], chosen: Mapping[str, Any]) -> tuple[str, Any]:
         results = figures(rows, chosen)
@@ -133,7 +175,8 @@ def module_demo(
         def serve(inputs: dict[str, Any], options: dict[str, Any] | None = None) -> dict[str, Any]:
             try:
                 rows = _cells(module, _sent_inputs(module, inputs))
-                return figures(rows, {**defaults, **_sent_options(module, options, defaults)})
+                results: dict[str, Any] = figures(rows, {**defaults, **_sent_options(module, options, defaults)})
+                return results
             except MISTAKES as error:
                 raise gr.Error(str(error), print_exception=False) from None
 
@@ -193,9 +236,6 @@ def read_card(readme: Path) -> tuple[dict[str, str], str]:
     return entries, _FRONT_MATTER.sub("", text).strip()
 
 
-# ------------------------------------------------------------------------------------------------------------- private
-
-
 def _features(module: Any) -> Mapping[str, Any]:
     features: Mapping[str, Any] = module.features[0] if isinstance(module.features, list) else module.features
     return features
@@ -213,12 +253,11 @@ def _defaults(module: Any) -> dict[str, Any]:
 def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]:
     features = _features(module)
     n_items = max(len(column) for column in example.values())
-    columns = []
-    for name, feature in features.items():
-        values = example.get(name, ())
-        cells = [value if _is_text(feature) else json.dumps(value, ensure_ascii=False) for value in values]
-        columns.append(cells + [""] * (n_items - len(cells)))
-    return [list(row) for row in zip(*columns, strict=True)]
+    columns = [
+        [value if _is_text(feature) else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
+        for name, feature in features.items()
+    ]
+    return [[column[item] if item < len(column) else "" for column in columns] for item in range(n_items)]
 
 
 def _sent_inputs(module: Any, inputs: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
@@ -271,12 +310,15 @@ def _is_json(value: Any) -> bool:
 def _json_cell(cell: str, name: str, item: int) -> Any:
     if not cell:
         raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is empty.")
+    return _json_value(cell, f"a number, or a list such as [0.9, 0.1], in `{name}`, but item {item} has {cell[:40]!r}")
+
+
+def _json_value(text: str, expected: str) -> Any:
+    """Read JSON without NaN and infinities."""
     try:
-        return json.loads(cell, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise ValueError(
-            f"Expected a number, or a list such as [0.9, 0.1], in `{name}`, but item {item} has {cell[:40]!r}."
-        ) from None
+        raise ValueError(f"Expected {expected}.") from None
 
 
 def _first_sentence(text: str | None) -> str | None:
@@ -295,10 +337,8 @@ def _control(name: str, default: Any, words: Sequence[str] | None, info: str | N
         return gr.Dropdown(list(words), value=default, **frame)
     if isinstance(default, bool):
         return gr.Checkbox(value=default, **frame)
-    if isinstance(default, int):
-        return gr.Number(value=default, step=1, **frame)
-    if isinstance(default, float):
-        return gr.Number(value=default, step=0.05, **frame)
+    if isinstance(default, (int, float)):
+        return gr.Number(value=default, step=1 if isinstance(default, int) else 0.05, **frame)
     if isinstance(default, str):
         return gr.Textbox(value=default, **frame)
     return gr.Textbox(value="" if default is None else json.dumps(default), placeholder="JSON; empty: none", **frame)
@@ -318,12 +358,8 @@ def _option_value(name: str, default: Any, value: Any) -> Any:
         check_number(value, name)
         return _limited(type(default)(value) if value == type(default)(value) else value, name)
     text = typed_text(value or "", name).strip()
-    if not text:
-        return None
-    try:
-        return _limited(json.loads(text, parse_constant=_no_constant), name)
-    except (json.JSONDecodeError, RecursionError):
-        raise ValueError(f"Expected a JSON value for `{name}`, such as 0.95, but got {text[:60]!r}.") from None
+    expected = f"a JSON value for `{name}`, such as 0.95, but got {text[:60]!r}"
+    return _limited(_json_value(text, expected), name) if text else None
 
 
 def _limited(value: Any, name: str) -> Any:

@@ -29,7 +29,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from rightreasons.foundations.sentences import in_one_sentence, is_expected
+from rightreasons.core.errors import in_one_sentence, is_expected
 
 SECONDS = 120.0
 """Seconds that one piece of work may take."""

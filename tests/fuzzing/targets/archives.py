@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema, zipped
-from rightreasons.data.benchmarks.checklist import read_checklist
-from rightreasons.data.benchmarks.copa import balanced_items, cause_effect_items, copa_test, easy_ids
-from rightreasons.data.benchmarks.copa_files import read_items
-from rightreasons.data.opening.datasets import open_splits
-from rightreasons.data.suites.plain_pickle import load_plain
+from rightreasons.datasets.checklist import read_checklist
+from rightreasons.datasets.copa import balanced_items, cause_effect_items, copa_test, easy_ids, read_items
+from rightreasons.datasets.suites.checklist import load_plain
+from rightreasons.io.tables import open_splits
 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <copa-corpus version="1.0">

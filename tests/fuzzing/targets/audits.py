@@ -12,21 +12,22 @@ from hypothesis import strategies as st
 
 from fuzzing.damage import altered, damaged, values
 from fuzzing.judging import Target
-from fuzzing.targets.tables import lines
-from rightreasons.auditing import audit, compare, read_audit
-from rightreasons.training.behavior.collecting import collect_scores
-from rightreasons.training.behavior.plan import Plan, plan_runs
+from rightreasons.behavior.learning.collect import collect_scores
+from rightreasons.behavior.learning.plan import Plan, plan_runs
+from rightreasons.report.comparison import compare
+from rightreasons.report.runner import audit
+from rightreasons.report.schema import read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
 from tiny_suites import behavior_suite
 
 
 @functools.cache
 def plan_file():
-    """The lines of a plan."""
+    """The record of a plan."""
     with TemporaryDirectory() as folder:
         runs = plan_runs(behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,))
         Plan.create(folder, runs, {"labels": "sentiment"})
-        return [json.loads(line) for line in (Path(folder) / "plan.jsonl").read_text("utf-8").splitlines()]
+        return json.loads((Path(folder) / "plan.json").read_text("utf-8"))
 
 
 @functools.cache
@@ -48,22 +49,20 @@ def report():
 @st.composite
 def plans(draw):
     """A plan and results of its runs, some of it damaged."""
-    rows = draw(altered([plan_file()]))
-    content = lines(rows if isinstance(rows, list) else [rows])
+    content = json.dumps(draw(altered([plan_file()])), default=str).encode()
     if draw(st.booleans()):
         content = draw(damaged([content]))
-    results = draw(
-        st.lists(values | altered([{"key": plan_file()[-1].get("key"), "code": "x", "scores": {}}]), max_size=2)
-    )
+    results = draw(st.lists(values | altered([{"key": "x", "code": "x", "scores": {}}]), max_size=2))
     return content, results
 
 
 def check_plan(value, folder):
     content, results = value
-    (folder / "plan.jsonl").write_bytes(content)
+    (folder / "plan.json").write_bytes(content)
     (folder / "results").mkdir()
-    for run, result in zip(plan_file()[1:], results, strict=False):
-        (folder / "results" / f"{run['key']}.json").write_text(json.dumps(result, default=str), "utf-8", "replace")
+    runs = plan_runs(behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,))
+    for run, result in zip(runs, results, strict=False):
+        (folder / "results" / f"{run.key}.json").write_text(json.dumps(result, default=str), "utf-8", "replace")
     plan = Plan.open(folder)
     assert {run.key for run in plan.pending()} | plan.done() == {run.key for run in plan.runs}
     plan.check_code()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines, packed, parquet, written
-from rightreasons.data.opening.judged.confidence import read_confidence
-from rightreasons.data.opening.predictions import read_answers, read_predictions
+from rightreasons.io.judged import read_confidence
+from rightreasons.io.predictions import read_answers, read_predictions
 
 
 def sample(number, requests, answers, **further):

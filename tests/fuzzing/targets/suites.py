@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import strategies as st
 
+from changed_texts import perturb_text
 from fuzzing.damage import altered, damaged, values, words
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines
-from rightreasons.data.perturbing.registry import perturb_text
-from rightreasons.data.suites.editor import directional, inv, mft
-from rightreasons.data.suites.opening import open_suite
-from rightreasons.data.suites.suite import Suite
-from rightreasons.data.suites.templates import fill
+from rightreasons.datasets.suites.editor import directional, inv, mft
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.templates import fill
 from tiny_suites import behavior_suite, reading_suite
 
 

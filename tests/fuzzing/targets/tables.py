@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from fuzzing.damage import altered, as_json, damaged, words
 from fuzzing.judging import Target, outcome
-from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
-from rightreasons.data.opening.questions import open_questions
+from rightreasons.io.tables import open_dataset, open_multiple_choice, open_questions
 
 ROWS = [
     {"id": "a", "text": "a good film", "label": "positive"},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.core.stopping import SetAsideWarning
 from tiny_encoders import TEXTS, tiny_encoder
 
 PAGE = Path(__file__).parents[3] / "docs" / "attributions.md"

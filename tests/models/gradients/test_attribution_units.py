@@ -10,12 +10,13 @@ import pytest
 import torch
 
 from killing import killed_at
-from rightreasons.analysis.shortcuts.reliance import find_shortcuts
-from rightreasons.analysis.tokens import words
-from rightreasons.foundations.storing.notices import SetAsideWarning
-from rightreasons.models.gradients.attribution import AttributionOptions, integrated_gradients
-from rightreasons.models.gradients.words import word_of_piece, word_spans
-from rightreasons.models.scoring.classes import predict
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.tokens import words
+from rightreasons.models.classes import predict
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.inputs import word_of_piece, word_spans
+from rightreasons.models.gradients.integration import AttributionOptions
+from rightreasons.shortcuts.reliance import find_shortcuts
 from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 TEXTS = list(TEXTS)

@@ -7,9 +7,8 @@ import pytest
 import torch
 import transformers as tf
 
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.faithfulness import faithfulness
+from rightreasons.core.arrays import Ragged
+from rightreasons.models.gradients.attribution import faithfulness, integrated_gradients
 from rightreasons.models.loading import Classifier
 from tiny_causal import tiny_causal_tokenizer
 from tiny_encoders import TEXTS, tiny_encoder

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
+from rightreasons.core.arrays import Ragged
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.gradients.fisher_eigen import Solver
+from rightreasons.models.gradients.fisher_causal import Solver
+from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier
 from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, refusing, tiny_encoder
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.models import LocalEngine, Prompt, Prompted
+from rightreasons.models.causal import choose_causal, load_causal
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.scoring.causal import choose_causal, load_causal
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.wording import Prompt
 from tiny_causal import save_tiny_causal
 
 PROMPTS = ["the man fell because", "the glass", "what", "the story was dull and the woman was", "the rain"]

@@ -5,17 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rightreasons.models import (
-    Examples,
-    LocalEngine,
-    Prompt,
-    Prompted,
-    fisher_information,
-    integrated_gradients,
-    load_causal,
-    predict,
-)
+from rightreasons.models.causal import load_causal
+from rightreasons.models.classes import predict
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.label_words import label_word_classifier, why_no_gradients
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Examples
+from rightreasons.models.wording import Prompt
 from tiny_causal import save_tiny_causal
 
 TEXTS = ["the film was good", "a bad plot and dull", "rain", "the actor was very very lovely but the story fell"]

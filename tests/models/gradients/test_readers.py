@@ -10,8 +10,8 @@ import transformers as tf
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier
 from tiny_encoders import BART_SIZES, SIZES
 from tiny_models import WORDS

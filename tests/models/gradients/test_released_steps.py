@@ -1,6 +1,5 @@
 """The attributions of both papers, redone with captum: released code of the one, and the text of Du et al."""
 
-import dataclasses
 import itertools
 import os
 from types import SimpleNamespace
@@ -10,8 +9,8 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
 
-from rightreasons.measuring.protocols import PROTOCOLS
 from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.shortcuts.protocols import PROTOCOLS
 from tiny_encoders import TEXTS, tiny_encoder
 
 N_TEXTS = int(os.environ.get("RELEASED_STEPS_TEXTS", "12"))
@@ -116,8 +115,6 @@ def described_by_du(classifier, text, label):
 def test_tiny_models_by_du(architecture):
     classifier, texts = tiny_encoder(architecture), mixed_texts(N_TEXTS)
     labels = [row % len(classifier.label_names) for row in range(len(texts))]
-    ours = integrated_gradients(
-        classifier, texts, labels=labels, options=dataclasses.replace(DU, unit="wordpiece"), progress=False
-    )
+    ours = integrated_gradients(classifier, texts, labels=labels, options=DU.replaced(unit="wordpiece"), progress=False)
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
         np.testing.assert_allclose(ours.scores[row], described_by_du(classifier, text, label), rtol=1e-3, atol=1e-7)

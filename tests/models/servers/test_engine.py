@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fake_server import cut, serving
-from rightreasons.foundations.randomness import item_rng
-from rightreasons.foundations.storing.notices import SetAsideWarning
-from rightreasons.models import open_server
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.protocol import Engine, Request
-from rightreasons.models.servers.replies import Completion, added, continuation
+from rightreasons.models.servers.client import Completion, added, continuation
+from rightreasons.models.servers.engine import open_server
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from fake_server import serving
-from rightreasons.models import ServerEngine, ServerOptions, open_server
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers import client
-from rightreasons.models.servers.endpoints import CHAT, TEXT, Endpoint
+from rightreasons.models.servers.client import CHAT, TEXT, Endpoint
+from rightreasons.models.servers.engine import ServerEngine, open_server
+from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.trial import Trial
 
 REQUESTS = [Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fake_server import serving
-from rightreasons.models import open_server
 from rightreasons.models.protocol import Request
+from rightreasons.models.servers.engine import open_server
 
 
 @pytest.fixture

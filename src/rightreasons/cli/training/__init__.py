@@ -1,1 +1,1 @@
-"""Commands that train and recalibrate."""
+"""."""

@@ -10,30 +10,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import Dataset
-from rightreasons.foundations.sentences import counted
-from rightreasons.training.tuning.options import TrainingDataOptions, TuningOptions
+from rightreasons.cli.declared import Dataset, declared_command
+from rightreasons.core.errors import counted
+from rightreasons.training.options import TrainingDataOptions, TuningOptions
 
 if TYPE_CHECKING:
-    from rightreasons.training.tuning.finetune import FineTuned
-    from rightreasons.training.tuning.tables import TrainingData
+    from rightreasons.training.examples import TrainingData
+    from rightreasons.training.finetune import FineTuned
+
 
 DEMO = "demo"
 """What the packaged encoder is called."""
 
 FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "exact_match": "exact match", "f1": "F1", "ece": "ECE"}
 
-app = command_line()
+COMMANDS = {"fine-tune": command_line()}
 
-EXAMPLES = (
-    "rightreasons fine-tune distilbert/distilbert-base-uncased reviews.csv --text-column review --label-column stars",
-    "rightreasons fine-tune demo sst2 --limit 1000 --epochs 1 --out sst2-model",
-    "rightreasons fine-tune demo socialiqa --limit 4000 --out socialiqa-model",
-)
+EXAMPLES = {
+    "fine-tune": (
+        "rightreasons fine-tune distilbert/distilbert-base-uncased reviews.csv --text-column text --label-column stars",
+        "rightreasons fine-tune demo sst2 --limit 1000 --epochs 1 --out sst2-model",
+        "rightreasons fine-tune demo socialiqa --limit 4000 --out socialiqa-model",
+    )
+}
 
 
-@declared_command(app, "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions})
+@declared_command(COMMANDS["fine-tune"], "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions})
 def fine_tune(
     model: Annotated[
         str,
@@ -56,11 +58,11 @@ def fine_tune(
     Of a data set without a split to evaluate on, such as one csv file, a share of the items is held out for the audit.
     A run that is stopped goes on from its last checkpoint when the same command is repeated.
     """
-    from rightreasons.foundations.atomic_write import check_folder
+    from rightreasons.core.store import check_folder
     from rightreasons.models.packaged import demo_encoder
-    from rightreasons.training.tuning.finetune import fine_tune as tune
-    from rightreasons.training.tuning.tables import open_training_data, write_held_out
-    from rightreasons.training.watching.bar import TrainingBar
+    from rightreasons.training.callbacks import TrainingBar
+    from rightreasons.training.examples import open_training_data, write_held_out
+    from rightreasons.training.finetune import fine_tune as tune
 
     check_folder(out)
     encoder = str(demo_encoder()) if model == DEMO and not (Path(DEMO) / "config.json").is_file() else model
@@ -129,8 +131,8 @@ def _tell_baseline(tuned: FineTuned, data: TrainingData) -> None:
 
 def _audit(out: Path, test: str, data: TrainingData, source: TrainingDataOptions) -> list[str]:
     """Return the words of the command that audits the model on items that it was not trained on."""
-    from rightreasons.auditing.options import AuditOptions
-    from rightreasons.data.opening.options import ItemOptions
+    from rightreasons.audited.options import AuditOptions
+    from rightreasons.io.options import ItemOptions
 
     words = ["rightreasons", "audit", str(out), test]
     if data.holds_out:

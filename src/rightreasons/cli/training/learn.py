@@ -7,32 +7,34 @@ from typing import Annotated
 
 import typer
 
+from rightreasons.behavior.learning.options import PlanOptions
+from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.declared import declared_command
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.foundations.sentences import counted
-from rightreasons.measuring.options import SUITE_HELP
-from rightreasons.training.behavior.options import PlanOptions
+from rightreasons.cli.declared import declared_command
+from rightreasons.core.engines import EngineOptions
+from rightreasons.core.errors import counted
 
-app = command_line()
+COMMANDS = {"learn": command_line()}
 
-EXAMPLES = (
-    "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
-    "rightreasons learn run plan --jobs 4",
-    "rightreasons learn run plan --engine dask://scheduler:8786",
-    "rightreasons learn run plan --shard 1/2",
-    "rightreasons learn collect plan",
-)
+EXAMPLES = {
+    "learn": (
+        "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
+        "rightreasons learn run plan --jobs 4",
+        "rightreasons learn run plan --engine dask://scheduler:8786",
+        "rightreasons learn run plan --shard 1/2",
+        "rightreasons learn collect plan",
+    )
+}
 
 PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)]
 
 
-@app.callback()
+@COMMANDS["learn"].callback()
 def learn() -> None:
     """Train on a behavioral suite and measure what generalizes: plan the runs, execute them, collect the scores."""
 
 
-@declared_command(app, "plan", {"options": PlanOptions})
+@declared_command(COMMANDS["learn"], "plan", {"options": PlanOptions})
 def plan(
     folder: PlanFolder,
     model: Annotated[str, typer.Option(help="Folder or hub id of an encoder, or of a model for the suite.")],
@@ -41,11 +43,10 @@ def plan(
     options: PlanOptions,
 ) -> None:
     """Plan the runs of an experiment and store them in a folder."""
-    from rightreasons.foundations.atomic_write import check_folder
-    from rightreasons.training.behavior.plan import Plan, plan_runs
-    from rightreasons.training.behavior.sources import describe_sources, open_task
+    from rightreasons.behavior.learning.plan import Plan, describe_sources, open_task, plan_runs
+    from rightreasons.core.store import check_folder
 
-    check_folder(folder, "PLAN", own=("plan.jsonl", "results"))
+    check_folder(folder, "PLAN", own=("plan.json", "results"))
     source = describe_sources(model, suite, data, options)
     task = open_task(source)
     runs = plan_runs(
@@ -63,20 +64,19 @@ def plan(
     )
 
 
-@declared_command(app, "run", {"options": EngineOptions})
+@declared_command(COMMANDS["learn"], "run", {"options": EngineOptions})
 def run(
     folder: PlanFolder,
     options: EngineOptions,
     shard: Annotated[str, typer.Option(help="Part i/n of the runs, for one of n processes or machines.")] = "1/1",
 ) -> None:
     """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
-    from rightreasons.foundations.atomic_write import check_folder
-    from rightreasons.training.behavior.plan import Plan
-    from rightreasons.training.behavior.runner import run_plan
-    from rightreasons.training.behavior.sources import open_task
+    from rightreasons.behavior.learning.plan import Plan, open_task
+    from rightreasons.behavior.learning.run import run_plan
+    from rightreasons.core.store import check_folder
 
     opened = Plan.open(folder)
-    check_folder(folder, "PLAN", own=("plan.jsonl", "results"))
+    check_folder(folder, "PLAN", own=("plan.json", "results"))
     opened.check_code()
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
@@ -84,16 +84,16 @@ def run(
     typer.echo(f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
 
 
-@app.command()
+@COMMANDS["learn"].command()
 def collect(
     folder: PlanFolder,
     out: Annotated[Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")] = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
-    from rightreasons.cli._shared.show import show_scores
-    from rightreasons.foundations.atomic_write import check_file, write_json
-    from rightreasons.training.behavior.collecting import collect_scores
-    from rightreasons.training.behavior.plan import Plan
+    from rightreasons.behavior.learning.collect import collect_scores
+    from rightreasons.behavior.learning.plan import Plan
+    from rightreasons.cli.show import show_scores
+    from rightreasons.core.store import check_file, write_json
 
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")

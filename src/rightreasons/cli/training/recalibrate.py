@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import LabelColumn
-from rightreasons.data.opening.options import PredictionOptions
-from rightreasons.foundations.sentences import counted
+from rightreasons.cli.declared import LabelColumn, declared_command
+from rightreasons.core.errors import OptionError, counted
+from rightreasons.io.options import PredictionOptions
 
 if TYPE_CHECKING:
-    from rightreasons.analysis.calibration.recalibration import RecalibrationReport
-    from rightreasons.data.opening.predictions import Predictions
+    from rightreasons.calibration.recalibration import RecalibrationReport
+    from rightreasons.io.predictions import Predictions
+
 
 FIGURES = {
     "accuracy": "accuracy",
@@ -26,12 +26,12 @@ FIGURES = {
     "nll": "log loss",
 }
 
-app = command_line()
+COMMANDS = {"recalibrate": command_line()}
 
-EXAMPLES = ("rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv",)
+EXAMPLES = {"recalibrate": ("rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv",)}
 
 
-@declared_command(app, "recalibrate", {"options": PredictionOptions})
+@declared_command(COMMANDS["recalibrate"], "recalibrate", {"options": PredictionOptions})
 def recalibrate(
     fit: Annotated[
         Path,
@@ -52,14 +52,14 @@ def recalibrate(
     n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
-    from rightreasons.analysis.calibration.recalibration import recalibrate as recalibrated
-    from rightreasons.analysis.calibration.recalibration import recalibration_report
-    from rightreasons.data.opening.predictions import read_predictions
-    from rightreasons.foundations.atomic_write import check_file
+    from rightreasons.calibration.recalibration import recalibrate as recalibrated
+    from rightreasons.calibration.recalibration import recalibration_report
+    from rightreasons.core.store import check_file
+    from rightreasons.io.predictions import read_predictions
 
     check_file(out)
     if out.suffix.lower() not in (".csv", ".jsonl"):
-        raise ValueError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.")
+        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.", option="out")
     fitted = read_predictions(fit, label_column=label_column, options=options)
     table = read_predictions(file, label_column=label_column, options=options)
     _check_alike(fit, fitted, file, table)
@@ -88,7 +88,7 @@ def _write(out: Path, table: Predictions, probabilities: Any) -> None:
     import csv
     import io
 
-    from rightreasons.foundations.atomic_write import json_lines, write_text
+    from rightreasons.core.store import json_lines, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
     labels = [] if table.references is None else [names[label] for label in table.references.tolist()]

@@ -1,1 +1,1 @@
-"""What gradients say: attributions, Fisher information, faithfulness."""
+"""."""

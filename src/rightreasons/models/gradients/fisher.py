@@ -14,21 +14,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rightreasons.foundations.choices import UNITS
-from rightreasons.foundations.options import Options, option, takes
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.validation import check_number
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.fisher_causal import CausalFisher
-from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.choices import UNITS
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, option, takes
+from rightreasons.models.gradients.fisher_causal import CausalFisher, FisherEigen, Solver
+from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.gradients.label_words import label_word_classifier
-from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.items import Items
-from rightreasons.models.loading import Classifier
-from rightreasons.models.prompting.prompted import Prompted
-from rightreasons.models.running.run import Columns
-from rightreasons.models.running.store import Column
-from rightreasons.models.scoring.causal import CausalLM
+from rightreasons.models.loading import CausalLM, Classifier
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.running import Column, Columns
 
 METHODS = ("auto", "gram", "power")
 
@@ -90,7 +86,6 @@ class FisherInformation:
         return len(self.ids)
 
 
-@dataclass(frozen=True)
 class FisherOptions(Options):
     """The settings of `fisher_information` that change its result."""
 
@@ -98,19 +93,16 @@ class FisherOptions(Options):
     spectrum: bool = option(False, "Return all non-zero eigenvalues.")
     eigenvector: bool = option(False, "Return how far the leading eigenvector moves each token.")
     unit: str = option("wordpiece", "Tokens that the eigenvector is reduced to.", choices=UNITS)
-    tolerance: float = option(1e-4, "Relative residual at which power iteration stops.")
+    tolerance: float = option(1e-4, "Relative residual at which power iteration stops.", minimum=0.0)
     max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self.tolerance, "tolerance", minimum=0)
 
     def solver(self, n_classes: int) -> Solver:
         """Return the solver for a number of classes."""
         power = self.method == "power" or (self.method == "auto" and n_classes > GRAM_CLASSES)
         if self.spectrum and power:
-            raise ValueError(
-                "Expected method='gram' with spectrum=True, but got power iteration, which finds one eigenvalue."
+            raise OptionError(
+                "Expected method='gram' with spectrum=True, but got power iteration, which finds one eigenvalue.",
+                option="method",
             )
         return Solver(power, self.spectrum, self.eigenvector, self.tolerance, self.max_iterations)
 

@@ -5,31 +5,170 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.foundations.ragged import offsets_of
-from rightreasons.foundations.storing.records import digest_of_arrays
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
+from rightreasons.core.arrays import offsets_of
+from rightreasons.core.store import digest_of_arrays
+from rightreasons.models.batching import Encoded, Places, check_fast
+from rightreasons.models.causal import ChoiceItems, choose_causal, with_letters
+from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.prompting.prompted import Prompted
-from rightreasons.models.prompting.rendering import Item
+from rightreasons.models.likelihoods import PADDED, Asked, causal_way, groups_of, plain_rows, tokenize_choices, width
+from rightreasons.models.loading import CausalLM
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import lacking
-from rightreasons.models.running.batching import Encoded, Places, check_fast
-from rightreasons.models.running.fingerprint import fingerprint_texts
-from rightreasons.models.running.run import Columns, run_model
-from rightreasons.models.running.store import Column
-from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, with_letters
-from rightreasons.models.scoring.likelihoods import PADDED, causal_way, groups_of, plain_rows, width
-from rightreasons.models.scoring.local import LocalEngine
-from rightreasons.models.scoring.requests import Asked, tokenize_choices
+from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@dataclass(frozen=True, eq=False)
+class FisherEigen:
+    """The leading eigenvalue of G for each of b items; NaN where logits or gradients were not finite.
+
+    Attributes:
+        eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
+        gradient_norms: (b,) float64, norm of the gradient of log p of the predicted class.
+        error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for the Gram matrix.
+        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first; None unless asked for.
+        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its sign means nothing.
+    """
+
+    eigenvalues: Tensor
+    gradient_norms: Tensor
+    error: Tensor
+    spectrum: Tensor | None
+    eigenvector: Tensor | None
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What is computed of G, and how.
+
+    Attributes:
+        power: Whether by power iteration, whose cost does not grow with the number of classes, or by the Gram matrix.
+        spectrum: Whether to return all eigenvalues (Gram matrix only).
+        eigenvector: Whether to return the leading eigenvector.
+        tolerance: Relative residual at which power iteration stops.
+        max_iterations: Maximum rounds of power iteration.
+    """
+
+    power: bool = False
+    spectrum: bool = False
+    eigenvector: bool = False
+    tolerance: float = 1e-4
+    max_iterations: int = 100
+
+    def __call__(self, logits: Tensor, inputs: Tensor) -> FisherEigen:
+        r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
+
+        Args:
+            logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only on inputs[i].
+            inputs: (b, ...) that require gradients.
+
+        Returns:
+            A `FisherEigen`.
+
+        References:
+            Datta et al. (2020), "Geometry matters", algorithm 1.
+
+        Example:
+            One linear logit z = 3 x_0 + 4 x_1 against 0, at z = 0: p(1-p) |w|^2 = 25 / 4.
+
+            >>> x = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
+            >>> z = x @ torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
+            >>> round(Solver()(z, x).eigenvalues.item(), 6)
+            6.25
+        """
+        return self._power(logits, inputs) if self.power else self._gram(logits, inputs)
+
+    def _gram(self, logits: Tensor, inputs: Tensor) -> FisherEigen:
+        n_items, n_classes = logits.shape
+        # Only differences of logits matter, so K - 1 backward passes are enough.
+        differences = logits[:, 1:] - logits[:, :1]
+        last = n_classes - 2
+        gradients = torch.stack(
+            [
+                torch.autograd.grad(differences[:, k].sum(), inputs, retain_graph=k < last)[0].flatten(1)
+                for k in range(n_classes - 1)
+            ],
+            dim=1,
+        )  # (b, K - 1, D)
+        inner = torch.zeros(n_items, n_classes, n_classes, dtype=torch.float64, device=logits.device)
+        inner[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
+        p = logits.detach().double().softmax(dim=-1)
+        # grad log p_y = h_y - sum_k p_k h_k, with h the gradients of the differences and h_0 = 0.
+        center = torch.eye(n_classes, dtype=torch.float64, device=logits.device) - p[:, None, :]
+        scaled = p.sqrt()[:, :, None] * center
+        gram = scaled @ inner @ scaled.transpose(1, 2)
+        finite = torch.isfinite(gram).flatten(1).all(dim=1)
+        values, vectors = torch.linalg.eigh(torch.where(finite[:, None, None], gram, torch.zeros_like(gram)))
+        values = torch.where(finite[:, None], values.clamp_min(0), torch.full_like(values, torch.nan))
+        row = center[torch.arange(n_items, device=p.device), _predicted(p)]
+        squared = torch.einsum("bi,bij,bj->b", row, inner, row)
+        eigenvector = None
+        if self.eigenvector:
+            weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
+            weights = weights / values[:, -1:].sqrt().clamp_min(1e-300)
+            eigenvector = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients).view_as(inputs)
+        return FisherEigen(
+            values[:, -1],
+            squared.clamp_min(0).sqrt(),
+            torch.zeros(n_items, dtype=torch.float64, device=logits.device),
+            values[:, 1:].flip(1) if self.spectrum else None,
+            eigenvector,
+        )
+
+    def _power(self, logits: Tensor, inputs: Tensor) -> FisherEigen:
+        """Iterate exact products G v = J^T (diag p - p p^T) J v.
+
+        J v, for the Jacobian J of the logits, is the derivative of u -> J^T u, which is linear, in the direction v.
+        """
+        p = logits.detach().softmax(dim=-1)
+        u = torch.zeros_like(logits, requires_grad=True)
+        (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
+        shape = (-1,) + (1,) * (inputs.dim() - 1)
+
+        def product(v: Tensor) -> Tensor:
+            (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
+            s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
+            moved: Tensor = torch.autograd.grad(logits, inputs, s, retain_graph=True)[0]
+            return moved
+
+        top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
+        (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
+        gradient_norms = _norm(start)
+        v = start / gradient_norms.clamp_min(1e-300).view(shape).to(start.dtype)
+        values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
+        error = torch.full_like(values, torch.inf)
+        for _ in range(self.max_iterations):
+            moved = product(v)
+            values = (v * moved).flatten(1).double().sum(dim=1)
+            error = _norm(moved - values.view(shape).to(v.dtype) * v)
+            if bool((error.nan_to_num(0) <= self.tolerance * values.abs().nan_to_num(0)).all()):
+                break
+            v = moved / _norm(moved).clamp_min(1e-300).view(shape).to(v.dtype)
+        return FisherEigen(values, gradient_norms, error, None, v if self.eigenvector else None)
+
+
+def _predicted(p: Tensor) -> Tensor:
+    return p.nan_to_num(-1).argmax(dim=1)
+
+
+def _norm(v: Tensor) -> Tensor:
+    norms: Tensor = v.flatten(1).double().norm(dim=1)
+    return norms
+
 
 _TOGETHER = 16
 
@@ -124,16 +263,7 @@ class CausalFisher:
         check_fast(scorer.tokenizer)
         heads, rows = with_letters(asked) if scorer.method == "letters" else (asked.prompts, asked.choices)
         self._failures = asked.wordless()
-        parts = tokenize_choices(
-            scorer.tokenizer,
-            asked.ids,
-            heads,
-            rows,
-            start_token=scorer.start_token,
-            max_length=scorer.max_length,
-            model_name=scorer.name,
-            failures=self._failures,
-        )
+        parts = tokenize_choices(scorer, asked.ids, heads, rows, failures=self._failures)
         self._scorer, self.method = scorer, scorer.method
         self._asked = self._joined(parts, asked)
         places = [
@@ -198,21 +328,12 @@ class CausalFisher:
         *,
         batch_size: int,
         max_tokens: int | None,
-        progress: bool,
-        out: str | os.PathLike[str] | None,
-        fail_fast: bool,
+        **how: Unpack[HowToRun],
     ) -> Columns:
         """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
         scorer, asked = self._scorer, self._asked
         embedding_input = EmbeddingInput(scorer.model)
-        way = causal_way(
-            scorer.model,
-            scorer.tokenizer,
-            scorer.name,
-            longest=max(width(item, PADDED) for item in asked),
-            bound=scorer.max_length,
-            shared_prefix=False,
-        )
+        way = causal_way(scorer, longest=max(width(item, PADDED) for item in asked), shared_prefix=False)
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
             for item in batch.tolist():
@@ -244,9 +365,7 @@ class CausalFisher:
                 "constants": digest_of_arrays({"constants": self._constants}),
                 "options": vars(solver),
             },
-            progress=progress,
-            out=out,
-            fail_fast=fail_fast,
+            **how,
         )
 
     def _batches(self, batch_size: int, max_tokens: int | None) -> list[NDArray[np.int64]]:

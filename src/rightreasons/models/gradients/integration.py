@@ -1,20 +1,452 @@
-"""The integral of the gradients along the paths of some items, by a fixed rule or as accurately as each item needs."""
+"""Integrated gradients: their settings, the paths and where these begin, and the integral, by a rule or adaptively."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.models.gradients.attribution_options import FIRST_PLACES
-from rightreasons.models.gradients.path import Path
-from rightreasons.models.gradients.quadrature import quadrature
+from rightreasons.core.choices import (
+    BASELINES,
+    EXPLAINED_LABELS,
+    INTEGRATION_METHODS,
+    LAYERS,
+    MERGES,
+    REDUCTIONS,
+    TARGETS,
+    UNITS,
+)
+from rightreasons.core.options import Options, option
+from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.items import Items
+from rightreasons.models.loading import Classifier
+from rightreasons.models.running import Column
 
-Floats = NDArray[np.float64]
+STEPS = 50
+"""Du et al. (2021) and captum take 50 nodes."""
+
+TOLERANCE = 0.02
+
+MAX_GAP = 0.05
+"""Sundararajan et al. (2017, section 5) take enough nodes for the attributions to add up to the score within 5 %."""
+
+FIRST_PLACES = (0.125, 0.25, 0.5, 0.75, 1.0)
+"""Nodes that the adaptive rule begins with: none at the baseline, where the gradient of a normalization may explode."""
+
+
+RULES = ("riemann_right", "gauss_legendre")
+
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+SHORTEST = 2.0**-16
+
+_WORTH_A_PASS = 256
+"""Tokens of padding that cost about as much as one more pass."""
+
+NEAR = 1 / 64
+"""Where on the path from zeros the model is asked whether it has already changed."""
+
+SINGULAR = 0.25
+"""Zero is singular where more than this share of the change of the logits happens in the first `NEAR` of the path.
+Models with positions in their embeddings change there by 0.03 or less, models that normalize words alone by 0.55 or
+more."""
+
+_TEXTS = (
+    "The film was good, and the story is as fine as the actors are.",
+    "Why did the rain stop? Nobody knows what it was.",
+    "a long and dull day",
+    "She said that there were three of them, not two.",
+)
+_BLOCK = 4096
+
+
+class AttributionOptions(Options):
+    """The settings of `integrated_gradients` that change its result."""
+
+    target: str = option("probability", "Score that is explained.", choices=TARGETS)
+    label: str = option("predicted", "Label whose score is explained.", choices=EXPLAINED_LABELS)
+    layer: str = option("word_embeddings", "Embeddings that follow the path.", choices=LAYERS)
+    baseline: str = option("auto", "Embedding at which the path of every token begins.", choices=BASELINES)
+    keep_special: bool = option(False, "The baseline keeps the special tokens of the text.")
+    token_type: int | None = option(None, "Type id of every token, where a model has types.", minimum=0)
+    method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
+    steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
+    tolerance: float = option(TOLERANCE, "Completeness gap that the adaptive rule allows.", minimum=0.0)
+    max_gap: float | None = option(
+        MAX_GAP,
+        "Completeness gap, as a share of the change of the score, up to which the attributions of an item are valid.",
+        minimum=0.0,
+    )
+    reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)
+    normalize: bool = option(False, "The numbers of an item are divided by their 2-norm.")
+    unit: str = option("wordpiece", "What is scored.", choices=UNITS)
+    merge: str = option("absmax", "How the pieces of a word become one number.", choices=MERGES)
+    rank_special: bool = option(False, "Special tokens are scored too.")
+
+    def _check(self) -> None:
+        check_count(self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1)
+        without = self.baseline in ("auto", "zeros")
+        if self.baseline == "mean" and self.layer != "word_embeddings":
+            raise ValueError(
+                "Expected layer='word_embeddings' with baseline='mean', the mean of the table of words, but got "
+                f"{self.layer!r}."
+            )
+        if self.reduce == "dot" and (not without or self.keep_special):
+            beside = repr(self.baseline) if not without else "keep_special=True"
+            raise ValueError(
+                "Expected baseline='zeros' with reduce='dot', which has no baseline, but got "
+                f"{beside}: use reduce='sum'."
+            )
+        if self.rank_special and self.unit == "word":
+            raise ValueError(
+                "Expected unit='wordpiece' with rank_special=True, as special tokens are no words, but got 'word'."
+            )
+
+    def of_pieces(self) -> dict[str, Any]:
+        """Return what decides the scores of the pieces; the rest applies afterwards."""
+        return {
+            name: getattr(self, name)
+            for name in AttributionOptions.names()
+            if name not in ("unit", "merge", "rank_special")
+        }
+
+    def describe(self, baseline: str) -> str:
+        """Describe what is computed, from the baseline that was taken."""
+        rule = {
+            "adaptive": f"adaptive Simpson's rule, gap at most {self.tolerance:g}, at most {self.steps} nodes",
+            "gauss_legendre": f"Gauss-Legendre rule, {self.steps} nodes",
+            "riemann_right": f"right Riemann sum, {self.steps} nodes",
+        }[self.method]
+        layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[self.layer]
+        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}.get(
+            baseline, f"the embedding of the {baseline} token"
+        )
+        kept = " between the special tokens" if self.keep_special else ""
+        reduced = {"l2": "L2 norm", "sum": "sum", "dot": "dot product of embedding and mean gradient"}[self.reduce]
+        norm = ", divided by the 2-norm of the item" if self.normalize else ""
+        types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
+        return (
+            f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
+            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} {self._units()}"
+        )
+
+    def _units(self) -> str:
+        special = "special tokens included" if self.rank_special else "without special tokens"
+        if self.unit == "wordpiece":
+            return f"One number per word piece, {special}."
+        how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[self.merge]
+        return f"One number per word, {how} of its pieces, {special}."
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A quadrature rule on [0, 1].
+
+    Attributes:
+        nodes: (m,) positions on the path: 0 is the baseline, 1 the input.
+        weights: (m,) weight of each node; they sum to 1.
+    """
+
+    nodes: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def quadrature(name: str, steps: int) -> Rule:
+    r"""Return a rule on [0, 1] with `steps` nodes.
+
+    "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in Du et al.; its error falls with 1/m.
+    "gauss_legendre", captum's default and so that of the Reliability Paradox, is exact for polynomials up to degree
+    2m - 1 and has no node at the ends.
+
+    Args:
+        name: "riemann_right" or "gauss_legendre".
+        steps: Number of nodes, m >= 1.
+
+    Returns:
+        The rule.
+
+    References:
+        Sundararajan, Taly & Yan (2017), "Axiomatic Attribution for Deep Networks", eq. 3; Du et al. (2021), "Towards
+        Interpreting and Mitigating Shortcut Learning Behavior of NLU Models", eq. 2.
+
+    Example:
+        >>> quadrature("riemann_right", 4).nodes
+        array([0.25, 0.5 , 0.75, 1.  ])
+        >>> rule = quadrature("gauss_legendre", 2)  # the integral of x^3 over [0, 1] is 1/4
+        >>> round(float(rule.weights @ rule.nodes**3), 12)
+        0.25
+    """
+    check_one_of(name, RULES, "rule")
+    check_count(steps, "steps")
+    if name == "riemann_right":
+        return Rule(np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps))
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    return Rule((nodes + 1.0) / 2.0, weights / 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """Some of the points that are asked for, and the columns that hold their real tokens."""
+
+    rows: Ints
+    columns: slice
+
+
+class Path:
+    """The paths of a batch of items, and the model whose gradients are taken along them.
+
+    Only the embeddings of real tokens change, those of padding stay. Points of different items and places on the path
+    share a forward and backward pass, if the items are of like length: a pass is no longer than its longest item.
+
+    Args:
+        embedding_input: A frozen classifier or multiple-choice model, fed by embeddings.
+        inputs: `input_ids`, `attention_mask`, …: (b, L) for a classifier, (b, C, L) for a multiple-choice model.
+        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items, or
+            (d,), the same for all; None for zeros.
+        target: "probability" or "logit".
+        max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
+    """
+
+    def __init__(
+        self,
+        embedding_input: EmbeddingInput,
+        inputs: dict[str, Tensor],
+        *,
+        baseline: Tensor | None,
+        target: str,
+        max_tokens: int,
+    ) -> None:
+        self._embedding_input, self._inputs = embedding_input, inputs
+        self._target = target
+        self._end = embedding_input.embed(inputs)
+        # In half precision, points near the baseline would be differences of large rounded numbers.
+        self._exact = torch.promote_types(self._end.dtype, torch.float32)
+        end = self._end.to(self._exact)
+        self._difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
+        self._max_tokens = max_tokens
+        real = inputs["attention_mask"].bool().reshape(len(self._end), -1, self._end.shape[-2])
+        self._sequences = real.shape[1]
+        places = real.any(dim=1).cpu().numpy()
+        self._first = places.argmax(axis=1)
+        self._stop = places.shape[1] - places[:, ::-1].argmax(axis=1)
+
+    def __len__(self) -> int:
+        return len(self._end)
+
+    @property
+    def end(self) -> Tensor:
+        """(b, …, L, d) the embeddings of the items."""
+        return self._end
+
+    @property
+    def shortest(self) -> float:
+        """The length of the shortest part of the path whose points differ by more than rounding."""
+        return max(SHORTEST, torch.finfo(self._end.dtype).eps / 8)
+
+    @property
+    def difference(self) -> Tensor:
+        """(b, …, L, d) the embeddings minus their baselines, 0 at padding; in single precision at least."""
+        return self._difference
+
+    @torch.no_grad()
+    def logits(self, items: Ints, places: Floats) -> Floats:
+        """Return the logits at some points, (r, K).
+
+        Args:
+            items: (r,) which items.
+            places: (r,) where on their paths: 0 at the baseline, 1 at the input.
+        """
+        passes, parts = self._passes(items), []
+        for each in passes:
+            points = self._points(items[each.rows], places[each.rows], each.columns)
+            parts.append(self._forward(items[each.rows], points, each.columns).double().cpu().numpy())
+        return _in_order(passes, parts)
+
+    def gradients(
+        self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints | None
+    ) -> tuple[Tensor, Floats, Floats]:
+        """Sum weighted gradients of the target at some points.
+
+        Args:
+            items: (r,) which items.
+            places: (r,) where on their paths.
+            weights: (r,) the weight of each point.
+            groups: (r,) into which sum each point goes: 0..g-1.
+            labels: (r,) the class (or choice) whose score is explained; None for the predicted one of each point.
+
+        Returns:
+            (g, …, L, d) the sums, in single precision at least; (r,) the target at the points; and (r, K) the logits.
+        """
+        exact = self._exact
+        size = int(groups.max()) + 1 if len(groups) else 0
+        total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
+        shape = (-1,) + (1,) * (self._end.dim() - 1)
+        passes, values, logits = self._passes(items), np.empty(len(items)), []
+        for each in passes:
+            rows = each.rows
+            points = self._points(items[rows], places[rows], each.columns).requires_grad_()
+            with torch.enable_grad():
+                answers = self._forward(items[rows], points, each.columns)
+                logits.append(answers.detach().double().cpu().numpy())
+                explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
+                scores = self._target_of(answers, self._indices(explained))
+                (gradient,) = torch.autograd.grad(scores.sum(), points)
+            weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
+            total[..., each.columns, :].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            values[rows] = scores.detach().double().cpu().numpy()
+        return total, values, _in_order(passes, logits)
+
+    def score(self, logits: Floats, labels: Ints) -> Floats:
+        """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
+        return np.asarray(self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy())
+
+    def _target_of(self, logits: Tensor, labels: Tensor) -> Tensor:
+        exact = logits if logits.dtype == torch.float64 else logits.float()
+        rows = exact if self._target == "logit" else exact.softmax(dim=-1)
+        return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
+
+    def _passes(self, items: Ints) -> list[_Pass]:
+        """Cut points into passes, those of the longest items first.
+
+        A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
+        """
+        width = self._stop[items] - self._first[items]
+        order = np.argsort(-width, kind="stable").astype(np.int64)
+        passes, begin = [], 0
+        while begin < len(order):
+            longest = width[order[begin]]
+            room = max(1, self._max_tokens // (self._sequences * int(longest)))
+            filled = order[begin : begin + room]
+            spared = (longest - width[filled]) * self._sequences * np.arange(len(filled), 0, -1)
+            worth = np.flatnonzero(spared > _WORTH_A_PASS)
+            rows = filled[: worth[0]] if worth.size else filled
+            chosen = items[rows]
+            passes.append(_Pass(rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
+            begin += len(rows)
+        return passes
+
+    def _indices(self, values: Ints) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._end.device)
+
+    def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
+        chosen = self._indices(items)
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self._end.device)
+        back = back.view((-1,) + (1,) * (self._end.dim() - 1))
+        end, difference = (each[..., columns, :][chosen] for each in (self._end, self._difference))
+        points = torch.addcmul(end.to(self._exact), difference, back)
+        return points.to(self._end.dtype)
+
+    def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
+        chosen = self._indices(items)
+        inputs = {name: tensor[..., columns][chosen] for name, tensor in self._inputs.items()}
+        return self._embedding_input.logits(points, inputs)
+
+
+def _in_order(passes: list[_Pass], parts: list[Floats]) -> Floats:
+    """Return what some passes found for their rows, in the order in which these were asked for."""
+    found = np.concatenate(parts)
+    ordered = np.empty_like(found)
+    ordered[np.concatenate([each.rows for each in passes])] = found
+    return ordered
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The embedding with which the path of every token begins.
+
+    Attributes:
+        name: "zeros", "mean", "pad" or "mask".
+        token: The token whose embedding it is; None for the others.
+        vector: (d,) the mean of the word embeddings; None for the others.
+    """
+
+    name: str
+    token: int | None = None
+    vector: Tensor | None = None
+
+    @classmethod
+    def of(cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions) -> Baseline:
+        """Choose the baseline that the options name.
+
+        "auto" is "zeros", unless zero is singular for the model: then it is "mean".
+
+        Raises:
+            ValueError: If the tokenizer lacks the token.
+        """
+        name = options.baseline
+        if name == "auto":
+            able = options.layer == "word_embeddings" and options.reduce != "dot"
+            name = "mean" if able and zero_is_singular(classifier, embedding_input) else "zeros"
+        if name == "zeros":
+            return cls(name)
+        if name == "mean":
+            return cls(name, vector=_mean(classifier, embedding_input))
+        token: int | None = getattr(classifier.tokenizer, f"{name}_token_id")
+        if token is None:
+            raise ValueError(
+                f"Expected the tokenizer of {classifier.name} to have a {name} token for baseline={name!r}, "
+                "but it has none."
+            )
+        return cls(name, token)
+
+    def embeddings(self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor) -> Tensor | None:
+        """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros.
+
+        Args:
+            embedding_input: The model.
+            inputs: Its inputs.
+            kept: Places whose tokens stay, in the shape of the ids.
+        """
+        if self.token is not None:
+            changed = inputs["attention_mask"].bool() & ~kept
+            return embedding_input.embed({**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, self.token)})
+        if self.vector is None and not kept.any():
+            return None
+        own = embedding_input.embed(inputs)
+        start = torch.zeros_like(own) if self.vector is None else self.vector.to(own.dtype).expand_as(own)
+        return torch.where(kept.unsqueeze(-1), own, start)
+
+
+def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) -> bool:
+    """Tell whether a model changes at once where the embeddings of its words leave zero.
+
+    A model that normalizes word embeddings without positions (RMSNorm of Llama, Qwen and Gemma, LayerNorm of DeBERTa-v3
+    and ModernBERT) sees their direction alone, however small they are: at zero its gradient is a multiple of
+    1 / sqrt(eps) for each layer, and almost all of the change from zero to the text happens next to zero, where no
+    quadrature finds it. A few fixed texts are asked, one at a time.
+    """
+    count = len(_TEXTS)
+    choices = None if classifier.label_names is not None else [["it is so", "it is not"]] * count
+    items = Items.of(classifier, _TEXTS, choices=choices)
+
+    def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
+        zero, near, end = path.logits(np.repeat(np.arange(1), 3), np.array([0.0, NEAR, 1.0]))
+        whole = float(np.linalg.norm(end - zero))
+        return {"share": np.array([float(np.linalg.norm(near - zero)) / whole if whole > 0 else 0.0])}
+
+    shares = items.run("baseline", compute, batch_size=1, progress=False).array("share")
+    return bool(np.median(shares) > SINGULAR)
+
+
+def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
+    """Return the mean word embedding of the tokens that the tokenizer knows."""
+    rows = min(len(classifier.tokenizer), embedding_input.n_words)
+    total = torch.zeros((), dtype=torch.float64, device=classifier.device)
+    for start in range(0, rows, _BLOCK):
+        block = torch.arange(start, min(start + _BLOCK, rows), device=classifier.device)
+        total = total + embedding_input.look_up(block).double().sum(dim=0)
+    return total / rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +473,7 @@ class Integral:
     nodes: Ints
 
 
-def integrate(
-    path: Path, labels: Ints | None, *, method: str, steps: int, tolerance: float, max_gap: float | None = None
-) -> Integral:
+def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> Integral:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where necessary, but for the interval at the
@@ -55,16 +485,13 @@ def integrate(
     Args:
         path: The paths.
         labels: (b,) the class whose score is explained; None for the predicted one.
-        method: "riemann_right", "gauss_legendre" or "adaptive".
-        steps: Number of nodes; with "adaptive" the maximum per item.
-        tolerance: The gap that "adaptive" allows.
-        max_gap: The gap that it allows as a share of the change of the target over the path; None for any.
+        options: The rule, its nodes (with "adaptive" the maximum per item) and the gaps that it allows.
 
     Returns:
         The integrals.
     """
     items = np.arange(len(path))
-    rule = None if method == "adaptive" else quadrature(method, steps)
+    rule = None if options.method == "adaptive" else quadrature(options.method, options.steps)
     if rule is None or rule.nodes[-1] == 1.0:
         # The pass that predicts the class is that of the node at the input.
         weight = np.full(len(items), 1.0 if rule is None else rule.weights[-1])
@@ -75,7 +502,7 @@ def integrate(
     baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
     if rule is None:
         at_input = _Nodes(items, np.ones(len(items)), value, _slopes(gradients, path.difference), [gradients])
-        return _adaptive(path, at_input, explained, logits, baseline_value, steps, tolerance, max_gap)
+        return _adaptive(path, at_input, explained, logits, baseline_value, options)
     value = path.score(logits, explained)
     n_other = len(rule) - (rule.nodes[-1] == 1.0)
     if n_other:
@@ -84,7 +511,9 @@ def integrate(
         others, *_ = path.gradients(rows, places, weights, rows, explained[rows])
         gradients = others if n_other == len(rule) else others.add_(gradients)
     gap = _slopes(gradients, path.difference) - (value - baseline_value)
-    return Integral(gradients, explained, logits, value, baseline_value, gap, np.full(len(items), steps, np.int64))
+    return Integral(
+        gradients, explained, logits, value, baseline_value, gap, np.full(len(items), options.steps, np.int64)
+    )
 
 
 @dataclass(eq=False)
@@ -117,9 +546,7 @@ def _adaptive(
     labels: Ints,
     logits: Floats,
     baseline_value: Floats,
-    steps: int,
-    tolerance: float,
-    max_gap: float | None,
+    options: AttributionOptions,
 ) -> Integral:
     """Integrate as accurately as each item needs; `nodes` has the one at the input of each."""
     items = np.arange(len(path))
@@ -127,9 +554,9 @@ def _adaptive(
     first = nodes.add(path, labels, np.repeat(items, len(inner)), np.tile(inner, len(items)))
     grid = np.column_stack((first.reshape(len(items), len(inner)), items))
     value = nodes.value[items]
-    allowed = np.full(len(items), tolerance)
-    if max_gap is not None:
-        allowed = np.minimum(allowed, max_gap * np.abs(value - baseline_value))
+    allowed = np.full(len(items), options.tolerance)
+    if options.max_gap is not None:
+        allowed = np.minimum(allowed, options.max_gap * np.abs(value - baseline_value))
     # Each row is an interval of an item, by the positions of its three nodes.
     intervals = np.concatenate((grid[:, :3], grid[:, 2:]))
     at_baseline = np.arange(len(intervals)) < len(items)
@@ -145,7 +572,7 @@ def _adaptive(
         wanted = (total > allowed)[item] & (gap >= 0.5 * worst[item])
         wanted &= nodes.place[intervals[:, 2]] - nodes.place[intervals[:, 1]] > path.shortest
         cost = 2 * np.bincount(item[wanted], minlength=len(items))
-        wanted &= (taken + cost <= steps)[item]
+        wanted &= (taken + cost <= options.steps)[item]
         if not wanted.any():
             break
         start, middle, end = intervals[wanted].T

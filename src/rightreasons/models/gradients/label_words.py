@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
+from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier
-from rightreasons.models.prompting.prompted import Prompted
-from rightreasons.models.prompting.rendering import Item
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import lacking
-from rightreasons.models.scoring.local import LocalEngine
 
 _FIELDS = ("text", "text_pair")
 # Private characters, which no text has.

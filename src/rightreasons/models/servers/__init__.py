@@ -1,1 +1,1 @@
-"""Language models behind OpenAI-compatible servers: tried first, then asked with several requests in flight."""
+"""."""

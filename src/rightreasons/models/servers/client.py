@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import email.utils
+import hashlib
+import itertools
+import json
+import math
 import os
+import queue
 import random
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import openai
 
-from rightreasons.foundations.sentences import escaped
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import escaped
+from rightreasons.core.store import leased
+from rightreasons.models.protocol import Ability, Message, Request
+from rightreasons.models.running import Chunk, Column, Store, join, progress_bar
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.replies import BadReplyError
-from rightreasons.models.servers.usage import Usage, characters_of
+
+CHAT, TEXT = "/chat/completions", "/completions"
+
+MILLION = 1_000_000
+
+CHARACTERS_PER_TOKEN = 4.0
+"""What a token of English has, for an estimate of a server that reported no tokens in its trial."""
+
+NOT_ASKED = "not asked, as the server had failed before: "
+"""What is said of a request that is not sent, before the reason."""
+
+FLUSH_SECONDS = 5.0
+"""Maximum seconds of answers that are not yet written."""
+
+COUNTED = ("requests", "prompt_tokens", "answer_tokens")
+"""What is stored of the cost of each item."""
+
+Row = Mapping[str, Any]
+
 
 T = TypeVar("T")
 
@@ -29,6 +57,335 @@ LONGEST_PAUSE = 120.0
 _STEEPEST_PAUSE = 8.0
 _REFUSED = (400, 404, 405, 413, 415, 422)
 _ENDED = (401, 403)
+
+
+class BadReplyError(ValueError):
+    """A reply that is not what an OpenAI-compatible server sends."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """One choice of a reply.
+
+    Attributes:
+        text: The text, of a completion or of a message.
+        finished: Whether the text ended by itself; False where the bound of new tokens ended it.
+        tokens: Its tokens, where the server reports them.
+        logprobs: The log-probability of each token; None for a token that has none, as the first of an echo.
+        tops: The likeliest tokens at each place, token -> log-probability.
+    """
+
+    text: str
+    finished: bool
+    tokens: tuple[str, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
+    tops: tuple[Mapping[str, float], ...] = ()
+
+
+def read_choices(reply: Any) -> list[Completion]:
+    """Read the choices of a reply of `/chat/completions` or `/completions`.
+
+    Raises:
+        BadReplyError: If it is no such reply.
+    """
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    if not isinstance(choices, list) or not choices:
+        raise BadReplyError(f"a reply without `choices`: {_short(reply)}")
+    return [_read_choice(choice) for choice in choices]
+
+
+def _read_choice(choice: Any) -> Completion:
+    if not isinstance(choice, dict):
+        raise BadReplyError(f"a choice that is no object: {_short(choice)}")
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else choice.get("text")
+    if text is None and isinstance(message, dict):
+        text = ""  # a refusal, or an answer whose tokens all went into reasoning
+    if not isinstance(text, str):
+        raise BadReplyError(f"a choice without text: {_short(choice)}")
+    try:
+        tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise BadReplyError(f"log-probabilities that cannot be read: {_short(choice.get('logprobs'))}") from error
+    return Completion(text, choice.get("finish_reason") != "length", tokens, logprobs, tops)
+
+
+def _read_logprobs(
+    reported: Any,
+) -> tuple[tuple[str, ...], tuple[float | None, ...], tuple[Mapping[str, float], ...]]:
+    """Read log-probabilities: lists by name, as of `/completions`, or a list of tokens, as of chats."""
+    if not reported:
+        return (), (), ()
+    if reported.get("content") is not None:
+        entries = reported["content"]
+        tokens, logprobs = (str(entry["token"]) for entry in entries), (float(entry["logprob"]) for entry in entries)
+        tops = [
+            [(str(top["token"]), float(top["logprob"])) for top in entry.get("top_logprobs") or ()] for entry in entries
+        ]
+        return tuple(tokens), tuple(logprobs), tuple(map(dict, tops))
+    spelled = tuple(str(token) for token in reported.get("tokens") or ())
+    values = tuple(None if value is None else float(value) for value in reported.get("token_logprobs") or ())
+    if len(spelled) != len(values):
+        raise ValueError("as many log-probabilities as tokens")
+    likeliest = [(top or {}).items() for top in reported.get("top_logprobs") or ()]
+    return spelled, values, tuple({str(token): float(value) for token, value in top} for top in likeliest)
+
+
+@dataclasses.dataclass(frozen=True)
+class Continued:
+    """The tokens of a text that follows a prompt in an echo.
+
+    Attributes:
+        tokens: The tokens.
+        logprobs: The log-probability of each; None for one that has none.
+        shared: Whether one of them begins in the prompt: a token in which the two meet counts for the text.
+    """
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float | None, ...]
+    shared: bool = False
+
+
+def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Continued:
+    """Ask for the echo of a prompt and the text that follows it, and return the tokens of the text.
+
+    Where the tokens do not spell the text, as those of a part of a letter, the prompt is echoed alone, and the tokens
+    of the text are those that the longer echo has more.
+
+    Args:
+        echo: Returns the echo of a text; tokens generated after it do not count.
+        prompt: The prompt.
+        text: The continuation.
+
+    Raises:
+        BadReplyError: If the echo does not hold the text.
+
+    Example:
+        >>> def echo(text):
+        ...     return Completion("a bad c", True, ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
+        >>> continuation(echo, "a", " bad").logprobs, continuation(echo, "a b", "ad").logprobs
+        ((-1.0, -0.5), (-0.5,))
+        >>> continuation(echo, "a ", "bad")
+        Continued(tokens=(' b', 'ad'), logprobs=(-1.0, -0.5), shared=True)
+    """
+    completion = echo(prompt + text)
+    # A start token is spelled in some echoes, before the text.
+    skipped = next((skip for skip in (0, 1) if "".join(completion.tokens[skip:]).startswith(prompt + text)), None)
+    if skipped is None:
+        return added(completion, echo(prompt) if prompt else Completion("", True), generated=1)
+    ends = list(itertools.accumulate(map(len, completion.tokens[skipped:])))
+    first = next(place for place, end in enumerate(ends) if end > len(prompt))
+    last = next(place for place, end in enumerate(ends) if end >= len(prompt) + len(text))
+    rows = slice(skipped + first, skipped + last + 1)
+    shared = ends[first] - len(completion.tokens[skipped + first]) < len(prompt)
+    return Continued(completion.tokens[rows], completion.logprobs[rows], shared)
+
+
+def added(completion: Completion, alone: Completion, *, generated: int = 0) -> Continued:
+    """Return the tokens that an echo has more than that of its prompt alone.
+
+    Args:
+        completion: The echo of the prompt and the text that follows it.
+        alone: The echo of the prompt.
+        generated: How many generated tokens each ends with.
+
+    Raises:
+        BadReplyError: If one is not the beginning of the other.
+    """
+    start, end = max(len(alone.tokens) - generated, 0), len(completion.tokens) - generated
+    if end <= start or completion.tokens[: start - 1] != alone.tokens[: start - 1]:
+        raise BadReplyError(
+            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.text)}"
+        )
+    return Continued(
+        completion.tokens[start:end], completion.logprobs[start:end], completion.tokens[:start] != alone.tokens[:start]
+    )
+
+
+def read_prompt(reply: Any) -> Completion:
+    """Read the `prompt_logprobs` of a reply: each token of the prompt with its log-probability.
+
+    Returns:
+        The tokens; none of a server that ignores that they are asked for.
+
+    Raises:
+        BadReplyError: If they cannot be read.
+    """
+    entries = reply.get("prompt_logprobs") if isinstance(reply, dict) else None
+    if not isinstance(entries, list):
+        return read_choices(reply)[0]
+    tokens: list[str] = []
+    logprobs: list[float | None] = []
+    try:
+        for entry in entries:
+            token = next(iter(entry.values())) if entry else None  # the first token has no log-probability
+            tokens.append("" if token is None else str(token["decoded_token"]))
+            logprobs.append(None if token is None else float(token["logprob"]))
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise BadReplyError(f"log-probabilities that cannot be read: {_short(entries)}") from error
+    return Completion("", True, tuple(tokens), tuple(logprobs))
+
+
+def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
+    """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
+
+    The first token of a continuation is the longest one that it begins with; where there is none, spaces at the
+    beginning are no matter.
+
+    Args:
+        top: Token -> log-probability.
+        continuations: Texts.
+
+    Returns:
+        One value per continuation; minus infinity where no token begins it.
+
+    Raises:
+        ValueError: If two continuations begin with the same token.
+
+    Example:
+        >>> first_words({" A": -0.1, "B": -3.0, " ": -5.0}, [" A", " B", " C"])
+        [-0.1, -3.0, -inf]
+        >>> first_words({" pos": -0.1}, [" positive", " posh"])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh' begin with ' pos'.
+    """
+    taken: dict[str, str] = {}
+    values = []
+    for text in continuations:
+        token = _first_token(top, text)
+        if token is not None and token in taken and taken[token] != text:
+            raise ValueError(
+                f"Expected answers that begin with different tokens, but {taken[token]!r} and {text!r} begin with "
+                f"{token!r}."
+            )
+        if token is not None:
+            taken[token] = text
+        values.append(-math.inf if token is None else top[token])
+    return values
+
+
+def _first_token(top: Mapping[str, float], text: str) -> str | None:
+    exact = [token for token in top if token.strip() and text.startswith(token)]
+    if exact:
+        return max(exact, key=len)
+    bare = text.strip()
+    loose = [token for token in top if token.strip() and bare.startswith(token.strip())]
+    return max(loose, key=lambda token: (len(token.strip()), top[token]), default=None)
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+@dataclasses.dataclass
+class Usage:
+    """What was asked of a server so far.
+
+    Attributes:
+        requests: Requests that were answered.
+        repeated: Requests that were sent again after a failure.
+        prompt_tokens: Tokens of the prompts, as the server counts them.
+        answer_tokens: Generated tokens.
+        unreported: Answers for which the server reported no tokens.
+        characters: Characters of the prompts whose tokens were reported.
+    """
+
+    requests: int = 0
+    repeated: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    unreported: int = 0
+    characters: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return what was asked together."""
+        mine, also = dataclasses.asdict(self), dataclasses.asdict(other)
+        return Usage(**{name: value + also[name] for name, value in mine.items()})
+
+    def __sub__(self, other: Usage) -> Usage:
+        """Return what was asked since."""
+        mine, before = dataclasses.asdict(self), dataclasses.asdict(other)
+        return Usage(**{name: value - before[name] for name, value in mine.items()})
+
+    def add(self, reply: dict[str, Any], characters: int) -> None:
+        """Count a reply to a prompt of so many characters."""
+        self.requests += 1
+        counts = reply.get("usage")
+        if not isinstance(counts, dict) or not isinstance(counts.get("prompt_tokens"), int):
+            self.unreported += 1
+            return
+        self.characters += characters
+        self.prompt_tokens += counts["prompt_tokens"]
+        answer = counts.get("completion_tokens")
+        self.answer_tokens += answer if isinstance(answer, int) else 0
+
+    def to_dict(self, options: ServerOptions) -> dict[str, Any]:
+        """Return the counts, and their price where prices are given."""
+        counts = {name: value for name, value in dataclasses.asdict(self).items() if name != "characters"}
+        return {**counts, "price": price(options, self.prompt_tokens, self.answer_tokens)}
+
+    def sentence(self, options: ServerOptions) -> str:
+        """Say what was asked, in one sentence."""
+        repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
+        unreported = f"; the server reported no tokens for {self.unreported:,} of them" if self.unreported else ""
+        cost = priced(options, self.prompt_tokens, self.answer_tokens)
+        return (
+            f"{self.requests:,} requests{repeated}, {self.prompt_tokens:,} prompt tokens and "
+            f"{self.answer_tokens:,} generated tokens{cost}{unreported}."
+        )
+
+
+def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -> float | None:
+    """Return the price of some tokens; None where no price is given.
+
+    Example:
+        >>> price(ServerOptions(prompt_price=0.5, answer_price=2.0), 1_000_000, 250_000)
+        1.0
+    """
+    if options.prompt_price is None and options.answer_price is None:
+        return None
+    prompts = (options.prompt_price or 0.0) * prompt_tokens
+    return (prompts + (options.answer_price or 0.0) * answer_tokens) / MILLION
+
+
+def priced(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -> str:
+    """Return the price of some tokens as the end of a sentence; "" where no price is given."""
+    cost = price(options, prompt_tokens, answer_tokens)
+    return "" if cost is None else f", at a price of {cost:,.4f}"
+
+
+def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int) -> str:
+    """Say what a run will about cost, by the characters of its prompts and the tokens per character so far.
+
+    Args:
+        client: The server, with what it counted so far.
+        requests: What is asked.
+        kind: "likelihoods", where each continuation is echoed with its prompt, or another.
+        new_tokens: Maximum generated tokens each time.
+        repeats: How often a request of another kind is sent.
+    """
+    usage, options = client.usage, client.options
+    # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
+    times = [
+        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else repeats
+        for request in requests
+    ]
+    calls = sum(times)
+    characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
+    characters += sum(len(text) for request in requests for text in request.continuations if kind == "likelihoods")
+    per_token = usage.characters / usage.prompt_tokens if usage.prompt_tokens else CHARACTERS_PER_TOKEN
+    prompts, answers = round(characters / per_token), calls * new_tokens
+    return (
+        f"{calls:,} requests, about {prompts:,} prompt tokens and at most {answers:,} generated tokens"
+        f"{priced(options, prompts, answers)}."
+    )
+
+
+def characters_of(prompt: Any) -> int:
+    """Return how many characters a prompt has."""
+    return len(prompt) if isinstance(prompt, str) else sum(len(turn["content"]) for turn in prompt)
 
 
 class RequestError(ValueError):
@@ -68,10 +425,6 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.item = Item()
-
-
-NOT_ASKED = "not asked, as the server had failed before: "
-"""What is said of a request that is not sent, before the reason."""
 
 
 class Client:
@@ -284,3 +637,253 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
     except ValueError:
         return None
+
+
+@dataclasses.dataclass
+class Endpoint:
+    """How one path of a server is asked.
+
+    Attributes:
+        client: The server.
+        model: The model's name on it.
+        path: The path, `CHAT` or `TEXT`.
+        works: Whether it generates text.
+        draws: Whether answers at a temperature above 0 differ.
+        drawing: What it wants beside a temperature above 0 before it draws.
+        refused: Parameters that it refuses.
+        renamed: Parameters that it knows by another name.
+        top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
+        echo: Whether its log-probabilities of given texts can be relied upon.
+    """
+
+    client: Client
+    model: str
+    path: str
+    works: bool = False
+    draws: bool = False
+    drawing: dict[str, Any] = dataclasses.field(default_factory=dict)
+    refused: set[str] = dataclasses.field(default_factory=set)
+    renamed: dict[str, str] = dataclasses.field(default_factory=dict)
+    top: int = 0
+    echo: bool = False
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What this path can be asked."""
+        able: dict[Ability, bool] = {"text": self.works, "next_words": self.top > 0, "likelihoods": self.echo}
+        return frozenset(ability for ability, can in able.items() if can)
+
+    def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
+        """Send a request in the words that this path knows, and return the choices of the reply.
+
+        Raises:
+            RequestError: If there is no answer.
+        """
+        return self.client.ask(self.path, self._body(prompt, parameters), read_choices)
+
+    def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
+        """Ask for the likeliest next tokens.
+
+        At temperature 1 the distribution is the model's own, also on a server that applies the temperature to it.
+        """
+        named = {"logprobs": True, "top_logprobs": top} if self.path == CHAT else {"logprobs": top}
+        return self.ask(prompt, max_tokens=1, temperature=1.0, **named)[0]
+
+    def continued(self, prompt: str | Sequence[Message], texts: Sequence[str]) -> list[Continued]:
+        """Ask for the log-probabilities of the tokens of texts that follow a prompt.
+
+        Raises:
+            BadReplyError: If what is echoed does not hold a text.
+            RequestError: If there is no answer.
+        """
+        if self.path == TEXT:
+            asked = as_text(prompt)
+            return [continuation(self._echo, asked, text) for text in texts]
+        turns = _turns(prompt)
+        begun = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
+        alone = self._prompt_of(_turns(prompt))
+        answers = [{"role": "assistant", "content": begun + text} for text in texts]
+        return [added(self._prompt_of([*turns, answer]), alone) for answer in answers]
+
+    def _echo(self, text: str) -> Completion:
+        # One new token, as some servers take 0 for no bound.
+        return self.ask(text, max_tokens=1, temperature=0.0, logprobs=1, echo=True)[0]
+
+    def _prompt_of(self, prompt: Sequence[Message]) -> Completion:
+        body = self._body(prompt, {"max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0})
+        return self.client.ask(self.path, body, read_prompt)
+
+    def _body(self, prompt: str | Sequence[Message], parameters: dict[str, Any]) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self.model}
+        if self.path == TEXT:
+            body["prompt"] = prompt if isinstance(prompt, str) else as_text(prompt)
+        else:
+            turns = (
+                [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
+            )
+            body["messages"] = turns
+            if turns[-1]["role"] == "assistant":
+                body |= {"continue_final_message": True, "add_generation_prompt": False}
+        known = {name: value for name, value in parameters.items() if name not in self.refused}
+        drawing = self.drawing if known.get("temperature") else {}
+        return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
+
+
+def as_text(prompt: str | Sequence[Message]) -> str:
+    """Return what is asked as text: a text unchanged, a conversation turn by turn.
+
+    Example:
+        >>> as_text([{"role": "user", "content": "Hello?"}])
+        'user: Hello?'
+    """
+    return prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
+
+
+def _turns(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
+
+
+@dataclasses.dataclass(frozen=True)
+class Flown:
+    """The answers of a run.
+
+    Attributes:
+        chunk: The rows that there are.
+        failures: The name of each other request -> why it has none.
+        earlier: What an earlier run had asked for the rows that it left.
+    """
+
+    chunk: Chunk
+    failures: Mapping[str, str]
+    earlier: Usage
+
+
+def fly(
+    client: Client,
+    requests: Sequence[Request],
+    ask: Callable[[Request], Row],
+    *,
+    run: Mapping[str, Any],
+    begin: Callable[[Sequence[Request]], None],
+    progress: bool,
+    out: str | os.PathLike[str] | None,
+) -> Flown:
+    """Ask every request once, `in_flight` of them at a time.
+
+    With `out`, answers are written every few seconds and at the end, also when Ctrl-C ends the run; a later run asks
+    only what has no answer yet. A request that fails is not stored. Once the server is gone or refuses the key, the
+    other requests are not sent.
+
+    Args:
+        client: The server.
+        requests: N requests with unique names.
+        ask: Asks a request, and returns its row.
+        run: What the answers depend on beside the requests.
+        begin: Told the requests that are still to be asked.
+        progress: Whether to show a progress bar.
+        out: A folder for the answers; None keeps them in memory.
+
+    Returns:
+        The rows that there are, and why the others have none.
+    """
+    store, held = None, contextlib.ExitStack()
+    if out is not None:
+        store = Store(out, {**run, "requests": digest(requests)})
+        held.enter_context(leased(store.folder))
+    before = store.read() if store else Chunk(np.empty(0, np.int64), {})
+    waiting = sorted(set(range(len(requests))) - set(before.items.tolist()))
+    failures: dict[str, str] = {}
+    computed: list[Chunk] = []
+    client.begin()
+    begin([requests[item] for item in waiting])
+
+    def one(item: int) -> Row:
+        counted = client.item()
+        row = ask(requests[item])
+        return {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
+
+    flight = _Flight(client, waiting, one)
+    written, last = 0, time.monotonic()
+    try:
+        with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
+            for item, row in flight:
+                bar.update(1)
+                if isinstance(row, RequestError):
+                    failures[requests[item].name] = str(row)
+                    continue
+                computed.append(Chunk(np.array([item]), _columns_of(row)))
+                if store and time.monotonic() - last >= FLUSH_SECONDS:
+                    store.write(join(computed[written:]))
+                    written, last = len(computed), time.monotonic()
+    finally:
+        flight.stop()
+        if store:
+            store.write(join(computed[written:]))
+        held.close()
+    earlier = Usage(**{name: int(np.sum(np.asarray(before.columns[name]))) for name in COUNTED if len(before)})
+    return Flown(join([before, *computed]), failures, earlier)
+
+
+def _columns_of(row: Row) -> dict[str, Column]:
+    """Make columns of one row: a list becomes a ragged one."""
+    columns: dict[str, Column] = {}
+    for name, value in row.items():
+        listed = isinstance(value, list)
+        columns[name] = Ragged.of(np.array(value, dtype=np.float64), [len(value)]) if listed else np.array([value])
+    return columns
+
+
+class _Flight:
+    """Threads that take the items in turn; iterated over, it gives each item with its row or why it has none."""
+
+    def __init__(self, client: Client, items: Sequence[int], ask: Callable[[int], Row]) -> None:
+        self._client = client
+        self._ask = ask
+        self._count = len(items)
+        self._waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[int, Row | Exception]] = queue.SimpleQueue()
+        for item in items:
+            self._waiting.put(item)
+        self._stopped = False
+        # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
+        for _ in range(min(client.options.in_flight, len(items))):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def __iter__(self) -> Any:
+        in_a_row = 0
+        for _ in range(self._count):
+            item, row = self._answers.get()
+            if isinstance(row, Exception) and not isinstance(row, RequestError):
+                raise row
+            # A server that fails again and again is gone, whatever it answers.
+            in_a_row = in_a_row + 1 if isinstance(row, RequestError) and row.gone else 0
+            if isinstance(row, RequestError) and in_a_row >= max(self._client.options.in_flight, 3):
+                self._client.end(str(row))
+            yield item, row
+
+    def stop(self) -> None:
+        """Let the threads end after the request that each has sent."""
+        self._stopped = True
+
+    def _work(self) -> None:
+        while not self._stopped:
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                row: Row | Exception = self._ask(item)
+            except BadReplyError as error:
+                row = RequestError(f"the server sent {error}", status=200)
+            except Exception as error:
+                row = error
+            self._answers.put((item, row))
+
+
+def digest(requests: Sequence[Request]) -> str:
+    """Digest requests: names, prompts and continuations."""
+    whole = hashlib.blake2b(digest_size=16)
+    for request in requests:
+        prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
+        whole.update(json.dumps([request.name, prompt, list(request.continuations)], sort_keys=True).encode() + b"\n")
+    return whole.hexdigest()

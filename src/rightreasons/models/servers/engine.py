@@ -10,24 +10,38 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rightreasons.foundations.options import takes
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.randomness import item_rng
-from rightreasons.foundations.sentences import escaped
-from rightreasons.foundations.validation import check_one_of
-from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
-from rightreasons.models.running.store import Chunk, Column
-from rightreasons.models.servers.client import NOT_ASKED, Client, RequestError
-from rightreasons.models.servers.endpoints import CHAT, Endpoint, as_text
-from rightreasons.models.servers.flight import Flown, Row, fly
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError, escaped
+from rightreasons.core.options import takes
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.validation import check_one_of
+from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
+from rightreasons.models.running import Chunk, HowToRun
+from rightreasons.models.servers.client import (
+    CHAT,
+    NOT_ASKED,
+    BadReplyError,
+    Client,
+    Completion,
+    Endpoint,
+    Flown,
+    RequestError,
+    Row,
+    Usage,
+    as_text,
+    estimate,
+    first_words,
+    fly,
+)
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.replies import BadReplyError, Completion, first_words
 from rightreasons.models.servers.trial import Finding, Trial, try_server
-from rightreasons.models.servers.usage import Usage, estimate
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 WAYS = ("auto", "on", "off")
 
@@ -58,7 +72,10 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
     """
     check_one_of(chat, WAYS, "chat")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ValueError("Expected one process for a server, which answers several requests at once: use `in_flight`.")
+        raise OptionError(
+            "Expected one process for a server, which answers several requests at once: use `in_flight`.",
+            option="in_flight",
+        )
     client = Client(url, options)
     if progress:
         print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
@@ -72,9 +89,10 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         words = " ".join(finding.words for finding in trial.findings)
         raise ValueError(f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}")
     if (chat == "on" and not trial.chat.works) or (chat == "off" and not trial.text.works):
-        raise ValueError(
+        raise OptionError(
             f"Expected {client.url} to take {'conversations' if chat == 'on' else 'texts'} where `chat` is {chat!r}, "
-            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way."
+            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way.",
+            option="chat",
         )
     engine = ServerEngine(client, model, trial, chat=trial.chat.works if chat == "auto" else chat == "on")
     if progress:
@@ -146,7 +164,7 @@ class ServerEngine:
             "model": self.model_name,
             "chat": self.chat,
             "abilities": sorted(self.abilities),
-            "trial": [{"part": one.part, "passed": one.passed, "words": one.words} for one in self.trial.findings],
+            "trial": [dataclasses.asdict(finding) for finding in self.trial.findings],
             "changes": self.changes(),
             "usage": (self.client.usage + self.earlier).to_dict(self.client.options),
         }
@@ -155,7 +173,9 @@ class ServerEngine:
         """Return what the trial found, a line each."""
         able = ", ".join(sorted(self.abilities)).replace("_", " ")
         lines = [f"{self.name} is asked by {'conversations' if self.chat else 'texts'}, for {able}."]
-        return lines + [f"  {'yes' if one.passed else 'no '}  {one.part}: {one.words}" for one in self.trial.findings]
+        for finding in self.trial.findings:
+            lines.append(f"  {'yes' if finding.passed else 'no '}  {finding.part}: {finding.words}")
+        return lines
 
     def changes(self) -> str:
         """Say that the model changed while it was asked; "" where nothing shows it."""
@@ -228,15 +248,12 @@ class ServerEngine:
         note = f"{missing:,} continuations are not among them" if missing else ""
         return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server", note)
 
+    @takes(Generation)
     def generate(
         self,
         requests: Sequence[Request],
         *,
-        n: int = 1,
-        temperature: float = 0.0,
-        max_new_tokens: int = 64,
-        stop: Sequence[str] = (),
-        seed: int = 0,
+        options: Generation,
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
@@ -244,27 +261,26 @@ class ServerEngine:
 
         Args:
             requests: N requests.
-            n: Answers per request.
-            temperature: 0 takes the likeliest token.
-            max_new_tokens: Maximum tokens of an answer.
-            stop: Texts that end an answer.
-            seed: Sent to the server, which may ignore it.
+            options: How they are generated, or the fields of `Generation` by keyword.
             progress: Whether to show a progress bar, and what the run costs.
             out: A folder for the answers; a later run asks only what has none.
 
         Raises:
             ValueError: If several answers are drawn from a server that draws only one, or `out` belongs to another run.
         """
-        if n > 1 and temperature > 0 and not self.draws:
+        n = options.n
+        if n > 1 and options.temperature > 0 and not self.draws:
             raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
-        settings: dict[str, Any] = {"temperature": float(temperature), "max_tokens": max_new_tokens}
-        settings |= {"stop": list(stop)} if stop else {}
+        settings: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_new_tokens}
+        settings |= {"stop": list(options.stop)} if options.stop else {}
         repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
 
         def ask(request: Request) -> Row:
             answers: list[Completion] = []
             # Drawn answers of different items are independent, as those of an engine here are.
-            first = int(item_rng(seed, request.name).integers(2**31 - n)) if temperature > 0 else seed
+            first = options.seed
+            if options.temperature > 0:
+                first = int(item_rng(options.seed, request.name).integers(2**31 - n))
             # A server that gives fewer answers than it is asked for is asked again.
             while len(answers) < n:
                 left = n - len(answers)
@@ -272,16 +288,16 @@ class ServerEngine:
                 asked = {**settings, **several, "seed": first + len(answers)}
                 answers += self._endpoint(request).ask(request.prompt, **asked)[:left]
             return {
-                "texts": json.dumps([one.text for one in answers]),
-                "unfinished": sum(not one.finished for one in answers),
+                "texts": json.dumps([answer.text for answer in answers]),
+                "unfinished": sum(not answer.finished for answer in answers),
             }
 
         flown = self._fly(
             "answers",
             requests,
             ask,
-            settings={**settings, "n": n, "seed": seed},
-            new_tokens=n * max_new_tokens // repeats,
+            settings={**settings, "n": n, "seed": options.seed},
+            new_tokens=n * options.max_new_tokens // repeats,
             repeats=repeats,
             progress=progress,
             out=out,
@@ -306,40 +322,39 @@ class ServerEngine:
         settings: Mapping[str, Any] | None = None,
         new_tokens: int = 1,
         repeats: int = 1,
-        progress: bool,
-        out: str | os.PathLike[str] | None,
+        **how: Unpack[HowToRun],
     ) -> Flown:
         ability = _NEEDED[kind]
         for endpoint in {id(end): end for end in map(self._endpoint, requests)}.values():
             if ability not in endpoint.abilities:
                 way = "conversations" if endpoint.path == CHAT else "texts"
-                trouble = " ".join(f"{one.part}: {one.words}" for one in self.trial.findings if not one.passed)
+                failed = [finding for finding in self.trial.findings if not finding.passed]
+                trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
                 raise ValueError(
                     f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
                     f"failed: {trouble}"
                 )
-        usage, options = self.client.usage, self.client.options
+        usage, progress = self.client.usage, how.get("progress", True)
 
-        def begin(left: Sequence[Request]) -> None:
-            if progress and left:
-                told = estimate(self.client, left, kind, new_tokens, repeats)
-                print(f"Asking {self.name}: {told}", file=sys.stderr)
+        def begin(waiting: Sequence[Request]) -> None:
+            if progress and waiting:
+                cost = estimate(self.client, waiting, kind, new_tokens, repeats)
+                print(f"Asking {self.name}: {cost}", file=sys.stderr)
 
         before = dataclasses.replace(usage)
         flown = fly(
             self.client,
             requests,
             ask,
-            _pack,
             run={"kind": kind, "model": self.fingerprint, **(settings or {})},
             begin=begin,
             progress=progress,
-            out=out,
+            out=how.get("out"),
         )
         self.earlier += flown.earlier
         self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
         if progress and usage.requests > before.requests:
-            print(f"Asked {self.name}: {(usage - before).sentence(options)}", file=sys.stderr)
+            print(f"Asked {self.name}: {(usage - before).sentence(self.client.options)}", file=sys.stderr)
         return flown
 
     def _likelihoods(self, requests: Sequence[Request], flown: Flown, way: str, note: str) -> Likelihoods:
@@ -365,18 +380,6 @@ def _total(chunk: Chunk, name: str) -> int:
     return int(np.sum(np.asarray(chunk.columns[name]))) if len(chunk) else 0
 
 
-def _pack(rows: Sequence[Row]) -> dict[str, Column]:
-    """Make columns of rows: lists become ragged rows."""
-    columns: dict[str, Column] = {}
-    for name, value in rows[0].items():
-        each = [row[name] for row in rows]
-        if isinstance(value, list):
-            columns[name] = Ragged.of(np.array([v for row in each for v in row], dtype=np.float64), [*map(len, each)])
-        else:
-            columns[name] = np.array(each)
-    return columns
-
-
 def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
     """Return the name of the model to ask, the given one or the only one of the server, and what is odd about it."""
     try:
@@ -388,7 +391,9 @@ def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
         return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
     listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
     if wanted is None and len(known) != 1:
-        raise ValueError(f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.")
+        raise OptionError(
+            f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.", option="server_model"
+        )
     if wanted is None or wanted in known:
         return wanted or known[0], []
     # `transformers serve` lists what is on the disk, not what it was started with.

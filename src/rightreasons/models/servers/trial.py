@@ -12,9 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.models.servers.client import Client, RequestError
-from rightreasons.models.servers.endpoints import CHAT, TEXT, Endpoint
-from rightreasons.models.servers.replies import BadReplyError, Completion, Continued
+from rightreasons.models.servers.client import (
+    CHAT,
+    TEXT,
+    BadReplyError,
+    Client,
+    Completion,
+    Continued,
+    Endpoint,
+    RequestError,
+)
 
 BEGINNINGS = (
     "The capital of France is",

@@ -1,1 +1,0 @@
-"""Does good behavior generalize? Expectations, pass rates and G scores."""

@@ -1,1 +1,0 @@
-"""Does confidence match accuracy? Calibration errors, proper scores and selective prediction."""

@@ -1,1 +1,0 @@
-"""Does a model prefer answers before reading? Prior bias, choice paralysis, option order."""

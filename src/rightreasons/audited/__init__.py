@@ -1,0 +1,1 @@
+"""What is audited: a model, its items, and what it said of them."""

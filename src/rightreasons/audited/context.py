@@ -1,0 +1,444 @@
+"""What the questions of an audit share: the model, the items, and what the model says about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import hashlib
+import re
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from rightreasons.audited.options import AuditOptions
+from rightreasons.audited.predictions import safe_name
+from rightreasons.audited.splits import (
+    AuditSplit,
+)
+from rightreasons.audited.stored import StoredModel
+from rightreasons.core.errors import unknown_name
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import Scores
+from rightreasons.core.store import digest_of_value
+from rightreasons.models.prompted import Prompted
+from rightreasons.page.parts import Example, Mark, Reads
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.audited.opening import Asked
+    from rightreasons.behavior.options import BehaviorOptions
+    from rightreasons.datasets.suites.suite import Suite
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.occlusion import Occlusion
+
+
+WORK = ".work"
+"""The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AuditContext:
+    """The model, the items and the predictions of one audit; questions read it, and change nothing in it.
+
+    Attributes:
+        source: The model, or the stored predictions in its place.
+        dataset_name: What the user called the data.
+        primary: The split that the headlines are about.
+        comparisons: Further audited splits.
+        validation: A labeled split to fit on, where there is one.
+        train: The whole training split, if there is one; for questions about what the model learned from.
+        out: The folder of the report.
+        settings: What was set about the audit as a whole.
+        progress: Whether to show progress bars.
+        command: The command that audits the same model and data in the same way, without questions; "" where one of
+            them is an object.
+        answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
+        seconds: How long the model took for an item, where it read some; None where all was stored.
+    """
+
+    source: Asked | StoredModel
+    dataset_name: str
+    primary: AuditSplit
+    comparisons: tuple[AuditSplit, ...]
+    validation: AuditSplit | None
+    train: datasets.Dataset | None
+    out: Path
+    settings: AuditOptions
+    progress: bool = True
+    command: str = ""
+    answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
+    seconds: float | None = None
+    _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    def scored(self, reads: Iterable[Reads] = ("all",)) -> AuditContext:
+        """Return the audit with the scores of splits, without the items that the model cannot score.
+
+        A split that cannot be scored at all stays as it is: each question that asks for its scores says so.
+
+        Args:
+            reads: The splits that the questions may ask for; the primary one is scored always, as reports are compared
+                by it.
+        """
+        answers: dict[str, Scores | ValueError] = {}
+        kept = {split.name: split for split in self.all_splits}
+        n_read, seconds = 0, 0.0
+        for split in dict.fromkeys(split for each in ("primary", *reads) for split in self.read(each)):
+            began, is_new = time.perf_counter(), not self._predictions(split).exists()
+            try:
+                scores = self._predict(split)
+                reason = next(iter(scores.failures.values()), "")
+                if reason and self.fail_fast:
+                    raise ValueError(reason)
+                if not len(scores):
+                    raise ValueError(
+                        f"Expected answers of {self.model_name} to the items of “{split.name}”, but none of "
+                        f"{len(split)} can be read: {reason}."
+                    )
+            except ValueError as error:
+                if self.fail_fast:
+                    raise
+                answers[split.name] = error
+                continue
+            if is_new:
+                n_read, seconds = n_read + len(split), seconds + time.perf_counter() - began
+            answers[split.name] = scores
+            kept[split.name] = split.without(scores.failures)
+        return dataclasses.replace(
+            self,
+            primary=kept[self.primary.name],
+            comparisons=tuple(kept[split.name] for split in self.comparisons),
+            validation=None if self.validation is None else kept[self.validation.name],
+            answers=answers,
+            seconds=seconds / n_read if n_read else None,
+        )
+
+    def scores(self, split: AuditSplit | str | None = None) -> Scores:
+        """Return what the model says about a split that the question reads, in the order of the split's items.
+
+        Args:
+            split: A split or its name; None for the primary one.
+
+        Raises:
+            ValueError: If the model could not score it.
+        """
+        name = self.primary.name if split is None else split if isinstance(split, str) else split.name
+        if name not in self.answers:
+            raise unknown_name("split that the question reads", name, self.answers)
+        answer = self.answers[name]
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
+
+    def has_scores(self, split: AuditSplit) -> bool:
+        """Say whether a split is scored: it is not where no question asked for that, or where those that did failed."""
+        return isinstance(self.answers.get(split.name), Scores)
+
+    def split(self, name: str) -> AuditSplit:
+        """Return a split by its name."""
+        known = {split.name: split for split in self.all_splits}
+        if name not in known:
+            raise unknown_name("split of this audit", name, known)
+        return known[name]
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are resampled."""
+        return Resampling(self.settings.confidence_level, self.settings.n_resamples, self.seed)
+
+    @property
+    def seed(self) -> int:
+        """Decides every random choice of every question."""
+        return self.settings.seed
+
+    @property
+    def batch_size(self) -> int:
+        """Items per batch."""
+        return self.settings.batch_size
+
+    @property
+    def fail_fast(self) -> bool:
+        """Whether an item that the model cannot score is an error; if not, it is left out."""
+        return self.settings.fail_fast
+
+    @property
+    def stored(self) -> StoredModel | None:
+        """The stored predictions that take the place of a model; None where there is a model."""
+        return self.source if isinstance(self.source, StoredModel) else None
+
+    @property
+    def prompted(self) -> Prompted | None:
+        """The prompted language model that is asked; None where it is another model."""
+        return self.source if isinstance(self.source, Prompted) else None
+
+    @property
+    def scorer(self) -> Asked:
+        """The model, for questions that ask it anew; stored predictions are none."""
+        if isinstance(self.source, StoredModel):
+            raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
+        return self.source
+
+    @functools.cached_property
+    def classifier(self) -> Classifier:
+        """The model as one with gradients: prompted classes are a classifier whose logits are those of label words."""
+        from rightreasons.models.gradients.label_words import label_word_classifier
+
+        if self.prompted is None or self.label_names is None:
+            return cast("Classifier", self.scorer)
+        return label_word_classifier(self.prompted)
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether each item has one generated answer, and so no confidence."""
+        if self.stored is not None:
+            return self.stored.answers_once
+        return self.prompted is not None and self.prompted.answers_once
+
+    @property
+    def server(self) -> dict[str, Any] | None:
+        """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
+        return None if self.prompted is None else self.prompted.server()
+
+    @property
+    def n_parameters(self) -> int | None:
+        """The number of the model's parameters; None where it is not here."""
+        model = getattr(self.source if self.prompted is None else self.prompted.engine, "model", None)
+        return None if self.stored is not None or model is None else int(model.num_parameters())
+
+    def why_no_gradients(self) -> str:
+        """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
+        from rightreasons.models.gradients.inputs import EmbeddingInput
+
+        if self.prompted is not None:
+            from rightreasons.models.gradients.label_words import why_no_gradients
+
+            return why_no_gradients(self.prompted)
+        if not getattr(self.classifier.tokenizer, "is_fast", False):
+            return "The tokenizer does not give the positions of its tokens in the text."
+        try:
+            EmbeddingInput(self.classifier.model)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    @property
+    def model_name(self) -> str:
+        """What the model is called, or the file of its predictions."""
+        return self.source.name
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """The names of the model's classes; None for multiple choice and for the confidence in given answers."""
+        return self.source.label_names
+
+    @property
+    def task(self) -> Literal["classification", "multiple_choice", "confidence"]:
+        """What the model does; "confidence" where the confidence in its answers is all that is stored."""
+        if self.stored is not None:
+            return self.stored.task
+        return "multiple_choice" if self.label_names is None else "classification"
+
+    @property
+    def splits(self) -> tuple[AuditSplit, ...]:
+        """The audited splits, the primary one first; the validation split is not among them."""
+        return (self.primary, *self.comparisons)
+
+    @property
+    def all_splits(self) -> tuple[AuditSplit, ...]:
+        """The audited splits, and the validation split where there is one."""
+        return (*self.splits, *([self.validation] if self.validation else []))
+
+    @property
+    def digest(self) -> str:
+        """A digest of the model, its tokenizer and the items, those that are left out included."""
+        items = [[split.name, split.role, split.fingerprint] for split in self.all_splits]
+        return digest_of_value([*self._fingerprints, self.dataset_name, items])
+
+    def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
+        """Return the splits whose scores a question may ask for."""
+        return {"primary": (self.primary,), "audited": self.splits, "all": self.all_splits}[reads]
+
+    def label_name(self, label: int) -> str:
+        """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""
+        if label < 0:
+            return ""
+        if self.task == "confidence":
+            return ("wrong", "right")[label]
+        return f"choice {label + 1}" if self.label_names is None else self.label_names[label]
+
+    @property
+    def model_fingerprint(self) -> str:
+        """A digest of the model."""
+        return self._fingerprints[0]
+
+    @property
+    def _fingerprints(self) -> tuple[str, str]:
+        """Digests of the model, and of its tokenizer where it has one of its own."""
+        if isinstance(self.source, (StoredModel, Prompted)):
+            return self.source.fingerprint, ""
+        if "fingerprints" not in self._shared:
+            from rightreasons.models.running import fingerprint_model, fingerprint_tokenizer
+
+            tokenizer = getattr(self.source, "tokenizer", None)
+            of_tokenizer = "" if tokenizer is None else fingerprint_tokenizer(tokenizer)
+            self._shared["fingerprints"] = fingerprint_model(self.source.model), of_tokenizer
+        return cast("tuple[str, str]", self._shared["fingerprints"])
+
+    def suite(self, options: BehaviorOptions) -> Suite | None:
+        """Open the behavioral suite that the options name, once; None where they name none."""
+        from rightreasons.datasets.suites.files import open_suite
+
+        if options.suite is not None and "suite" not in self._shared:
+            how = {"data_dir": self.settings.data_dir, "seed": self.seed, **options.opening()}
+            self._shared["suite"] = open_suite(options.suite, **how)
+        return self._shared.get("suite")
+
+    def occluded(self, split: AuditSplit, limit: int) -> tuple[AuditSplit, Occlusion]:
+        """Ask the model about some items of a split without each of their words: once, for every question.
+
+        Args:
+            split: The split; its labeled items are asked about, or all where none has a label.
+            limit: How many items at most, chosen by the seed and their ids, or those of the pairs they belong to.
+
+        Returns:
+            The items, and what the model says of them.
+        """
+        from rightreasons.io.splits import chosen_rows
+        from rightreasons.models.occlusion import occlude
+
+        key = split.name, limit
+        if key not in self._shared:
+            rows = np.flatnonzero(split.labeled) if split.labeled.any() else np.arange(len(split))
+            names = split.pair_ids or list(split.ids)
+            items = split.take(rows[chosen_rows([names[row] for row in rows], limit, seed=self.seed)])
+            self._shared[key] = (
+                items,
+                occlude(
+                    self.scorer,
+                    items.texts,
+                    text_pairs=items.text_pairs,
+                    choices=items.choices,
+                    ids=items.ids,
+                    labels=items.labels,
+                    batch_size=self.batch_size,
+                    progress=self.progress,
+                    out=self.folder(f"occlusion-{split.name}", split.fingerprint, str(limit), str(self.seed)),
+                    fail_fast=self.fail_fast,
+                ),
+            )
+        return cast("tuple[AuditSplit, Occlusion]", self._shared[key])
+
+    def folder(self, purpose: str, *depends: str) -> Path:
+        """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
+
+        Args:
+            purpose: What is kept there, such as the name of a question.
+            *depends: What else the results depend on, such as the fingerprint of a split or an option.
+
+        Returns:
+            A folder that a later run of the same audit finds again; it need not exist yet.
+        """
+        digest = hashlib.blake2b("|".join((*self._fingerprints, *depends)).encode(), digest_size=8).hexdigest()
+        return self.out / WORK / f"{safe_name(purpose)}-{digest}"
+
+    def _predictions(self, split: AuditSplit) -> Path:
+        method = str(getattr(self.source, "method", ""))
+        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]))
+
+    def _predict(self, split: AuditSplit) -> Scores:
+        if self.stored is not None:
+            return self.stored.scores(split)
+        from rightreasons.models.choices import choose
+        from rightreasons.models.classes import predict
+        from rightreasons.models.running import bars_about
+
+        shared: dict[str, Any] = {
+            "ids": split.ids,
+            "labels": split.labels,
+            "batch_size": self.batch_size,
+            "fail_fast": self.fail_fast,
+            "progress": self.progress,
+            "out": self._predictions(split),
+        }
+        with bars_about("predictions", split.name):
+            if split.choices is not None:
+                return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)
+            return predict(self.scorer, split.texts, text_pairs=split.text_pairs, **shared)
+
+
+def example_of(
+    context: AuditContext,
+    split: AuditSplit,
+    item: int,
+    predicted: int,
+    confidence: float,
+    marks: tuple[Mark, ...] | None = None,
+    note: str = "",
+) -> Example:
+    """Show an item of a split with a prediction.
+
+    Args:
+        context: The audit.
+        split: The split.
+        item: The row of the item.
+        predicted: The predicted class, or choice.
+        confidence: The confidence in it.
+        marks: What to mark in its text; None marks its planted tokens.
+        note: What else to say of it, after its choices.
+
+    Returns:
+        The example.
+    """
+    if split.choices is not None:
+        note = f"{' | '.join(f'{n + 1}. {choice}' for n, choice in enumerate(split.choices[item]))} {note}".rstrip()
+    label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
+    if context.stored is not None and context.answers_once:  # of its answers, it is known which are right
+        label, prediction = (str(split.data[item].get(name, "")) for name in ("target", "answer"))
+    elif context.task == "confidence":  # an answer is right or wrong, and has no label beside that
+        label = ""
+    return Example(
+        id=split.ids[item],
+        text=split.texts[item],
+        text_pair=split.text_pairs[item] if split.text_pairs else "",
+        label=label,
+        prediction=prediction,
+        confidence=None if context.answers_once else min(confidence, 1.0),
+        marks=planted_marks(split, item) if marks is None else marks,
+        note=note,
+    )
+
+
+def planted_marks(split: AuditSplit, item: int) -> tuple[Mark, ...]:
+    """Mark the planted tokens, where the data names them."""
+    planted = split.planted
+    return (
+        () if planted is None else tuple(Mark(t["start"], t["end"], "cue", note="planted cue") for t in planted[item])
+    )
+
+
+def changes(before: str, after: str) -> tuple[Mark, ...]:
+    """Mark the words of a text that another text lacks; the note of a mark says what it replaces.
+
+    Example:
+        >>> after = "Ali liked it a lot"
+        >>> [(after[mark.start : mark.end], mark.note) for mark in changes("Ann liked it", after)]
+        [('Ali', 'in place of “Ann”'), ('a lot', 'added')]
+    """
+    old, new = (
+        [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|[^\w\s]", text)] for text in (before, after)
+    )
+    matcher = difflib.SequenceMatcher(a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False)
+    return tuple(
+        Mark(
+            new[begin][1],
+            new[end - 1][2],
+            "change",
+            note=f"in place of “{before[old[first][1] : old[last - 1][2]]}”" if kind == "replace" else "added",
+        )
+        for kind, first, last, begin, end in matcher.get_opcodes()
+        if kind in ("replace", "insert")
+    )

@@ -1,0 +1,237 @@
+"""The model that an audit asks: a head of its own kind, or a language model with a prompt; and the data it is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from rightreasons.audited.options import AuditOptions
+from rightreasons.core.errors import OptionError, needs
+from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.wording import Prompt
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.prompted import Prompted
+    from rightreasons.models.prompts import Examples
+    from rightreasons.models.protocol import Engine
+
+    Asked: TypeAlias = Classifier | Prompted
+
+
+_HOW = ("revision", "device", "dtype")
+"""The settings of a model that is opened by its name."""
+
+
+def open_asked(
+    model: Any, dataset: Any, given: AuditOptions, prompt: Prompt, server: ServerOptions, *, require_labels: bool
+) -> tuple[Mapping[str, datasets.Dataset], Asked]:
+    """Open the data and the model of an audit.
+
+    Args:
+        model: A folder, a hub id, a GGUF file, the address of a server, or a scorer that is loaded.
+        dataset: What `open_splits` opens.
+        given: The settings of the audit.
+        prompt: How a causal language model is asked.
+        server: How a server is asked.
+        require_labels: Whether data without labels is refused.
+
+    Returns:
+        The items of each split, and what is asked about them.
+
+    Raises:
+        ValueError: If the model is none that can be asked, a setting is not of its kind, or the data does not fit.
+    """
+    loaded = hasattr(model, "label_names")
+    kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
+    for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
+        name = next(iter(options.changed()), None)
+        if name is None or kind in kinds:
+            continue
+        raise OptionError(
+            f"Expected a {'server' if kinds == ('server',) else 'causal language model'} to open where `{name}` says "
+            f"how it is asked, but got {getattr(model, 'name', model)}.",
+            option=name,
+        )
+    if loaded:
+        changed = next((name for name in _HOW if getattr(given, name) is not None), None)
+        if changed is not None:
+            raise OptionError(
+                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}.",
+                option=changed,
+            )
+        task = given.task or ("multiple_choice" if model.label_names is None else "classification")
+        return _items(dataset, task, given, require_labels=require_labels), cast("Asked", model)
+    # The model comes first: one that cannot be asked is refused before any data is read.
+    if kind in ("causal", "server"):
+        engine = open_engine(model, prompt, server, **{name: getattr(given, name) for name in _HOW})
+        task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
+        return data, _prompted(engine, task, data, given, prompt)
+    task = given.task or ("multiple_choice" if kind == "choice" else "classification")
+    head = _head(model, task, given)
+    return _items(dataset, task, given, require_labels=require_labels), head
+
+
+def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how: Any) -> Any:
+    """Load what a folder, a hub id, a GGUF file or the address of a server holds, whatever its kind.
+
+    Args:
+        model: Where it is.
+        task: "multiple_choice" to score choices with a head that could be of either kind; None for what its head says.
+        **how: `revision`, `device` and `dtype`.
+
+    Returns:
+        What `load_classifier`, `load_chooser`, `load_causal` or `open_server` returns.
+
+    Raises:
+        ValueError: If it is none of these.
+        FileNotFoundError: If it is not there.
+    """
+    kind = _kind(model, how.get("revision"), "choice" if task == "multiple_choice" else "")
+    if kind == "server":
+        return open_engine(model, Prompt(), ServerOptions(), **how)
+    if kind == "causal":
+        from rightreasons.models.causal import load_causal
+
+        return load_causal(model, **how)
+    return _head(model, "multiple_choice" if kind == "choice" else "classification", AuditOptions(**how))
+
+
+def prompted_model(
+    model: str | os.PathLike[str],
+    prompt: Prompt,
+    server: ServerOptions,
+    label_names: tuple[str, ...] | None,
+    *,
+    examples: Examples | None = None,
+    seed: int = 0,
+    **how: Any,
+) -> Prompted:
+    """Open a causal language model, here or behind a server, and ask it through a prompt.
+
+    Args:
+        model: A folder, a hub id, a GGUF file or the address of a server.
+        prompt: How it is asked.
+        server: How a server is asked.
+        label_names: The names of the classes; None for multiple choice.
+        examples: What few-shot examples are drawn from.
+        seed: Decides them.
+        **how: `revision`, `device` and `dtype` of the model.
+    """
+    from rightreasons.models.prompted import Prompted
+
+    engine = open_engine(model, prompt, server, **how)
+    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+
+
+def open_engine(model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, **how: Any) -> Engine:
+    """Open a causal language model, here or behind a server, and try it; the arguments are as in `prompted_model`."""
+    if is_address(model):
+        needs("openai")
+        from rightreasons.models.servers.engine import open_server
+
+        odd = next((name for name, value in how.items() if value is not None), None)
+        if odd is not None:
+            raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
+        return open_server(str(model), options=server, chat=prompt.chat)
+    from rightreasons.models.causal import load_causal
+    from rightreasons.models.local import LocalEngine
+
+    return LocalEngine(load_causal(model, **how))
+
+
+def is_address(model: object) -> bool:
+    """Return whether a model is the address of a server."""
+    return isinstance(model, str) and model.startswith(("http://", "https://"))
+
+
+def is_asked(model: Any, revision: str | None = None) -> bool:
+    """Return whether a model is asked through a prompt: a causal language model, or one behind a server."""
+    return _kind(model, revision) in ("causal", "server")
+
+
+def task_of_data(
+    dataset: Any, given: AuditOptions, label_words: Sequence[str] = (), *, require_labels: bool
+) -> tuple[str, Mapping[str, datasets.Dataset]]:
+    """Find out whether data has choices, and open it.
+
+    Args:
+        dataset: What `open_splits` opens.
+        given: The settings of an audit, of which the task and the columns are taken.
+        label_words: Words that stand for labels, if any: only classification has them.
+        require_labels: Whether data without labels is refused.
+
+    Returns:
+        The task, and the items of each split.
+    """
+    from rightreasons.io.tables import open_task_items
+
+    task = given.task
+    if task is None and (given.label_names or label_words):
+        task = "classification"
+    return open_task_items(dataset, given, task, require_labels=require_labels)
+
+
+def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> Examples | None:
+    """Return what few-shot examples are drawn from: the training split."""
+    from rightreasons.models.prompts import Examples
+
+    train = data.get("train")
+    if not shots or train is None or "label" not in train.column_names:
+        return None
+    ids, labels = train["id"][:], train["label"][:]
+    if task == "multiple_choice":
+        return Examples.of_choices(ids, train["prompt"][:], train["choices"][:], labels)
+    pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
+    return Examples.of_texts(ids, train["text"][:], labels, text_pairs=pairs)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool) -> Mapping[str, datasets.Dataset]:
+    """Open every split of the data in the common schema of a task."""
+    from rightreasons.io.tables import open_splits
+
+    # Texts without words are left out where the others are scored, with their ids.
+    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
+    return open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
+
+
+def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
+    """Tell a causal language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
+    from rightreasons.models.choices import kind_of_model
+
+    if is_address(model):
+        return "server"
+    try:
+        return kind_of_model(model, revision)
+    except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
+        return unknown
+
+
+def _head(model: Any, task: str, given: AuditOptions) -> Classifier:
+    from rightreasons.models.choices import load_chooser
+    from rightreasons.models.loading import load_classifier
+
+    how = {name: getattr(given, name) for name in _HOW}
+    if task == "multiple_choice":
+        return cast("Classifier", load_chooser(model, **how))
+    return load_classifier(model, **how)
+
+
+def _prompted(
+    engine: Engine, task: str, data: Mapping[str, datasets.Dataset], given: AuditOptions, prompt: Prompt
+) -> Prompted:
+    from rightreasons.models.prompted import Prompted
+
+    names = None
+    if task == "classification":
+        labeled = [rows for rows in data.values() if "label" in rows.column_names]
+        if not labeled:
+            raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
+        names = tuple(labeled[0].features["label"].names)
+    return Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)

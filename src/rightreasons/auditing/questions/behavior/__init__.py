@@ -1,1 +1,0 @@
-"""The section about behavioral suites, its plots, and a page of its own."""

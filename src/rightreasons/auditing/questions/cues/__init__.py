@@ -1,1 +1,0 @@
-"""The section about superficial cues, and its plots."""

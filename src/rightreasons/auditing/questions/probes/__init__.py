@@ -1,1 +1,0 @@
-"""The section about the confusion probes, and its plots."""

@@ -1,1 +1,0 @@
-"""The section about shortcuts, and its plots."""

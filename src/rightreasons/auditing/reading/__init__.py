@@ -1,1 +1,0 @@
-"""What is done with a finished report: its figures by name, a gate, a model card."""

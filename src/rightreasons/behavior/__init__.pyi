@@ -1,0 +1,35 @@
+from .expectations import evaluate_cases as evaluate_cases
+from .generalization import compare_generalization as compare_generalization
+from .generalization import generalization_score as generalization_score
+from .learning.collect import collect_scores as collect_scores
+from .learning.kinds import IidData as IidData
+from .learning.plan import LearningTask as LearningTask
+from .learning.plan import Plan as Plan
+from .learning.plan import plan_runs as plan_runs
+from .learning.run import run_plan as run_plan
+from .measure import failing_cases as failing_cases
+from .measure import measure_behavior as measure_behavior
+from .measure import measure_reading as measure_reading
+from .measure import score_stored as score_stored
+from .normalization import answer_scores as answer_scores
+from .normalization import normalize_answer as normalize_answer
+from .rates import pass_rates as pass_rates
+
+__all__ = [
+    "IidData",
+    "LearningTask",
+    "Plan",
+    "answer_scores",
+    "collect_scores",
+    "compare_generalization",
+    "evaluate_cases",
+    "failing_cases",
+    "generalization_score",
+    "measure_behavior",
+    "measure_reading",
+    "normalize_answer",
+    "pass_rates",
+    "plan_runs",
+    "run_plan",
+    "score_stored",
+]

@@ -1,0 +1,431 @@
+"""What a behavioral test expects of a model: named, pure functions from answers to results.
+
+Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
+where it holds, 0 where it fails, NaN where it does not apply. Expectations compose: `and`, `or` and `not` combine them,
+`where` keeps the cases that pass another one, and `where_first` those whose first answer is (or is not) among given
+labels. A case passes when all of its applicable examples pass, unless `aggregate` says otherwise; pairwise
+expectations, which compare with the first example, do not count that one.
+
+The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.behavior.normalization import normalize_answer
+from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
+from rightreasons.core.validation import check_number
+
+Results = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers of a model to the examples of one functionality, cases one after another.
+
+    Attributes:
+        predictions: n answers: an int64 array of labels, or texts for reading comprehension.
+        offsets: (cases + 1,) where each case begins.
+        probabilities: (n, K) class probabilities; None where the model gives none.
+        labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
+        meta: n pairs (old, new): what was replaced in this example; None where nothing was.
+        confidences: (n,) the confidence in each answer where there are no probabilities; None where there is none.
+        texts: n tuples of texts, for Python functions that read them; None where they are not at hand.
+    """
+
+    predictions: NDArray[np.int64] | Sequence[str]
+    offsets: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | None = None
+    labels: Sequence[Any] | NDArray[np.int64] | None = None
+    meta: Sequence[Any] | None = None
+    confidences: NDArray[np.float64] | None = None
+    texts: Sequence[tuple[str, ...]] | None = None
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """(n,) the index of the first example of each example's case."""
+        return np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+    def known_labels(self) -> Sequence[Any] | NDArray[np.int64]:
+        """Return the labels, which this expectation needs."""
+        if self.labels is None:
+            raise ValueError("Expected labels for an expectation of right answers, but the functionality has none.")
+        return self.labels
+
+    def known_probabilities(self) -> NDArray[np.float64]:
+        """Return the probabilities, which this expectation needs."""
+        if self.probabilities is None:
+            raise ValueError("Expected class probabilities for an expectation of confidence, but got labels alone.")
+        return self.probabilities
+
+    def probability(self, of: NDArray[np.int64] | int) -> Results:
+        """Return the probability of one class in every example, or of one class per example.
+
+        Where only the confidence in each answer is known, an answer of another class counts as minus its confidence, as
+        in CheckList.
+        """
+        if self.confidences is not None and not isinstance(of, int):
+            return np.where(self.classes() == of, self.confidences, -self.confidences)
+        table = self.known_probabilities()
+        if isinstance(of, int) and of >= table.shape[1]:
+            raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {of}.")
+        chosen: Results = table[np.arange(len(self)), of]
+        return chosen
+
+    def classes(self) -> NDArray[np.int64]:
+        """Return the predictions as class labels."""
+        if not isinstance(self.predictions, np.ndarray):
+            raise TypeError("Expected class labels for this expectation, but the predictions are texts.")
+        return self.predictions
+
+
+def equal(answers: Answers, *, value: int | str | None = None, clean: str = "none") -> Results:
+    """Expect the labeled answer, or one fixed answer; NaN where an example has no label.
+
+    Args:
+        answers: The answers.
+        value: The answer expected of every example; None takes the examples' own.
+        clean: What is done to both texts before they are compared: a name of `normalize_answer`.
+    """
+    labels = answers.known_labels() if value is None else [value] * len(answers)
+    if isinstance(answers.predictions, np.ndarray):
+        try:
+            gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
+        except ValueError:
+            text = next(label for label in labels if isinstance(label, str))
+            raise ValueError(f"Expected class labels to compare predicted classes with, but got {text!r}.") from None
+        return np.where(np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64))
+    if isinstance(value, int):
+        answers.classes()  # tells that texts came
+    return np.array(
+        [
+            np.nan if label is None else float(normalize_answer(text, clean) == normalize_answer(label, clean))
+            for text, label in zip(answers.predictions, labels, strict=True)
+        ]
+    )
+
+
+def not_equal(answers: Answers, *, value: int | str) -> Results:
+    """Expect any answer but one."""
+    return 1 - equal(answers, value=value)
+
+
+def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
+    """Expect the answer of the case's first example, or nearly its confidence.
+
+    A class label may differ where the probability of the first answer moved by at most `tolerance`. Texts have to be
+    the same; where an example's `meta` is (old, new), the first answer is expected with old replaced by new.
+    """
+    first = answers.first
+    if isinstance(answers.predictions, np.ndarray):
+        holds = answers.predictions == answers.predictions[first]
+        if answers.probabilities is not None:
+            rows = np.arange(len(answers))
+            before = answers.predictions[first]
+            moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
+            holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
+        if answers.confidences is not None:  # as in CheckList: two answers of hardly any confidence are one
+            holds |= answers.confidences + answers.confidences[first] <= tolerance
+        return _as_results(holds)
+    meta = answers.meta if answers.meta is not None else [None] * len(answers)
+    return np.array(
+        [
+            float(text == _replaced(answers.predictions[start], change))
+            for text, start, change in zip(answers.predictions, first, meta, strict=True)
+        ]
+    )
+
+
+def changed(answers: Answers) -> Results:
+    """Expect another answer than that of the case's first example."""
+    given = np.asarray(answers.predictions, dtype=object)
+    return _as_results(given != given[answers.first])
+
+
+def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None) -> Results:
+    """Expect the confidence in an answer to rise (or fall), within a tolerance.
+
+    As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at or above
+    1 - `tolerance` need not fall.
+
+    Args:
+        answers: The answers.
+        increasing: Whether it has to rise.
+        tolerance: How far it may move the other way.
+        label: The class whose probability counts; None for the answer to the case's first example.
+    """
+    first = answers.first
+    now = answers.probability(answers.classes()[first] if label is None else label)
+    start = now[first]
+    limit = check_number(tolerance, "tolerance", minimum=0)
+    if increasing:
+        return np.where(start <= limit, np.nan, (now - start + limit >= 0).astype(np.float64))
+    return np.where(start >= 1 - limit, np.nan, (now - start - limit <= 0).astype(np.float64))
+
+
+def confidence(
+    answers: Answers, *, above: float | None = None, below: float | None = None, label: int | None = None
+) -> Results:
+    """Expect a probability between two bounds, which do not belong to what is allowed.
+
+    Args:
+        answers: The answers.
+        above: The lower bound; None for none.
+        below: The upper bound; None for none.
+        label: The class whose probability counts; None for the answer's own.
+    """
+    values = answers.probability(answers.classes() if label is None else label)
+    low, high = (-np.inf if above is None else above), (np.inf if below is None else below)
+    return _as_results((values > low) & (values < high))
+
+
+def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
+    """Expect an added phrase not to move the sentiment the opposite way by more than a tolerance.
+
+    The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes (negative, neutral,
+    positive).
+    """
+    probabilities, first = answers.known_probabilities(), answers.first
+    if probabilities.shape[1] != 3:
+        raise ValueError(
+            f"Expected three classes (negative, neutral, positive), but there are {probabilities.shape[1]}."
+        )
+    change = probabilities[first, 0] - probabilities[:, 0] + probabilities[:, 2] - probabilities[first, 2]
+    limit = check_number(tolerance, "tolerance", minimum=0)
+    return _as_results((change >= -limit) if positive else (change <= limit))
+
+
+def transitive(answers: Answers) -> Results:
+    """Expect that of three pairs (a, b), (b, c), (a, c), two duplicates imply the third.
+
+    A case with fewer than two predicted duplicates does not apply.
+    """
+    sizes = np.diff(answers.offsets)
+    if (sizes != 3).any():
+        raise ValueError(f"Expected three examples in every case of implications, but one has {sizes[sizes != 3][0]}.")
+    duplicates = (answers.classes() == 1).reshape(-1, 3).sum(axis=1)
+    return np.repeat(np.where(duplicates < 2, np.nan, (duplicates == 3).astype(np.float64)), 3)
+
+
+def every_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
+    """Expect all of several; where some do not apply, the others decide, as in CheckList."""
+    return np.asarray(np.fmin.reduce([_of_examples(spec, answers) for spec in of]))
+
+
+def any_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
+    """Expect at least one of several; where some do not apply, the others decide, as in CheckList."""
+    return np.asarray(np.fmax.reduce([_of_examples(spec, answers) for spec in of]))
+
+
+def negated(answers: Answers, *, of: Mapping[str, Any]) -> Results:
+    """Expect that another expectation fails; NaN where that one does not apply."""
+    return 1 - _of_examples(of, answers)
+
+
+def python(answers: Answers, *, function: Callable[..., Any], per: str = "example") -> Results:
+    """Expect what a Python function says, with the arguments and the results of CheckList's expectations.
+
+    A result above 0 (or True) passes, any other number (or False) fails, and None or NaN does not apply.
+
+    Args:
+        answers: The answers; the confidence of each is its row of probabilities, or the confidence in it alone, or 1.0
+            where neither is known.
+        function: Called once per example with (text, answer, confidence, label, meta), per pair with (first answer,
+            answer, first confidence, confidence, label, meta), or per case or functionality with a list of each of the
+            five, whereupon it returns one result per example.
+        per: "example", "pair", "case" or "functionality".
+    """
+    nothing = [None] * len(answers)
+    texts = [each[0] if len(each) == 1 else each for each in answers.texts] if answers.texts is not None else nothing
+    known = answers.confidences if answers.probabilities is None else answers.probabilities
+    preds, confs = answers.predictions, [1.0] * len(answers) if known is None else known
+    labels = nothing if answers.labels is None else answers.labels
+    meta = nothing if answers.meta is None else answers.meta
+    columns = (texts, preds, confs, labels, meta)
+    values: list[Any]
+    if per == "example":
+        values = [_called(function, *each) for each in zip(*columns, strict=True)]
+    elif per == "pair":
+        values = [
+            _called(function, preds[start], preds[row], confs[start], confs[row], labels[row], meta[row])
+            for row, start in enumerate(answers.first)
+        ]
+    else:
+        spans = list(itertools.pairwise(answers.offsets))
+        cases = [tuple(column[start:stop] for column in columns) for start, stop in spans]
+        if per == "case":
+            rows = [_called(function, *case) for case in cases]
+        else:
+            rows = _listed(_called(function, *map(list, zip(*cases, strict=True))), len(cases), function, "case")
+        sizes = np.diff(answers.offsets).tolist()
+        values = [
+            value
+            for row, size in zip(rows, sizes, strict=True)
+            for value in ([None] * size if row is None else _listed(row, size, function, "example"))
+        ]
+    return np.array([_outcome(value, function) for value in values], dtype=np.float64)
+
+
+def unknown(answers: Answers, *, why: str) -> Results:
+    """Expect nothing: of no example is it known what was expected."""
+    return np.full(len(answers), np.nan)
+
+
+EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
+    "equal": equal,
+    "not_equal": not_equal,
+    "invariant": invariant,
+    "changed": changed,
+    "monotonic": monotonic,
+    "confidence": confidence,
+    "sentiment_shift": sentiment_shift,
+    "transitive": transitive,
+    "and": every_one,
+    "or": any_one,
+    "not": negated,
+    "python": python,
+    "unknown": unknown,
+}
+"""Every expectation by the name that a suite gives it; their parameters are in `core.suites`."""
+
+
+def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
+    """Evaluate an expectation on answers.
+
+    Args:
+        spec: `name`, the parameters of that expectation, and optionally `where_first`, `where`, `skip_first` and
+            `aggregate`, as `core.suites` says.
+        answers: The answers of the functionality.
+
+    Returns:
+        (n,) results of the examples, and (cases,) results of the cases: 1 passed, 0 failed, NaN not applicable.
+
+    Raises:
+        ValueError: If the expectation is unknown or lacks what it needs.
+
+    Example:
+        >>> answers = Answers(np.array([1, 1, 0, 1]), np.array([0, 2, 4]))
+        >>> examples, cases = evaluate_cases({"name": "invariant"}, answers)
+        >>> cases.tolist()
+        [1.0, 0.0]
+        >>> of_zeros = {"name": "changed", "where": {"name": "equal", "value": 0, "aggregate": "first"}}
+        >>> evaluate_cases(of_zeros, answers)[1]
+        array([nan,  1.])
+    """
+    check_expectation(spec)
+    results = _of_examples(spec, answers)
+    return results, _of_cases(spec, results, answers)
+
+
+def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Spread a binary P(positive) over three classes, as BeLUGA does to test two-class models on three-class suites.
+
+    With p = P(positive): outside [1/3, 2/3] neutral gets nothing; inside it gets n = 1 - 3 |p - 1/2| and the nearer
+    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the inner formula applies.
+
+    Args:
+        positive: (N,) probabilities.
+
+    Returns:
+        (N, 3) probabilities of negative, neutral and positive.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+
+    Example:
+        >>> neutral_probabilities(np.array([0.1, 0.5, 0.6])).round(2).tolist()
+        [[0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.0, 0.7, 0.3]]
+    """
+    p = np.asarray(positive, dtype=np.float64)
+    inside = (p >= 1 / 3) & (p <= 2 / 3)
+    neutral = np.where(inside, 1 - 3 * np.abs(p - 0.5), 0.0)
+    high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
+    low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
+    return np.column_stack((low, neutral, high))
+
+
+def _of_examples(spec: Mapping[str, Any], answers: Answers) -> Results:
+    """Return the results of the examples, NaN in the cases that the conditions leave out."""
+    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
+    if spec.get("where_first"):
+        results = np.where(_is_among(answers.classes()[answers.first], spec["where_first"]), results, np.nan)
+    if spec.get("where_label"):
+        own = np.array([-1 if not isinstance(label, (int, np.integer)) else label for label in answers.known_labels()])
+        results = np.where(_is_among(own, spec["where_label"]), results, np.nan)
+    if spec.get("where") is not None:
+        passed = _of_cases(spec["where"], _of_examples(spec["where"], answers), answers) == 1
+        results = np.where(np.repeat(passed, np.diff(answers.offsets)), results, np.nan)
+    return results
+
+
+def _is_among(labels: NDArray[np.int64], condition: Mapping[str, Sequence[int]]) -> NDArray[np.bool_]:
+    return np.isin(labels, condition["is"]) if "is" in condition else ~np.isin(labels, condition["not"])
+
+
+def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Results:
+    """Join the results of each case's examples as `aggregate` says."""
+    how, starts = spec.get("aggregate") or "all", answers.offsets[:-1]
+    if how == "first":
+        return results[starts]
+    if skips_first(spec):
+        results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
+    if callable(how):
+        rows = [row[~np.isnan(row)] for row in np.split(results, starts[1:])]
+        return np.array([_outcome(_called(how, row), how) if len(row) else np.nan for row in rows])
+    asked, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
+    share = np.divide(passed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    if how == "any":
+        return np.where(asked > 0, (share > 0).astype(np.float64), np.nan)
+    return np.where(asked > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
+
+
+def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        kind = type(error).__name__
+        raise ValueError(f"Expected a result of {_name(function)}, but it raised {kind}: {error}.") from error
+
+
+def _listed(values: Any, n: int, function: Callable[..., Any], unit: str) -> Any:
+    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n:
+        raise ValueError(f"Expected {_name(function)} to return one result per {unit}, {n}, but got {values!r}.")
+    return values
+
+
+def _outcome(value: Any, function: Callable[..., Any]) -> float:
+    if value is None:
+        return np.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Expected {_name(function)} to return a number, a boolean or None, but got {value!r}."
+        ) from None
+    return np.nan if np.isnan(number) else float(number > 0)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
+
+
+def _as_results(holds: NDArray[np.bool_]) -> Results:
+    return holds.astype(np.float64)
+
+
+def _replaced(text: str, change: Any) -> str:
+    if not change:
+        return text
+    old, new = change
+    return re.sub(rf"\b{re.escape(old)}\b", lambda _: new, text)

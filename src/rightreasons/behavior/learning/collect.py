@@ -1,0 +1,333 @@
+"""What the finished runs of a plan say: pass rates, G scores over fixed functionalities, tests, degenerate models."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.behavior.generalization import (
+    compare_generalization,
+    compare_mean_generalization,
+    generalization_score,
+)
+from rightreasons.behavior.learning.options import PARTITIONS
+from rightreasons.behavior.learning.plan import Plan, PlannedRun
+from rightreasons.core.intervals import Interval, mcnemar
+from rightreasons.core.results import Result
+
+SHUFFLE_SEED = 42
+"""Seed of the randomization tests, as in the published analysis."""
+
+ONE_ANSWER = 0.9
+"""A model that gives one answer to more than this share of the independent items is degenerate."""
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanScores(Result):
+    """The scores of one configuration, method and seed.
+
+    Attributes:
+        configuration: One of `CONFIGURATIONS`.
+        method: One of `METHODS`.
+        seed: Seed.
+        iid_score: Accuracy on independent data, or exact match for reading, of the model that was trained on the whole
+            suite (for IID, on none of it); None where that run is not finished.
+        suite_scores: Setting -> mean pass rate over the plan's fixed functionalities, each scored by the run that held
+            it out.
+        scores: Setting -> G, the harmonic mean of `iid_score` and the suite score.
+        average: Mean of the G scores of the four settings; None where one is missing.
+        pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
+        differences: Setting, or "average" -> G minus that of IID with the same seed.
+        p_values: "iid" -> McNemar's exact test of `iid_score` against that of IID; setting, or "average" ->
+            approximate randomization of the difference of the G scores.
+        iid_f1: Token F1 on independent data, for reading; None for classes.
+    """
+
+    configuration: str
+    method: str
+    seed: int
+    iid_score: float | None
+    suite_scores: dict[str, float]
+    scores: dict[str, float]
+    average: float | None
+    pass_rates: dict[str, dict[str, float | None]]
+    differences: dict[str, float]
+    p_values: dict[str, float]
+    iid_f1: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PooledScores(Result):
+    """The G scores of one configuration and method over seeds.
+
+    Attributes:
+        configuration: One of `CONFIGURATIONS`.
+        method: One of `METHODS`.
+        seeds: The seeds.
+        scores: Setting -> mean G over the seeds.
+        intervals: Setting -> Student's t interval of that mean; None with one seed or where all seeds agree.
+    """
+
+    configuration: str
+    method: str
+    seeds: tuple[int, ...]
+    scores: dict[str, float]
+    intervals: dict[str, Interval | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class DegenerateRun(Result):
+    """A run whose model gives nearly one answer to the independent data.
+
+    Attributes:
+        configuration: One of `CONFIGURATIONS`.
+        method: One of `METHODS`.
+        seed: Seed.
+        partition: One of `PARTITIONS`.
+        held: What was held out.
+        called_class_0: Share of the independent items that it calls class 0.
+        iid_accuracy: Its accuracy on them.
+        mean_confidence: Its mean confidence on what was held out, or on the whole suite.
+        pass_rate: Mean pass rate of what was held out, or of the whole suite; None where nothing applies.
+    """
+
+    configuration: str
+    method: str
+    seed: int
+    partition: str
+    held: str
+    called_class_0: float
+    iid_accuracy: float
+    mean_confidence: float
+    pass_rate: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectedScores(Result):
+    """The scores of the finished runs of a plan.
+
+    Attributes:
+        rows: One per configuration, method and seed, with the settings whose runs are all finished.
+        pooled: One per configuration and method, over seeds.
+        degenerate: The runs that give nearly one answer.
+        functionalities: The fixed set of functionalities that every score is a mean of: those whose pass rate is
+            defined in every finished setting of every row.
+        n_functionalities: Number of functionalities of the suite.
+        n_done: Finished runs.
+        n_runs: Runs of the plan.
+    """
+
+    rows: list[PlanScores]
+    pooled: list[PooledScores]
+    degenerate: list[DegenerateRun]
+    functionalities: tuple[str, ...]
+    n_functionalities: int
+    n_done: int
+    n_runs: int
+
+
+def collect_scores(plan: Plan) -> CollectedScores:
+    """Gather the finished runs into pass rates, G scores and their tests.
+
+    In the settings "functionality", "class" and "type", each functionality is scored by the run that held it out of
+    training. A setting appears when all of its runs are finished. As in the paper and its released code, the score on
+    independent data of all four G's of a row is that of the model trained on the whole suite, and all rows and settings
+    are means over one fixed set of functionalities. The test of a row is of the very difference that is printed.
+
+    Args:
+        plan: The plan; unfinished runs are left out.
+
+    Returns:
+        Pass rates and G scores by configuration, method and setting.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL,
+        sections 3 to 5.
+    """
+    results = {result["key"]: result for result in plan.results()}
+    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
+    for run in plan.runs:
+        groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
+    finished = {key: _Row.of(runs, results) for key, runs in groups.items()}
+    finished = {key: row for key, row in finished.items() if row.rates}
+    tables = [rates for row in finished.values() for rates in row.rates.values()]
+    every = list(dict.fromkeys(name for rates in tables for name in rates))
+    fixed = tuple(name for name in every if all(rates.get(name) is not None for rates in tables))
+    baselines = {row.seed: row for row in finished.values() if row.configuration == "IID"}
+    places = _case_places(plan)
+    rows = [row.scored(fixed, baselines.get(row.seed), places) for row in finished.values()] if fixed else []
+    return CollectedScores(
+        rows=rows,
+        pooled=_pool(rows),
+        degenerate=_degenerate(plan.runs, results),
+        functionalities=fixed,
+        n_functionalities=len(every),
+        n_done=len(results),
+        n_runs=len(plan.runs),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Row:
+    """The finished runs of one configuration, method and seed."""
+
+    configuration: str
+    method: str
+    seed: int
+    whole: Mapping[str, Any] | None
+    runs: dict[str, dict[str, Mapping[str, Any]]]
+    """Setting -> functionality -> the result of the run that scores it."""
+
+    @classmethod
+    def of(cls, runs: Sequence[PlannedRun], results: Results) -> _Row:
+        first = runs[0]
+        whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
+        scorers: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for name in PARTITIONS:
+            members = [run for run in runs if run.partition == name]
+            if members and all(run.key in results for run in members):
+                scorers["standard" if first.configuration == "IID" else name] = {
+                    functionality: results[run.key]
+                    for run in members
+                    for functionality in results[run.key]["pass_rates"]
+                    if not run.held or functionality in run.held_out
+                }
+        return cls(first.configuration, first.method, first.seed, whole, scorers)
+
+    @functools.cached_property
+    def rates(self) -> dict[str, dict[str, float | None]]:
+        """Setting -> functionality -> its pass rate."""
+        return {
+            setting: {name: result["pass_rates"][name] for name, result in scorers.items()}
+            for setting, scorers in self.runs.items()
+        }
+
+    def scored(self, fixed: Sequence[str], baseline: _Row | None, places: Mapping[str, slice]) -> PlanScores:
+        defined = {setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()}
+        iid = None if self.whole is None else float(self.whole["iid_accuracy"])
+        score = generalization_score(defined, iid or 0.0)
+        scores = {} if iid is None else score.scores
+        four = [scores[setting] for setting in PARTITIONS if setting in scores]
+        average = float(np.mean(four)) if len(four) == len(PARTITIONS) else None
+        differences, p_values = self._compared(baseline, fixed, places) if scores else ({}, {})
+        return PlanScores(
+            configuration=self.configuration,
+            method=self.method,
+            seed=self.seed,
+            iid_score=iid,
+            suite_scores=score.suite_scores,
+            scores=scores,
+            average=average,
+            pass_rates=self.rates,
+            differences=differences,
+            p_values=p_values,
+            iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
+        )
+
+    def _compared(
+        self, baseline: _Row | None, fixed: Sequence[str], places: Mapping[str, slice]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Test the row against IID; empty for IID, without it, or without the outcomes of each case."""
+        if baseline is None or baseline is self or self.whole is None or baseline.whole is None:
+            return {}, {}
+        if "passed" not in self.whole or "passed" not in baseline.whole or not places:
+            return {}, {}
+        iid = outcomes(self.whole["iid_right"]), outcomes(baseline.whole["iid_right"])
+        p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value}
+        differences, settings = {}, []
+        for setting, scorers in self.runs.items():
+            suites = [
+                (outcomes(scorers[name]["passed"][places[name]]), outcomes(baseline.whole["passed"][places[name]]))
+                for name in fixed
+            ]
+            settings.append((iid, suites))
+            test = compare_generalization(iid, suites, seed=SHUFFLE_SEED)
+            differences[setting], p_values[setting] = test.difference, test.p_value
+        if len(settings) == len(PARTITIONS):
+            test = compare_mean_generalization(settings, seed=SHUFFLE_SEED)
+            differences["average"], p_values["average"] = test.difference, test.p_value
+        return differences, p_values
+
+
+def outcomes(letters: str) -> NDArray[np.float64]:
+    """Read outcomes as a runner writes them: 1, 0, - for undefined, and . for a case that the run was not asked.
+
+    Example:
+        >>> outcomes("1-0.").tolist()
+        [1.0, nan, 0.0, nan]
+    """
+    return np.array([float(letter) if letter in "01" else np.nan for letter in letters])
+
+
+def _case_places(plan: Plan) -> dict[str, slice]:
+    """Return the places of each functionality's test cases among the outcomes, in the suite's order."""
+    if not {"functionalities", "n_cases"} <= plan.settings.keys():
+        return {}
+    names = [name for name, *_ in plan.settings["functionalities"]]
+    counts = plan.settings["n_cases"]
+    ends = np.cumsum(counts).tolist()
+    return {name: slice(end - n, end) for name, n, end in zip(names, counts, ends, strict=True)}
+
+
+def _pool(rows: Sequence[PlanScores]) -> list[PooledScores]:
+    groups: dict[tuple[str, str], list[PlanScores]] = {}
+    for row in rows:
+        groups.setdefault((row.configuration, row.method), []).append(row)
+    pooled = []
+    for (configuration, method), members in groups.items():
+        settings = [name for name in members[0].scores if all(name in row.scores for row in members)]
+        values = {name: np.array([row.scores[name] for row in members]) for name in settings}
+        pooled.append(
+            PooledScores(
+                configuration,
+                method,
+                tuple(row.seed for row in members),
+                {name: float(of.mean()) for name, of in values.items()},
+                {name: _over_seeds(of) for name, of in values.items()},
+            )
+        )
+    return pooled
+
+
+def _over_seeds(values: NDArray[np.float64], level: float = 0.95) -> Interval | None:
+    if len(values) < 2 or np.ptp(values) == 0:
+        return None
+    low, high = map(float, stats.ttest_1samp(values, 0.0).confidence_interval(level))
+    return Interval(max(0.0, low), min(1.0, high), level, "Student's t over seeds")
+
+
+def _degenerate(runs: Sequence[PlannedRun], results: Results) -> list[DegenerateRun]:
+    """Find the models that give one answer: the paper finds one that was trained on INV and DIR tests alone."""
+    degenerate = []
+    for run in runs:
+        result = results.get(run.key)
+        called = None if result is None else result.get("iid_predicted_negative")
+        if result is None or called is None or 1 - ONE_ANSWER <= called <= ONE_ANSWER:
+            continue
+        rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
+        known = [rate for rate in rates if rate is not None]
+        degenerate.append(
+            DegenerateRun(
+                run.configuration,
+                run.method,
+                run.seed,
+                run.partition,
+                run.held,
+                float(called),
+                float(result["iid_accuracy"]),
+                float(result["mean_confidence"]),
+                float(np.mean(known)) if known else None,
+            )
+        )
+    return degenerate

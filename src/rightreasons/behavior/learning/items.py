@@ -1,0 +1,557 @@
+"""What behavioral learning trains on: items with a rule each, and the steps in which a training takes them.
+
+An item is a labeled text, or a text with its changed versions, one of which is drawn each time the item comes up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.behavior.learning.methods import RULES, class_losses, span_losses
+from rightreasons.behavior.measure import reading_texts
+from rightreasons.core.arrays import offsets_of
+from rightreasons.core.errors import unknown_name
+from rightreasons.core.validation import check_count, check_one_of, check_same_length
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.models.batching import Encoded, pad
+from rightreasons.models.spans import Windows
+from rightreasons.training.examples import answer_characters, answer_tokens
+
+TYPES = ("iid", "MFT", "INV", "DIR")
+"""Where an item comes from; `Items.type` numbers them. Batches of the plain methods have one type each."""
+
+IID = "i.i.d. data"
+"""The environment of independent data."""
+
+Step = list[tuple[int, int]]
+"""The items of a batch, each with the text that it shows."""
+
+
+_COLUMNS = ("first", "changed", "n_changed", "targets", "rule", "type", "environment")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Items:
+    """n items over N texts.
+
+    Attributes:
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        first: (n,) the text of each item; the original of a pair.
+        changed: (n,) the first changed version; the versions of an item follow one another.
+        n_changed: (n,) number of changed versions; 0 for a labeled item.
+        targets: (n, C) target probabilities; 0 for pairs.
+        rule: (n,) number in `losses.RULES`.
+        type: (n,) number in `TYPES`.
+        environment: (n,) number in `environments`.
+        environments: Names of the functionalities, and `IID`.
+    """
+
+    texts: list[str]
+    text_pairs: list[str] | None
+    first: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    n_changed: NDArray[np.int64]
+    targets: NDArray[np.float64]
+    rule: NDArray[np.int64]
+    type: NDArray[np.int64]
+    environment: NDArray[np.int64]
+    environments: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def of_rows(
+        cls,
+        texts: list[str],
+        text_pairs: list[str] | None,
+        rows: NDArray[np.int64],
+        targets: NDArray[np.float64],
+        environments: tuple[str, ...],
+    ) -> Items:
+        """Make items of (n, 6) rows: first, changed, n_changed, rule, type and environment of each item."""
+        columns = dict(zip(("first", "changed", "n_changed", "rule", "type", "environment"), rows.T, strict=True))
+        return cls(texts=texts, text_pairs=text_pairs, targets=targets, environments=environments, **columns)
+
+    def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
+        """Return which items belong to the named functionalities, (n,)."""
+        return np.array([name in names for name in self.environments], dtype=bool)[self.environment]
+
+    def select(self, keep: NDArray[np.bool_]) -> Items:
+        """Return some of the items, over the same texts."""
+        return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name in _COLUMNS})
+
+
+Batch = dict[str, torch.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a kind of model learns: how its batches are described, where its logits are, and what items lose.
+
+    Attributes:
+        describe: As `describe`: the texts of a step, and tensors with one row per item.
+        logits: The logits of a model's output, one row per text.
+        losses: As `class_losses`: from logits and a described batch to (…, n) losses.
+    """
+
+    describe: Callable[[Items, Step], tuple[NDArray[np.int64], Batch]]
+    logits: Callable[[Any], torch.Tensor]
+    losses: Callable[..., torch.Tensor]
+
+
+def describe(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
+    """Return the texts of a step, each once, and the columns of its items that losses and methods read."""
+    chosen, shown = (np.array(column, dtype=np.int64) for column in zip(*step, strict=True))
+    texts, places = np.unique(np.concatenate((items.first[chosen], shown)), return_inverse=True)
+    return texts, {
+        "first": torch.from_numpy(places[: len(chosen)]),
+        "second": torch.from_numpy(places[len(chosen) :]),
+        "targets": torch.from_numpy(items.targets[chosen]).float(),
+        "rule": torch.from_numpy(items.rule[chosen]),
+        "environment": torch.from_numpy(items.environment[chosen]),
+    }
+
+
+CLASSES = Target(describe, lambda outputs: outputs.logits, class_losses)
+"""The target of a classifier."""
+
+
+def join_items(first: Items, second: Items) -> Items:
+    """Concatenate the items of two sources; their environments stay separate.
+
+    Raises:
+        ValueError: If one source has pairs of texts and the other has not.
+    """
+    if (first.text_pairs is None) != (second.text_pairs is None):
+        raise ValueError("Expected one text per item in both sources or two in both, but they differ.")
+    shift, environments = len(first.texts), len(first.environments)
+    moved = dataclasses.replace(
+        second,
+        first=second.first + shift,
+        changed=second.changed + shift,
+        environment=second.environment + environments,
+    )
+    return Items(
+        texts=first.texts + second.texts,
+        text_pairs=None if first.text_pairs is None else first.text_pairs + (second.text_pairs or []),
+        environments=first.environments + second.environments,
+        **{name: np.concatenate((getattr(first, name), getattr(moved, name))) for name in _COLUMNS},
+    )
+
+
+def plan_steps(items: Items, *, objective: str, batch_size: int, epochs: float, seed: int) -> list[Step]:
+    """Lay out a training: for each step, its items and the changed text that each pair shows.
+
+    "mean" takes batches of one type in random order, each item once per epoch; pairs count as two, so their batches
+    are half as large. "dro" takes a batch of one random environment per step, "fish" one of each of five different
+    environments in turn, and "irm" takes one batch of every environment. All see about the same number of items per
+    epoch.
+
+    Args:
+        items: The items.
+        objective: As in `methods.Method`.
+        batch_size: Texts per batch.
+        epochs: Passes over the items; may be fractional.
+        seed: Seed of the order and the changed texts.
+
+    Returns:
+        Steps of (item, text) pairs; the text of a labeled item is its own.
+
+    Raises:
+        ValueError: If there are no items.
+    """
+    check_count(batch_size, "batch_size")
+    if not len(items):
+        raise ValueError("Expected items to train on, but everything is held out.")
+    rng = np.random.default_rng([seed, 7])
+    by = items.type if objective == "mean" else items.environment
+    sources = [_Source(np.flatnonzero(by == number), items, batch_size, rng) for number in np.unique(by)]
+    per_step = len(sources) if objective == "irm" else 1
+    n_steps = max(1, int(np.ceil(sum(source.n_batches for source in sources) * epochs / per_step)))
+    batches: list[NDArray[np.int64]] = []
+    if objective == "irm":
+        batches = [np.concatenate([source.next() for source in sources]) for _ in range(n_steps)]
+    elif objective == "mean":
+        while len(batches) < n_steps:
+            epoch = [batch for source in sources for batch in source.epoch()]
+            batches.extend(epoch[place] for place in rng.permutation(len(epoch)))
+    else:
+        size = min(5, len(sources)) if objective == "fish" else 1
+        order: list[int] = []
+        while len(order) < n_steps:
+            order.extend(rng.choice(len(sources), size=size, replace=False).tolist())
+        batches = [sources[place].next() for place in order[:n_steps]]
+    return [_draw_texts(items, batch, rng) for batch in batches[:n_steps]]
+
+
+class _Source:
+    """Items that come in shuffled batches, epoch after epoch."""
+
+    def __init__(self, members: NDArray[np.intp], items: Items, batch_size: int, rng: np.random.Generator) -> None:
+        pairs = bool((items.n_changed[members] > 0).any())
+        self.members, self.rng = members, rng
+        self.size = max(1, batch_size // 2) if pairs else batch_size
+        self.n_batches = -(-len(members) // self.size)
+        self._left: list[NDArray[np.int64]] = []
+
+    def epoch(self) -> list[NDArray[np.int64]]:
+        order = self.rng.permutation(self.members).astype(np.int64)
+        return [order[start : start + self.size] for start in range(0, len(order), self.size)]
+
+    def next(self) -> NDArray[np.int64]:
+        if not self._left:
+            self._left = self.epoch()[::-1]
+        return self._left.pop()
+
+
+def _draw_texts(items: Items, batch: NDArray[np.int64], rng: np.random.Generator) -> Step:
+    counts = items.n_changed[batch]
+    versions = items.changed[batch] + rng.integers(0, np.maximum(counts, 1))
+    return list(zip(batch.tolist(), np.where(counts > 0, versions, items.first[batch]).tolist(), strict=True))
+
+
+LABEL_TREATMENTS = ("sentiment", "classes")
+"""How a suite's labels become targets: "sentiment" (0, 1, 2 for a model of two classes), or the model's own classes."""
+
+SENTIMENT_TARGETS: Mapping[Any, tuple[float, float]] = {
+    0: (1.0, 0.0),
+    1: (0.5, 0.5),
+    2: (0.0, 1.0),
+    "not negative": (1 / 3, 2 / 3),
+}
+"""Three sentiments for a model of two classes."""
+
+
+def sentiment_targets(labels: Sequence[Any]) -> NDArray[np.float64]:
+    """Turn labels of a sentiment suite into targets of a model of two classes.
+
+    Args:
+        labels: N labels: 0 negative, 1 neutral, 2 positive, or "not negative".
+
+    Returns:
+        (N, 2) soft labels.
+
+    Raises:
+        ValueError: If a label is unknown.
+
+    Example:
+        >>> sentiment_targets([0, 1, 2, "not negative"]).round(3).tolist()
+        [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.333, 0.667]]
+    """
+    for label in labels:
+        if label not in SENTIMENT_TARGETS:
+            raise unknown_name("sentiment", label, [str(key) for key in SENTIMENT_TARGETS])
+    return np.array([SENTIMENT_TARGETS[label] for label in labels], dtype=np.float64).reshape(-1, 2)
+
+
+def one_hot_targets(labels: Sequence[int], n_classes: int) -> NDArray[np.float64]:
+    """Turn class labels into (N, `n_classes`) one-hot rows.
+
+    Raises:
+        ValueError: If a label is not one of the classes.
+    """
+    for label in labels:
+        if not 0 <= label < n_classes:
+            raise ValueError(f"Expected labels from 0 to {n_classes - 1}, the model's classes, but got {label}.")
+    return np.eye(n_classes)[np.asarray(labels, dtype=np.int64)]
+
+
+def suite_items(suite: Suite, *, labels: str = "sentiment", n_classes: int = 2) -> Items:
+    """Turn a suite's cases into items.
+
+    Minimum functionality tests, and directional tests that expect a label (such as those of paraphrases), become
+    labeled items. Invariance tests become pairs of an original and one changed text; directional tests of confidence
+    become pairs with the direction that their expectation names.
+
+    Args:
+        suite: A suite with one or two texts per example.
+        labels: "sentiment" or "classes"; see `LABEL_TREATMENTS`.
+        n_classes: Classes of the model; default 2.
+
+    Returns:
+        The items; `environments` are the functionalities.
+
+    Raises:
+        ValueError: If no loss is known for an expectation, or a label fits no class.
+    """
+    check_one_of(labels, LABEL_TREATMENTS, "labels")
+    if len(suite.text_columns) > 2:
+        raise ValueError(
+            f"Expected one or two texts per example, but the suite {suite.name!r} has {suite.text_columns}."
+        )
+    texts = suite.texts()
+    table, known = _case_rows(suite, _rule, _labels)
+    matrix = np.zeros((len(table), n_classes))
+    if known:
+        matrix[table[:, 3] == 0] = _targets(known, labels, n_classes, suite.name)
+    pairs = [row[1] for row in texts] if len(suite.text_columns) == 2 else None
+    return Items.of_rows([row[0] for row in texts], pairs, table, matrix, tuple(f.name for f in suite.functionalities))
+
+
+def _case_rows(
+    suite: Suite,
+    rule_of: Callable[[Functionality], int],
+    labels_of: Callable[[Functionality, Case, int], Sequence[Any]],
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Lay out the cases of a suite: (n, 6) rows as `Items.of_rows` takes them, and the labels of the labeled ones."""
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    labels: list[Any] = []
+    start = 0
+    for number, functionality in enumerate(suite.functionalities):
+        rule, kind = rule_of(functionality), TYPES.index(functionality.test_type)
+        for case in functionality.cases:
+            n_changed = len(case.examples) - 1
+            if rule and n_changed:
+                rows.append((start, start + 1, n_changed, rule, kind, number))
+            for text, label in enumerate(() if rule else labels_of(functionality, case, start), start):
+                if label is not None:
+                    rows.append((text, text, 0, rule, TYPES.index("MFT"), number))
+                    labels.append(label)
+            start += n_changed + 1
+    return np.array(rows, dtype=np.int64).reshape(-1, 6), labels
+
+
+def iid_items(
+    texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequence[str] | None = None, n_classes: int = 2
+) -> Items:
+    """Turn independent labeled data into items of one environment.
+
+    Raises:
+        ValueError: If texts and labels differ in number, or a label is not one of the classes.
+    """
+    n = check_same_length(texts=texts, labels=labels)
+    pairs = None if text_pairs is None else list(text_pairs)
+    return Items.of_rows(list(texts), pairs, _iid_rows(n), one_hot_targets(labels, n_classes), (IID,))
+
+
+def _iid_rows(n: int) -> NDArray[np.int64]:
+    return np.column_stack((np.arange(n), np.arange(n), np.zeros((n, 4), dtype=np.int64)))
+
+
+def _rule(functionality: Functionality) -> int:
+    expectation = functionality.expectation
+    name = expectation["name"]
+    if expectation.get("label") is not None:
+        name = f"{name} of one label"
+    if name == "invariant":
+        return RULES.index("invariant")
+    if name == "monotonic":
+        return RULES.index("not_less_conf" if expectation["increasing"] else "not_more_conf")
+    if name == "sentiment_shift":
+        return RULES.index("not_less_2" if expectation["positive"] else "not_less_0")
+    if name in ("equal", "not_equal", "transitive"):
+        return RULES.index("labeled")
+    raise ValueError(
+        f"Expected an expectation with a known loss for {functionality.name!r}, but got {name!r}, which has none."
+    )
+
+
+def _labels(functionality: Functionality, case: Case, _: int) -> tuple[Any, ...]:
+    expectation = functionality.expectation
+    if expectation["name"] == "not_equal":
+        return ("not negative" if expectation.get("value") == 0 else None,) * len(case.examples)
+    if expectation.get("value") is not None:
+        # The first example is the original, of which nothing is asked.
+        head = (None,) if expectation.get("skip_first") else (expectation["value"],)
+        return head + (expectation["value"],) * (len(case.examples) - 1)
+    labels = case.labels or (None,) * len(case.examples)
+    return tuple(None if label is None or label == -1 else label for label in labels)
+
+
+def _targets(labels: list[Any], treatment: str, n_classes: int, suite: str) -> NDArray[np.float64]:
+    strange = next((label for label in labels if isinstance(label, str) and label != "not negative"), None)
+    if strange is not None:
+        raise ValueError(
+            f"Expected class labels in the suite {suite!r}, but got the text {strange[:40]!r}, an answer of a "
+            "question-answering model."
+        )
+    if treatment == "sentiment":
+        if n_classes != 2:
+            raise ValueError(f"Expected a model of two classes for the sentiment treatment, but it has {n_classes}.")
+        return sentiment_targets(labels)
+    # "Not the first class" shares the weight among the others.
+    rows = one_hot_targets([0 if label == "not negative" else label for label in labels], n_classes)
+    others = np.array([label == "not negative" for label in labels])
+    rows[others] = np.concatenate(([0.0], np.full(n_classes - 1, 1 / (n_classes - 1))))
+    return rows
+
+
+def locate(answer: str, context: str) -> int:
+    """Find an answer in its context: its first occurrence as whole words, else its first occurrence; -1 if none.
+
+    Example:
+        >>> locate("Ann", "Annabel met Ann.")
+        12
+    """
+    match = re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", context)
+    return match.start() if match else context.find(answer)
+
+
+def reading_items(suite: Suite) -> Items:
+    """Turn a suite of reading into items over its questions (`texts`) and contexts (`text_pairs`).
+
+    Minimum functionality tests become labeled items, whose `targets` are the first character of the answer in the
+    context and the one after its last; an example whose context does not contain the answer is left out. Invariance
+    tests become pairs of an original and one changed text.
+
+    Raises:
+        ValueError: If the suite has other texts, or no loss is known for an expectation.
+    """
+    questions, contexts = reading_texts(suite)
+
+    def spans(_: Functionality, case: Case, start: int) -> list[tuple[int, int] | None]:
+        return [_span(answer, contexts[text]) for text, answer in enumerate(case.labels or (), start)]
+
+    rows, labels = _case_rows(suite, _reading_rule, spans)
+    targets = np.full((len(rows), 2), -1.0)
+    targets[rows[:, 3] == 0] = np.array(labels, dtype=np.float64).reshape(-1, 2)
+    return Items.of_rows(questions, contexts, rows, targets, tuple(f.name for f in suite.functionalities))
+
+
+def _reading_rule(functionality: Functionality) -> int:
+    name = functionality.expectation["name"]
+    if name not in ("equal", "invariant"):
+        raise ValueError(
+            f"Expected equal or invariant answers for {functionality.name!r} of a suite of reading, but got {name!r}, "
+            "for which no loss is known."
+        )
+    return RULES.index("invariant" if name == "invariant" else "labeled")
+
+
+def _span(answer: Any, context: str) -> tuple[int, int] | None:
+    begin = locate(answer, context) if isinstance(answer, str) and answer else -1
+    return None if begin < 0 else (begin, begin + len(answer))
+
+
+def question_items(
+    questions: Sequence[str], contexts: Sequence[str], answers: Sequence[Mapping[str, Sequence[Any]]]
+) -> Items:
+    """Turn independent questions into labeled items of one environment; the first answer of each is learned.
+
+    Raises:
+        ValueError: If a question has no answer, or one that is not in its context.
+    """
+    characters = answer_characters(answers, contexts, "the independent data")
+    targets = characters.astype(np.float64).reshape(-1, 2)
+    return Items.of_rows(list(questions), list(contexts), _iid_rows(len(questions)), targets, (IID,))
+
+
+def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
+    """Turn items over texts into items over the windows of these texts.
+
+    A labeled item becomes one item per window, whose `targets` are the first and last token of the answer, or the
+    first token of the window where it does not contain the whole answer. A pair takes the first window of each of its
+    texts.
+
+    Args:
+        items: From `reading_items` or `question_items`.
+        windows: The windows of all their texts.
+
+    Returns:
+        The windows' tokens, first windows first, and the items over them.
+    """
+    n_texts = len(items.texts)
+    counts = np.bincount(windows.owner, minlength=n_texts)
+    begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    further = np.setdiff1d(np.arange(len(windows)), begins)
+    # Window i is the first of text i; the further windows follow, those of a text together.
+    order = np.concatenate((begins, further)).astype(np.int64)
+    behind = n_texts + np.concatenate(([0], np.cumsum(counts - 1)[:-1]))
+
+    characters = np.full((n_texts, 2), -1, dtype=np.int64)
+    labeled = items.n_changed == 0
+    characters[items.first[labeled]] = items.targets[labeled].astype(np.int64)
+    tokens = np.maximum(answer_tokens(windows, characters), 0)[order]
+
+    repeats = np.where(labeled, counts[items.first], 1)
+    sources = np.repeat(np.arange(len(items)), repeats)
+    place = np.arange(len(sources)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    text = items.first[sources]
+    window = np.where(place == 0, text, behind[text] + place - 1)
+    is_labeled = labeled[sources]
+    return _take(windows.encoded, order), Items(
+        texts=[""] * len(windows),
+        text_pairs=None,
+        first=window,
+        changed=np.where(is_labeled, window, items.changed[sources]),
+        n_changed=items.n_changed[sources],
+        targets=np.where(is_labeled[:, None], tokens[window], 0).astype(np.float64),
+        rule=items.rule[sources],
+        type=items.type[sources],
+        environment=items.environment[sources],
+        environments=items.environments,
+    )
+
+
+def span_target(encoded: Encoded) -> Target:
+    """Return what a question-answering model learns from items over windows."""
+
+    def describe_spans(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
+        windows, batch = describe(items, step)
+        pairs = zip(*(batch[name].tolist() for name in ("first", "second", "rule")), strict=True)
+        shared = [_shared_tokens(encoded, windows[first], windows[second], rule) for first, second, rule in pairs]
+        # In a batch padded on the left, a window's tokens stand further right.
+        width = int(encoded.lengths[windows].max())
+        shifts = (width - encoded.lengths[windows]) * (encoded.padding_side == "left")
+        columns: Batch = {}
+        for side, name in enumerate(("first", "second")):
+            table = np.full((len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64)
+            for row, (pair, window) in enumerate(zip(shared, batch[name].tolist(), strict=True)):
+                table[row, : len(pair[side])] = pair[side] + shifts[window]
+            columns[f"shared_{name}"] = torch.from_numpy(table)
+        return windows, {**batch, **columns, "mask": pad(encoded, windows)["attention_mask"][batch["first"]]}
+
+    return Target(
+        describe_spans, lambda outputs: torch.stack((outputs.start_logits, outputs.end_logits), dim=-1), span_losses
+    )
+
+
+def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the tokens that two texts share, in order.
+
+    Args:
+        original: Token ids of one text.
+        changed: Token ids of another.
+
+    Returns:
+        The positions in each, of the matching blocks of `difflib.SequenceMatcher`.
+
+    Example:
+        >>> first, second = aligned_positions([101, 7, 8, 9, 102], [101, 7, 5, 5, 9, 102])
+        >>> first.tolist(), second.tolist()
+        ([0, 1, 3, 4], [0, 1, 4, 5])
+    """
+    blocks = difflib.SequenceMatcher(None, list(original), list(changed), autojunk=False).get_matching_blocks()
+    first = np.concatenate([np.arange(b.a, b.a + b.size) for b in blocks]).astype(np.int64)
+    second = np.concatenate([np.arange(b.b, b.b + b.size) for b in blocks]).astype(np.int64)
+    return first, second
+
+
+def _shared_tokens(encoded: Encoded, first: int, second: int, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if RULES[rule] != "invariant":
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    ids, offsets = encoded.columns["input_ids"], encoded.offsets
+    return aligned_positions(*(ids[offsets[window] : offsets[window + 1]].tolist() for window in (first, second)))
+
+
+def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
+    lengths = encoded.lengths[order]
+    offsets = offsets_of(lengths)
+    source = np.repeat(encoded.offsets[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return dataclasses.replace(
+        encoded,
+        columns={name: column[source] for name, column in encoded.columns.items()},
+        offsets=offsets,
+        truncated=encoded.truncated[order],
+    )

@@ -1,0 +1,291 @@
+"""The two kinds of models that learn from a suite: classifiers, and question-answering models."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.behavior.learning.items import (
+    CLASSES,
+    Items,
+    Target,
+    iid_items,
+    question_items,
+    reading_items,
+    span_target,
+    suite_items,
+    window_items,
+)
+from rightreasons.behavior.learning.options import ACTIVATIONS
+from rightreasons.behavior.learning.trainer import Features, head_features, head_inputs
+from rightreasons.behavior.measure import is_reading, reading_texts
+from rightreasons.behavior.normalization import answer_scores
+from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
+from rightreasons.core.label_names import MatchTerms, listing, match_labels
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.validation import check_labels, softmax
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.models.batching import Encoded, encode, ensure_padding, length_batches
+from rightreasons.models.classes import predict
+from rightreasons.models.loading import Classifier, agree_on_padding, load_classifier, load_question_answering
+from rightreasons.models.spans import SpanAnswers, best_spans, encode_windows, join_windows, predict_answers
+from rightreasons.models.trial import padding_values
+from rightreasons.training.examples import answer_characters
+
+NO_RESAMPLING = Resampling(resamples=1)
+"""For figures whose intervals are not kept."""
+
+Texts: TypeAlias = "tuple[Sequence[str], Sequence[str] | None]"
+"""N texts, and N second texts or None."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class IidData:
+    """Labeled independent data.
+
+    Attributes:
+        texts: N texts; the questions for reading.
+        labels: N labels of the model's classes; for reading, the answers to each question, {text, answer_start}.
+        text_pairs: N second texts, or None; the contexts for reading.
+    """
+
+    texts: Sequence[str]
+    labels: Sequence[Any]
+    text_pairs: Sequence[str] | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model answers to N texts.
+
+    Attributes:
+        outputs: (N, C) class probabilities, or (N,) texts.
+        confidence: (N,) probability of each answer.
+    """
+
+    outputs: NDArray[Any]
+    confidence: NDArray[np.float64]
+
+
+def padded(classifier: Classifier) -> Classifier:
+    """Give a model without a padding token the one of its tokenizer, or its end token, for training in batches."""
+    if getattr(classifier.model.config, "pad_token_id", None) is None:
+        ensure_padding(classifier.tokenizer)
+        agree_on_padding(classifier.model, classifier.tokenizer)
+    return classifier
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """Classifiers.
+
+    Attributes:
+        labels: How a suite's labels are read, of `LABEL_TREATMENTS`.
+    """
+
+    max_length: ClassVar[int] = 128
+    activations: ClassVar[tuple[str, ...]] = ACTIVATIONS
+    labels: str = "classes"
+
+    def check_data(self, data: IidData, name: str) -> None:
+        """Check that every item has a label."""
+        check_labels(data.labels, name=f"labels of the {name}")
+
+    def suite_items(self, suite: Suite) -> Items:
+        """Turn a suite's cases into items."""
+        return suite_items(suite, labels=self.labels)
+
+    def iid_items(self, data: IidData) -> Items:
+        """Turn independent data into items."""
+        return iid_items(data.texts, data.labels, text_pairs=data.text_pairs)
+
+    def texts_of(self, suite: Suite) -> Texts:
+        """Return the texts of a suite's examples, in its order."""
+        rows = suite.texts()
+        return [row[0] for row in rows], [row[1] for row in rows] if len(suite.text_columns) == 2 else None
+
+    def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
+        """Load a classifier.
+
+        Raises:
+            ValueError: If it has not two classes.
+        """
+        classifier = padded(load_classifier(name, device=device, allow_untrained=allow_untrained))
+        if classifier.model.config.num_labels != 2:
+            raise ValueError(f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}.")
+        return classifier
+
+    def class_names(self, suite: Suite) -> tuple[str, ...] | None:
+        """Return the names of the suite's labels that the model's classes stand for; None where it names none."""
+        names = suite.label_names
+        return (names[0], names[2]) if names is not None and self.labels == "sentiment" and len(names) == 3 else names
+
+    def check_model(self, classifier: Classifier, suite: Suite) -> None:
+        """Check that a model's classes are in the order of a suite's labels.
+
+        Raises:
+            ValueError: If they are in another order, or have other names.
+        """
+        names = self.class_names(suite)
+        if names is None or classifier.label_names is None:
+            return
+        match = match_labels(
+            names, classifier.label_names, terms=MatchTerms(f"the suite {suite.name!r}", classifier.name)
+        )
+        if match.class_of.tolist() != list(range(len(names))):
+            raise ValueError(
+                f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, "
+                f"{listing(names)}, but they are {listing(classifier.label_names)}."
+            )
+
+    def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
+        """Tokenize the texts of items."""
+        return self._encode(classifier, (items.texts, items.text_pairs), max_length), items, CLASSES
+
+    def features(self, classifier: Classifier, encoded: Encoded) -> torch.Tensor:
+        """Compute the features of all texts, once."""
+        return head_features(classifier.model, encoded)
+
+    def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
+        """Let a classifier answer."""
+        scores = predict(classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False)
+        return _class_answers(np.asarray(scores.logits, dtype=np.float64))
+
+    def head_answers(
+        self, classifier: Classifier, texts: Texts, max_length: int
+    ) -> Callable[[Sequence[torch.nn.Linear]], list[Answers]]:
+        """Compute the features once; each head multiplies them in float64."""
+        features = self.features(classifier, self._encode(classifier, texts, max_length)).numpy().astype(np.float64)
+
+        def answer(heads: Sequence[torch.nn.Linear]) -> list[Answers]:
+            tables = [[part.detach().numpy().astype(np.float64) for part in (h.weight, h.bias)] for h in heads]
+            return [_class_answers(features @ weight.T + bias) for weight, bias in tables]
+
+        return answer
+
+    def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
+        """Score probabilities; for sentiment, those of two classes on a suite of three."""
+        kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
+        return pass_rates(outputs, suite.table(), outputs=kind)
+
+    def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+        """Compute accuracy, and the share of items called class 0, which shows a model that gives one answer."""
+        predicted = answers.outputs.argmax(1)
+        right = predicted == np.asarray(labels)
+        figures = {"iid_accuracy": float(right.mean()), "iid_predicted_negative": float((predicted == 0).mean())}
+        return figures, right.tolist()
+
+    def _encode(self, classifier: Classifier, texts: Texts, max_length: int) -> Encoded:
+        encoded = encode(classifier.tokenizer, *texts, max_length=max_length)
+        return dataclasses.replace(encoded, padding=padding_values(classifier.model, classifier.tokenizer))
+
+
+N_BEST = 5
+"""Spans among which the confidence in an answer is measured."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Spans:
+    """Question-answering models."""
+
+    max_length: ClassVar[int] = 384
+    activations: ClassVar[tuple[str, ...]] = ("softmax",)
+
+    def check_data(self, data: IidData, name: str) -> None:
+        """Check that every question has an answer in its context."""
+        if data.text_pairs is None:
+            raise ValueError(f"Expected contexts (`text_pairs`) in the {name}, but got none.")
+        answer_characters(data.labels, data.text_pairs, f"the {name}")
+
+    def suite_items(self, suite: Suite) -> Items:
+        """Turn a suite's cases into items."""
+        return reading_items(suite)
+
+    def iid_items(self, data: IidData) -> Items:
+        """Turn independent questions into items."""
+        return question_items(data.texts, data.text_pairs or (), data.labels)
+
+    def texts_of(self, suite: Suite) -> Texts:
+        """Return the questions and contexts of a suite's examples, in its order."""
+        return reading_texts(suite)
+
+    def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
+        """Load a question-answering model."""
+        return padded(load_question_answering(name, device=device, allow_untrained=allow_untrained))
+
+    def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
+        """Tokenize questions with their contexts into windows."""
+        windows = encode_windows(classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length)
+        encoded, over_windows = window_items(items, windows)
+        return encoded, over_windows, span_target(encoded)
+
+    def features(self, classifier: Classifier, encoded: Encoded) -> Features:
+        """Compute the features of each batch anew: those of all tokens of all texts would not fit in memory."""
+        return head_inputs(classifier.model, encoded)
+
+    def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
+        """Let a question-answering model answer."""
+        questions, contexts = texts
+        return _span_answers(
+            predict_answers(classifier, questions, contexts or (), max_length=max_length, n_best=N_BEST, progress=False)
+        )
+
+    def head_answers(
+        self, classifier: Classifier, texts: Texts, max_length: int
+    ) -> Callable[[Sequence[torch.nn.Linear]], list[Answers]]:
+        """Let every head mark its spans; each batch goes through the encoder once for all heads."""
+        questions, contexts = texts[0], texts[1] or ()
+        windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=max_length)
+        features = head_inputs(classifier.model, windows.encoded)
+        batches = length_batches(windows.encoded.lengths, batch_size=32)
+        back = np.argsort(np.concatenate(batches))
+
+        @torch.no_grad()
+        def answer(heads: Sequence[torch.nn.Linear]) -> list[Answers]:
+            tables: list[list[dict[str, NDArray[Any]]]] = [[] for _ in heads]
+            for batch in batches:
+                inputs = features(batch)
+                for head, rows in zip(heads, tables, strict=True):
+                    first, last = head(inputs).unbind(-1)
+                    rows.append(best_spans(first, last, windows, batch, n_best=N_BEST))
+            joined = [{key: np.concatenate([row[key] for row in rows])[back] for key in rows[0]} for rows in tables]
+            return [_span_answers(join_windows(windows, columns, contexts, n_best=N_BEST)) for columns in joined]
+
+        return answer
+
+    def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
+        """Score texts."""
+        return pass_rates(outputs.tolist(), suite.table(), outputs="texts")
+
+    def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+        """Compute exact match, as `iid_accuracy`, and token F1."""
+        scores = answer_scores(answers.outputs.tolist(), [row["text"] for row in labels], resampling=NO_RESAMPLING)
+        return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
+
+
+def _span_answers(spans: SpanAnswers) -> Answers:
+    return Answers(np.array(spans.texts, dtype=object), spans.confidence)
+
+
+Kind: TypeAlias = Classes | Spans
+"""All that differs between the runs of classifiers and of question-answering models."""
+
+KINDS: Mapping[str, Kind] = {"sentiment": Classes("sentiment"), "classes": Classes("classes"), "answers": Spans()}
+"""The kinds by `options.LABELS`."""
+
+
+def kind_of(suite: Suite) -> str:
+    """Return the name of the kind that a suite asks for."""
+    if is_reading(suite):
+        return "answers"
+    return "sentiment" if asks_for_neutral(suite.table()) else "classes"
+
+
+def _class_answers(logits: NDArray[np.float64]) -> Answers:
+    probabilities = softmax(logits)
+    return Answers(probabilities, probabilities.max(1))

@@ -1,0 +1,331 @@
+"""What behavioral learning minimizes: the losses of labeled examples and pairs, and what the methods make of them.
+
+Every loss returns one value per item; a method takes its mean over a batch, an environment or a group. Environments and
+groups are the functionalities; independent data, where it is trained on, is one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from rightreasons.behavior.learning.options import ACTIVATIONS
+from rightreasons.core.validation import check_count, check_number, check_one_of
+
+DIRECTIONS = ("not_more_conf", "not_less_conf", "not_less_0", "not_less_2")
+"""What a changed text must not do: raise the confidence in the original's answer, lower it, lower P(negative), lower
+P(positive). The names are those of the released code."""
+
+RULES = ("labeled", "invariant", *DIRECTIONS)
+"""What is asked of an item; `Items.rule` numbers them."""
+
+# Far below any logit, and finite, so that its product with a target of 0 is 0.
+_NOWHERE = -1e4
+
+
+def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax") -> torch.Tensor:
+    r"""Cross-entropy of soft labels.
+
+        softmax:  L = -sum_c y_c log p_c;   sigmoid:  L = -mean_c [y_c log s_c + (1 - y_c) log(1 - s_c)]
+
+    Args:
+        logits: (…, n, C).
+        targets: (n, C) rows that sum to one.
+        activation: "softmax", or "sigmoid" as the released sentiment models are trained.
+
+    Returns:
+        (…, n) losses in nats.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+
+    Example:
+        >>> logits, half = torch.tensor([[0.2, -0.1]]), torch.tensor([[0.5, 0.5]])
+        >>> round(mft_loss(logits, half).item(), 6), round(mft_loss(logits, half, activation="sigmoid").item(), 6)
+        (0.704355, 0.696268)
+    """
+    check_one_of(activation, ACTIVATIONS, "activation")
+    if activation == "softmax":
+        return -(targets * logits.log_softmax(-1)).sum(-1)
+    # -[y log s(z) + (1 - y) log(1 - s(z))] = softplus(z) - y z
+    return (functional.softplus(logits) - targets * logits).mean(-1)
+
+
+def inv_loss(original: torch.Tensor, changed: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
+    r"""Cross-entropy of the predictions for changed texts under those for the originals.
+
+        L_INV = -sum_c p_c(x) log p_c(x')
+
+    Args:
+        original: (…, n, C) logits of the originals, x.
+        changed: (…, n, C) logits of the changed texts, x'.
+        detach: Whether the predictions for the originals are constants. Default False: as in the released code,
+            gradients flow through them.
+
+    Returns:
+        (…, n) losses in nats, at least the entropy of p(x) and so above 0.
+
+    References:
+        Luz de Araujo and Roth (2023), section 3.
+
+    Example:
+        >>> p, q = torch.tensor([[0.8, 0.2]]).log(), torch.tensor([[0.7, 0.3]]).log()
+        >>> round(inv_loss(p, q).item(), 6)
+        0.526135
+    """
+    target = original.softmax(-1)
+    return -((target.detach() if detach else target) * changed.log_softmax(-1)).sum(-1)
+
+
+def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
+    """Measure how far probabilities moved the wrong way.
+
+    With the change d = p(x') - p(x) and the original prediction c = argmax p(x), the error is max(0, d_c) for
+    "not_more_conf", max(0, -d_c) for "not_less_conf", max(0, -d_negative) for "not_less_0" and max(0, -d_positive) for
+    "not_less_2"; negative is the first class and positive the last.
+
+    Args:
+        original: (…, n, C) probabilities of the originals.
+        changed: (…, n, C) probabilities of the changed texts.
+        direction: One of `DIRECTIONS`.
+
+    Returns:
+        (…, n) errors in [0, 1]; 0 is best.
+    """
+    check_one_of(direction, DIRECTIONS, "direction")
+    moved = changed - original
+    if direction == "not_less_0":
+        wrong = -moved[..., 0]
+    elif direction == "not_less_2":
+        wrong = -moved[..., -1]
+    else:
+        in_prediction = moved.gather(-1, original.argmax(-1, keepdim=True)).squeeze(-1)
+        wrong = in_prediction if direction == "not_more_conf" else -in_prediction
+    return wrong.clamp(min=0.0)
+
+
+def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
+    r"""Binary cross-entropy of a change in the wrong direction, L_DIR = -log(1 - error).
+
+    Args:
+        original: (…, n, C) logits of the originals.
+        changed: (…, n, C) logits of the changed texts.
+        direction: One of `DIRECTIONS`; see `dir_error`.
+
+    Returns:
+        (…, n) losses in nats; 0 where nothing moved the wrong way.
+
+    References:
+        Luz de Araujo and Roth (2023), section 3.
+
+    Example:
+        >>> before, after = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.6, 0.4]]).log()
+        >>> round(dir_loss(before, after, "not_less_conf").item(), 6), dir_loss(before, after, "not_more_conf").item()
+        (0.356675, 0.0)
+    """
+    error = dir_error(original.softmax(-1), changed.softmax(-1), direction)
+    return functional.binary_cross_entropy(error, torch.zeros_like(error), reduction="none")
+
+
+def class_losses(
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
+) -> torch.Tensor:
+    """Compute the loss of each item of a batch of texts, by the item's rule.
+
+    Args:
+        logits: (…, N, C) of the batch's texts.
+        batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers in `RULES`.
+        activation: As in `mft_loss`.
+        detach: As in `inv_loss`.
+
+    Returns:
+        (…, n) losses in nats.
+    """
+    before, after = logits[..., batch["first"], :], logits[..., batch["second"], :]
+    losses = mft_loss(before, batch["targets"].to(logits.dtype), activation=activation)
+    for rule in torch.unique(batch["rule"]).tolist():
+        if RULES[rule] == "invariant":
+            losses = torch.where(batch["rule"] == rule, inv_loss(before, after, detach=detach), losses)
+        elif RULES[rule] in DIRECTIONS:
+            losses = torch.where(batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses)
+    return losses
+
+
+def span_losses(
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
+) -> torch.Tensor:
+    r"""Compute the loss of each item of a batch of windows, by the item's rule.
+
+        labeled:    L = -(log p_first(a) + log p_last(b)) / 2
+        invariant:  L = mean over first and last of -sum_t p(t | x) log p(t | x')
+
+    The softmax of a labeled item is over the tokens of its window; that of a pair is over the tokens that both texts
+    contain.
+
+    Args:
+        logits: (…, N, T, 2) of the batch's windows, for the first and the last token of the answer.
+        batch: `first` and `second`, (n,) windows of each item; `targets` (n, 2), tokens; `rule` (n,), 0 labeled or 1
+            invariant; `mask` (n, T), which tokens the first window has; `shared_first` and `shared_second` (n, P),
+            positions of shared tokens, padded with -1.
+        activation: "softmax", the only one.
+        detach: As in `inv_loss`.
+
+    Returns:
+        (…, n) losses in nats.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+    """
+    check_one_of(activation, ("softmax",), "activation")
+    logits = logits.movedim(-1, -2)  # (…, N, 2, T)
+    before = logits[..., batch["first"], :, :]
+    inside = before.masked_fill(batch["mask"][:, None] == 0, _NOWHERE).log_softmax(-1)
+    targets = batch["targets"].long()[..., None].expand(*inside.shape[:-1], 1)
+    losses: torch.Tensor = -inside.gather(-1, targets).squeeze(-1).mean(-1)
+    pairs = batch["rule"] == 1
+    if pairs.any():
+        after = logits[..., batch["second"], :, :]
+        shared = [_at(table, batch[name]) for table, name in ((before, "shared_first"), (after, "shared_second"))]
+        losses = torch.where(pairs, inv_loss(shared[0], shared[1], detach=detach).mean(-1), losses)
+    return losses
+
+
+def _at(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Take (…, n, 2, P) logits at (n, P) positions; the padding gets a logit far below all others."""
+    index = positions.clamp(min=0)[:, None].expand(*logits.shape[:-1], positions.shape[-1])
+    return logits.gather(-1, index).masked_fill(positions[:, None] < 0, _NOWHERE)
+
+
+Losses = Callable[[torch.Tensor], torch.Tensor]
+
+
+def set_dropout(model: torch.nn.Module, rate: float) -> int:
+    """Set every dropout layer to one rate, including those of the attention.
+
+    Returns:
+        The number of layers.
+    """
+    check_number(rate, "rate", minimum=0.0, maximum=1.0)
+    layers = [module for module in model.modules() if isinstance(module, torch.nn.Dropout)]
+    for layer in layers:
+        layer.p = rate
+    return len(layers)
+
+
+def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:
+    """Return the weight of the penalty at a fraction of the training: 1 before `warm`, then `largest`.
+
+    Example:
+        >>> irm_weight(0.1), irm_weight(0.2)
+        (1.0, 10000.0)
+    """
+    return 1.0 if progress < warm else largest
+
+
+def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> torch.Tensor:
+    r"""Invariant risk minimization.
+
+        mean_e [L_e(z) + w ||grad_u L_e(u * z) at u = 1||^2] / max(1, w)
+
+    Args:
+        logits: (n, C) of a batch; u is a vector of C.
+        losses: For each environment, a function from the logits to its mean loss.
+        weight: w, from `irm_weight`.
+
+    Returns:
+        A scalar, which is differentiated twice.
+
+    References:
+        Arjovsky, Bottou, Gulrajani and Lopez-Paz (2019), "Invariant Risk Minimization", section 3.1; with a vector for
+        u as the released code of Luz de Araujo and Roth (2023) has it.
+    """
+    ones = torch.ones(logits.shape[-1], dtype=logits.dtype, device=logits.device, requires_grad=True)
+    terms = []
+    for loss_of in losses:
+        loss = loss_of(logits * ones)
+        (slope,) = torch.autograd.grad(loss, ones, create_graph=True)
+        terms.append(loss + weight * slope.square().sum())
+    return torch.stack(terms).mean() / max(1.0, weight)
+
+
+class GroupWeights:
+    r"""The weights of Group-DRO: q_g grows with the loss of group g and multiplies it.
+
+        q_g <- q_g exp(step L_g) / sum;   loss = q_g L_g
+
+    Args:
+        n_groups: Number of groups; all weigh the same at first.
+        step: Step size of the exponentiated gradient; default 0.01.
+
+    References:
+        Sagawa, Koh, Hashimoto and Liang (2020), "Distributionally Robust Neural Networks", algorithm 1.
+
+    Example:
+        >>> groups = GroupWeights(4)
+        >>> round(groups.scale(1, torch.tensor(2.0)).item(), 6)
+        0.507537
+        >>> groups.weights.round(6).tolist()
+        [0.248744, 0.253769, 0.248744, 0.248744]
+    """
+
+    def __init__(self, n_groups: int, *, step: float = 0.01) -> None:
+        self.weights = np.full(check_count(n_groups, "n_groups"), 1.0 / n_groups)
+        self.step = check_number(step, "step", minimum=0.0)
+
+    def scale(self, group: int, loss: torch.Tensor) -> torch.Tensor:
+        """Raise a group's weight by its loss, and return the loss times the weight."""
+        self.weights[group] *= np.exp(self.step * float(loss.detach()))
+        self.weights /= self.weights.sum()
+        return loss * float(self.weights[group])
+
+
+class Fish:
+    """Fish's outer step: after some inner steps, one environment each, move a little toward where they led.
+
+        theta <- theta + rate (inner - theta)
+
+    Args:
+        model: The model; its trainable parameters take part.
+        learning_rate: Learning rate of the inner steps.
+        inner_steps: Inner steps, one per environment; default 5.
+        rate: Of the outer step; None takes the released code's 5e-7 / `learning_rate` / 5.
+
+    References:
+        Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for Domain Generalization",
+        ICLR, algorithm 2.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, learning_rate: float, *, inner_steps: int = 5, rate: float | None = None
+    ) -> None:
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.inner_steps = check_count(inner_steps, "inner_steps")
+        self.rate = fish_rate(learning_rate) if rate is None else check_number(rate, "rate", minimum=0.0)
+        self._steps = 0
+        self._start = [parameter.detach().clone() for parameter in self.parameters]
+
+    def after_step(self) -> None:
+        """Count an inner step; after the last one of a round, take the outer step."""
+        self._steps += 1
+        if self._steps % self.inner_steps == 0:
+            self.finish()
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Take the outer step now."""
+        for parameter, start in zip(self.parameters, self._start, strict=True):
+            start.lerp_(parameter, self.rate)
+            parameter.copy_(start)
+
+
+def fish_rate(learning_rate: float) -> float:
+    """Return the released code's outer rate.
+
+    Example:
+        >>> round(fish_rate(2e-5), 6)
+        0.005
+    """
+    return 5e-7 / check_number(learning_rate, "learning_rate", minimum=1e-12) / 5

@@ -1,0 +1,158 @@
+"""What can be chosen in behavioral learning; nothing heavy is imported, so that a command can list it at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, option
+
+ACTIVATIONS = ("softmax", "sigmoid")
+
+LABELS = ("sentiment", "classes", "answers")
+"""What a suite's labels are: three sentiments for a model of two classes, classes, or spans of a context."""
+
+CONFIGURATIONS = ("IID", "IID->T", "IID+T", "IID->(IID+T)")
+"""What is trained on: independent data; the suite after it; both at once; independent data and then both."""
+
+PARTITIONS = ("seen", "functionality", "class", "type")
+"""What is held out of the suite, one at a time: nothing, a functionality, a class, a test type."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """The parts of a method.
+
+    Attributes:
+        weight_decay: Decoupled weight decay.
+        dropout: Dropout of hidden states and attention; None keeps the model's own.
+        phases: What is trained in turn, "head" or "all", each with a fresh optimizer and an equal share of the epochs.
+        objective: "mean", "irm", "dro" or "fish".
+    """
+
+    weight_decay: float = 0.0
+    dropout: float | None = None
+    phases: tuple[str, ...] = ("all",)
+    objective: str = "mean"
+
+
+METHODS = {
+    "vanilla": Method(),
+    "l2": Method(weight_decay=0.1),
+    "dropout": Method(dropout=0.3),
+    "lp": Method(phases=("head",)),
+    "lp-ft": Method(phases=("head", "all")),
+    "irm": Method(objective="irm"),
+    "dro": Method(objective="dro"),
+    "fish": Method(objective="fish"),
+}
+"""The eight methods by name, with the released code's settings."""
+
+
+class LearningOptions(Options):
+    """How a model is trained on items; the options of `train_on_behavior`."""
+
+    learning_rate: float = option(2e-5, "Peak learning rate where everything is trained; it falls linearly.")
+    head_learning_rate: float = option(5e-4, "Peak learning rate where only the head is trained.")
+    epochs: float = option(1.0, "Passes over the items, divided among the phases of the method.")
+    batch_size: int = option(8, "Texts per batch; batches of pairs are half as large.", minimum=1)
+    activation: str = option(
+        "softmax", "softmax, or sigmoid as the released sentiment models are trained.", choices=ACTIVATIONS
+    )
+    detach: bool = option(False, "Take the predictions for the originals of invariant pairs as constants.")
+    precision: str = option(
+        "float32",
+        "Precision of matrix products: float32, or bfloat16, about three times faster where the hardware has it. "
+        "Weights stay in float32.",
+        choices=("float32", "bfloat16"),
+    )
+
+    def _check(self) -> None:
+        from rightreasons.core.validation import check_number
+
+        for name in ("learning_rate", "head_learning_rate", "epochs"):
+            value = getattr(self, name)
+            if check_number(value, name, minimum=0.0) == 0:
+                raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
+
+    @property
+    def of_loss(self) -> dict[str, Any]:
+        """The options of the losses."""
+        return {"activation": self.activation, "detach": self.detach}
+
+
+class PlanOptions(LearningOptions):
+    """The options of a plan; those of training on independent data are `iid_epochs` and `iid_batch_size`."""
+
+    train_split: str = option("train", "Training split of the independent data.")
+    test_split: str = option("validation", "Test split of the independent data, with labels.")
+    data_dir: str | None = option(None, "Folder of local copies of known data sets.")
+    text_column: str | None = option(None, "Column of texts.")
+    text_pair_column: str | None = option(None, "Column of second texts.")
+    label_column: str | None = option(None, "Column of labels.")
+    train_limit: int | None = option(None, "Maximum number of training items.", minimum=1)
+    test_limit: int | None = option(None, "Maximum number of test items.", minimum=1)
+    max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
+    labels: str | None = option(
+        None,
+        "sentiment (0, 1, 2 for two classes), classes or answers (spans); by default what the suite asks for.",
+        choices=LABELS,
+    )
+    configurations: tuple[str, ...] = option(CONFIGURATIONS, "Comma-separated configurations.", choices=CONFIGURATIONS)
+    methods: tuple[str, ...] = option(tuple(METHODS), "Comma-separated methods.", choices=tuple(METHODS))
+    partitions: tuple[str, ...] = option(
+        PARTITIONS, "Comma-separated partitions, one part of which is held out at a time.", choices=PARTITIONS
+    )
+    seeds: tuple[int, ...] = option((42,), "Comma-separated seeds.", minimum=0)
+    iid_epochs: float = option(3.0, "Passes over the independent data.")
+    iid_batch_size: int = option(16, "Texts per batch of independent data.")
+    grid: str = option("", 'Settings to choose from on the validation part: "learning_rate=2e-5,5e-5 epochs=1,2".')
+    max_length: int | None = option(None, "Maximum tokens per text; 128, or 384 for reading.")
+
+
+def parse_grid(text: str) -> list[dict[str, Any]]:
+    """Read a grid of training options, every combination of the values of each: "learning_rate=2e-5,5e-5 epochs=1,2".
+
+    Args:
+        text: Space-separated options of `train_on_behavior`, each with its comma-separated values.
+
+    Returns:
+        Every combination, the last option changing fastest; [] for an empty text.
+
+    Raises:
+        ValueError: If an option is unknown, is repeated, or has a value out of its range.
+
+    Example:
+        >>> parse_grid("learning_rate=2e-5,5e-5 epochs=1,2")[1]
+        {'learning_rate': 2e-05, 'epochs': 2.0}
+    """
+    from rightreasons.core.options import check_options
+
+    columns: dict[str, list[Any]] = {}
+    for word in text.split():
+        name, equals, values = word.partition("=")
+        if not equals or not name:
+            raise ValueError(f"Expected option=value,value in the grid, but got {word!r}.")
+        check_options({name: values}, LearningOptions.names(), "the grid")
+        if name in columns:
+            raise ValueError(f"Expected each option of the grid once, but got {name!r} again.")
+        columns[name] = [_value(name, value) for value in values.split(",")]
+        if len(set(columns[name])) < len(columns[name]):
+            raise ValueError(f"Expected different values of {name!r} in the grid, but got {values}.")
+    rows = itertools.product(*columns.values()) if columns else ()
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _value(name: str, text: str) -> Any:
+    """Read a value as the type of the option's default, and check it as the option does."""
+    kind = type(getattr(LearningOptions(), name))
+    try:
+        value = TypeAdapter(kind).validate_python(text)
+    except ValidationError:
+        wanted = {int: "whole numbers", float: "numbers"}.get(kind, "true or false")
+        raise ValueError(f"Expected {wanted} for {name} in the grid, but got {text!r}.") from None
+    return getattr(LearningOptions(**{name: value}), name)

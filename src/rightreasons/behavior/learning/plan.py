@@ -1,0 +1,501 @@
+"""The experiment of behavioral learning as a table of independent runs, kept in a folder.
+
+`plan.json` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished.
+So a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rightreasons
+from rightreasons.behavior.learning.kinds import KINDS, Classes, IidData, Kind, kind_of
+from rightreasons.behavior.learning.options import (
+    CONFIGURATIONS,
+    METHODS,
+    PARTITIONS,
+    LearningOptions,
+    PlanOptions,
+    parse_grid,
+)
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import MatchTerms, match_labels
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import (
+    digest_of_value,
+    package_code,
+    read_record,
+    write_record,
+)
+from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_seed
+from rightreasons.datasets.builder import CATALOG, sha256_of
+from rightreasons.datasets.suites.cases import check_plain
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.tables import open_dataset, open_questions
+from rightreasons.models.running import fingerprint_texts
+
+_MODEL_FILES = ("*.safetensors", "*.bin", "*.json", "*.model", "vocab.txt", "merges.txt")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LearningTask:
+    """What all runs of a plan share.
+
+    Attributes:
+        model: A folder or hub id of an encoder, or of a classifier of two classes (a question-answering model).
+        suite: The whole suite; it is split by `Suite.split`.
+        train: Independent training data.
+        test: Independent test data.
+        labels: A name of `KINDS`: "sentiment" (a suite of three labels for a model of two classes), "classes", or
+            "answers" (spans of a context, for a suite of reading).
+        options: Options of `train_on_behavior` for the suite's runs.
+        iid_options: The same for the training on independent data.
+        grid: Alternatives to `options`, of which each run takes the best on the suite's validation part; () for none.
+        max_length: Maximum tokens per text, or per window of a context; None takes the kind's: 128, or 384 for reading.
+        device: "cpu" to keep off a GPU.
+        iid_share: Share of the independent data that is mixed with the suite, in (0, 1]; `IID` takes all of it.
+        train_cases: Maximum training cases of each functionality, drawn by its name; None for all. So a suite can be
+            tested on many cases, which costs little, and trained on few.
+    """
+
+    model: str
+    suite: Suite
+    train: IidData
+    test: IidData
+    labels: str = "sentiment"
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    iid_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    grid: tuple[Mapping[str, Any], ...] = ()
+    max_length: int | None = None
+    device: str | None = None
+    iid_share: float = 1.0
+    train_cases: int | None = None
+
+    def __post_init__(self) -> None:
+        check_one_of(self.labels, tuple(KINDS), "labels")
+        grid = {f"grid[{number}]": row for number, row in enumerate(self.grid)}
+        for where, values in {"options": self.options, "iid_options": self.iid_options, **grid}.items():
+            self._check_options(values, where)
+        if self.max_length is not None:
+            check_count(self.max_length, "max_length", minimum=4)
+        for functionality in self.suite.functionalities:
+            check_plain(functionality)
+        self.kind.check_data(self.train, "independent training data")
+        self.kind.check_data(self.test, "independent test data")
+        check_fraction(self.iid_share, "iid_share")
+        if self.train_cases is not None:
+            check_count(self.train_cases, "train_cases")
+
+    def _check_options(self, values: Mapping[str, Any], where: str) -> None:
+        try:
+            options = LearningOptions.read(values, f"`{where}`")
+            check_one_of(options.activation, self.kind.activations, "activation")
+        except (TypeError, ValueError) as error:
+            error.args = (f"{str(error).rstrip('.')} (in `{where}`).",)
+            raise
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of model and labels."""
+        return KINDS[self.labels]
+
+    def train_suite(self) -> Suite:
+        """Return the training part of the suite, of at most `train_cases` cases of each functionality."""
+        part, most = self.suite.split("train"), self.train_cases
+        if most is None:
+            return part
+        return part.choose_cases(lambda f: item_rng(0, f"training cases/{f.name}").permutation(len(f.cases))[:most])
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the results depend on, as plain values for a plan."""
+        rows = [json.dumps([f.name, f.test_type, dict(f.expectation)]) for f in self.suite.functionalities]
+        rows += [json.dumps(row) for row in self.suite.examples()]
+        return {
+            "model": self.model,
+            "model digest": _model_digest(self.model),
+            "suite": self.suite.name,
+            "suite digest": fingerprint_texts(rows),
+            "train digest": _data_digest(self.train),
+            "test digest": _data_digest(self.test),
+            "labels": self.labels,
+            "options": dict(self.options),
+            "i.i.d. options": dict(self.iid_options),
+            "grid": [dict(row) for row in self.grid],
+            "max length": self.max_length or self.kind.max_length,
+            "i.i.d. share": self.iid_share,
+            "training cases": self.train_cases,
+        }
+
+
+def _data_digest(data: IidData) -> str:
+    return fingerprint_texts([*data.texts, *(data.text_pairs or ()), *map(str, data.labels)])
+
+
+def _model_digest(name: str) -> str:
+    """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        return ""
+    digest = hashlib.blake2b(digest_size=16)
+    files = {file for pattern in _MODEL_FILES for file in folder.glob(pattern) if file.is_file()}
+    for file in sorted(files):
+        digest.update(f"{file.name} {sha256_of(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
+    """Return what a plan keeps, as plain values with absolute paths; `open_task` reads it.
+
+    Args:
+        model: Folder or hub id.
+        suite: Name or file of a suite.
+        data: Known name, hub id or folder of independent data.
+        options: The options.
+    """
+    names = {"model": _absolute(model), "suite": _absolute(suite), "data": data if data in CATALOG else _absolute(data)}
+    data_dir = None if options.data_dir is None else str(Path(options.data_dir).resolve())
+    return {**names, **options.replaced(data_dir=data_dir).to_dict()}
+
+
+def open_task(source: Mapping[str, Any]) -> LearningTask:
+    """Open the model's name, the suite and the data of a plan.
+
+    Args:
+        source: From `describe_sources`.
+
+    Raises:
+        ValueError: If the data cannot be learned from, or options contradict one another.
+    """
+    values = dict(source)
+    model, suite_name, data = (values.pop(name) for name in ("model", "suite", "data"))
+    options = PlanOptions.read(values, "a plan")
+    if data not in CATALOG and Path(data).expanduser().is_file():
+        raise ValueError(
+            f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but {data} is one "
+            "table: give a folder with one file per split, such as train.csv and validation.csv."
+        )
+    suite = open_suite(suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases)
+    labels = options.labels or kind_of(suite)
+    training = {name: getattr(options, name) for name in LearningOptions.names()}
+    splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
+    kind = KINDS.get(labels)
+    if isinstance(kind, Classes):
+        names = kind.class_names(suite)
+        train, test = (_open_texts(data, split, limit, options, names, suite.name) for split, limit in splits)
+    else:
+        train, test = (_open_questions(data, split, limit, options) for split, limit in splits)
+    return LearningTask(
+        model=model,
+        suite=suite,
+        train=train,
+        test=test,
+        labels=labels,
+        options=training,
+        iid_options={**training, "epochs": options.iid_epochs, "batch_size": options.iid_batch_size},
+        grid=tuple(parse_grid(options.grid)),
+        max_length=options.max_length,
+    )
+
+
+def _absolute(name: str) -> str:
+    """Return the absolute path of a file or folder; other names stay unchanged."""
+    path = Path(name).expanduser()
+    return os.path.abspath(path) if path.exists() else name
+
+
+def _columns(options: PlanOptions) -> dict[str, Any]:
+    names = ("text_column", "text_pair_column", "label_column")
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
+    if columns := _columns(options):
+        flag = next(iter(columns)).replace("_", "-")
+        raise ValueError(f"Expected no --{flag} for a suite of reading, whose data has question and context.")
+    rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
+    return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
+
+
+def _open_texts(
+    data: str, split: str, limit: int | None, options: PlanOptions, classes: Sequence[str] | None, suite: str
+) -> IidData:
+    """Open classified texts; their labels are matched by name with those of the suite where it names them."""
+    rows: Any = open_dataset(
+        data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True, **_columns(options)
+    )
+    labels = rows["label"][:]
+    if min(labels) < 0:
+        raise ValueError(f"Expected a label on every item of the split {split!r} of {data}, but some have none.")
+    if classes is not None:
+        names = rows.features["label"].names
+        match = match_labels(names, classes, used=set(labels), terms=MatchTerms(data, f"the suite {suite!r}"))
+        labels = match.class_of[labels].tolist()
+    return IidData(rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None)
+
+
+FILE = "plan.json"
+FORMAT = "rightreasons.behavior-plan 3"
+"""What the record of a plan is, with its version."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedRun:
+    """One training and its scores.
+
+    Attributes:
+        configuration: One of `CONFIGURATIONS`.
+        method: One of `METHODS`.
+        partition: One of `PARTITIONS`; "seen" for IID too, which holds nothing of the suite.
+        held: The functionality, class or test type that is held out; "" where there is none.
+        held_out: The functionalities that this keeps out of training.
+        seed: Seed of the training.
+    """
+
+    configuration: str
+    method: str
+    partition: str
+    held: str
+    held_out: tuple[str, ...]
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A short name, unique within the plan."""
+        about = json.dumps([self.configuration, self.method, self.partition, self.held, self.seed])
+        return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
+
+
+def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
+    """List what is held out, one after another, in a partition of a suite.
+
+    Args:
+        suite: The suite.
+        name: One of `PARTITIONS`.
+
+    Returns:
+        What is held out -> the names of its functionalities. "seen" holds out nothing, once.
+    """
+    check_one_of(name, PARTITIONS, "partition")
+    if name == "seen":
+        return {"": ()}
+    groups: dict[str, list[str]] = {}
+    for functionality in suite.functionalities:
+        of = {
+            "functionality": functionality.name,
+            "class": functionality.functionality_class,
+            "type": functionality.test_type,
+        }
+        groups.setdefault(of[name], []).append(functionality.name)
+    return {held: tuple(names) for held, names in groups.items()}
+
+
+def plan_runs(
+    suite: Suite,
+    *,
+    configurations: Sequence[str] = CONFIGURATIONS,
+    methods: Sequence[str] = tuple(METHODS),
+    partitions: Sequence[str] = PARTITIONS,
+    seeds: Sequence[int] = (42,),
+) -> list[PlannedRun]:
+    """List the runs of an experiment.
+
+    IID is one run per seed. Every other configuration is run with every method and everything that a partition holds
+    out, unless that leaves no functionality with training cases (such as the only type of a suite).
+
+    Args:
+        suite: The suite.
+        configurations: Names of `CONFIGURATIONS`; default all.
+        methods: Names of `METHODS`; default all eight.
+        partitions: Names of `PARTITIONS`; default all.
+        seeds: Seeds of the training.
+
+    Returns:
+        The runs, each once.
+
+    Raises:
+        ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
+
+    Example:
+        >>> from rightreasons.datasets.suites.cases import Case, Functionality
+        >>> pairs = Case("0", (("a",), ("b",))), Case("1", (("c",), ("d",)))
+        >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, pairs)
+        >>> texts = Case("0", (("e",),), (1,)), Case("1", (("f",),), (0,))
+        >>> words = Functionality("words", "Vocabulary", "MFT", {"name": "equal"}, texts)
+        >>> runs = plan_runs(Suite("mine", ("text",), (names, words)), methods=("vanilla",), configurations=("IID+T",))
+        >>> [(run.partition, run.held) for run in runs][:4]
+        [('seen', ''), ('functionality', 'names'), ('functionality', 'words'), ('class', 'NER')]
+    """
+    for values, known, name in (
+        (configurations, CONFIGURATIONS, "configurations"),
+        (methods, tuple(METHODS), "methods"),
+        (partitions, PARTITIONS, "partitions"),
+    ):
+        for value in values:
+            check_one_of(value, known, name)
+    trained = _trained_on(suite)
+    runs = []
+    for seed in map(_check_training_seed, seeds):
+        for configuration in configurations:
+            if configuration == "IID":
+                runs.append(PlannedRun("IID", "vanilla", "seen", "", (), seed))
+                continue
+            runs += [
+                PlannedRun(configuration, method, name, held, names, seed)
+                for method in methods
+                for name in partitions
+                for held, names in partition(suite, name).items()
+                if trained.difference(names)
+            ]
+    return list(dict.fromkeys(runs))
+
+
+def _trained_on(suite: Suite) -> set[str]:
+    """Name the functionalities that have training cases: one case alone is a test case."""
+    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
+        raise ValueError(
+            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
+            "leaves none to train on."
+        )
+    return {functionality.name for functionality in suite.split("train").functionalities}
+
+
+def _check_training_seed(seed: object) -> int:
+    """Check a seed of numpy's global random state, which transformers seeds."""
+    number = check_seed(seed)
+    if number >= 2**32:
+        raise OptionError(f"Expected `seed` to be below 2**32, but got {number}.", option="seed")
+    return number
+
+
+def plan_code() -> str:
+    """Name the code that a result depends on: the package's version, and a digest of its files and libraries."""
+    return f"{rightreasons.__version__}+{package_code()}"
+
+
+class Plan:
+    """A plan in its folder, written by `Plan.create` and read by `Plan.open`.
+
+    Attributes:
+        folder: The folder.
+        runs: Its runs.
+        settings: What all runs share, as plain values.
+        code: The code that it was made for.
+    """
+
+    def __init__(self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str) -> None:
+        self.folder, self.runs, self.settings, self.code = folder, list(runs), dict(settings), code
+
+    @classmethod
+    def create(cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]) -> Plan:
+        """Write a plan, or open the same plan again.
+
+        Raises:
+            ValueError: If there are no runs, or the folder holds another plan.
+        """
+        if not runs:
+            raise ValueError("Expected at least one run in the plan, but there is none.")
+        plan = cls(Path(folder), runs, json.loads(json.dumps(dict(settings))), plan_code())
+        known = cls._read(plan.folder)
+        if known is None:
+            (plan.folder / "results").mkdir(parents=True, exist_ok=True)
+            rows = [dataclasses.asdict(run) for run in runs]
+            write_record(plan.folder / FILE, {"code": plan.code, "settings": plan.settings, "runs": rows}, FORMAT)
+            return plan
+        if known.runs != plan.runs or known.settings != plan.settings:
+            raise ValueError(f"Expected {folder} to be empty or to hold this plan, but it holds another one.")
+        return known
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Plan:
+        """Open a plan.
+
+        Raises:
+            FileNotFoundError: If there is none.
+            ValueError: If it has another version or is damaged.
+        """
+        if not (Path(folder) / FILE).is_file():
+            raise FileNotFoundError(f"Expected a plan in {folder}, but it has no {FILE}.")
+        plan = cls._read(Path(folder))
+        if plan is None:
+            raise ValueError(f"Expected {FILE} of {folder} as it was written, but it was damaged: plan it again.")
+        return plan
+
+    @classmethod
+    def _read(cls, folder: Path) -> Plan | None:
+        """Read the plan in a folder; None where there is none, or it was damaged and is set aside."""
+        record = read_record(folder / FILE, FORMAT)
+        if record is None:
+            return None
+        runs = [PlannedRun(**{**row, "held_out": tuple(row["held_out"])}) for row in record["runs"]]
+        return cls(folder, runs, record["settings"], record["code"])
+
+    def check_code(self) -> None:
+        """Refuse to continue with code other than the plan was made for.
+
+        Raises:
+            ValueError: If the code has changed; finished runs are kept and can still be collected.
+        """
+        now = plan_code()
+        if now != self.code:
+            raise ValueError(
+                f"Expected the code {self.code} that the plan in {self.folder} was made for, but got {now}: make a "
+                f"new plan in another folder; the {len(self.done())} finished runs of this one are kept."
+            )
+
+    def done(self) -> set[str]:
+        """Return the keys of the finished runs; a run whose file is damaged is unfinished."""
+        return {result["key"] for result in self.results()}
+
+    def pending(self) -> list[PlannedRun]:
+        """Return the unfinished runs, in the plan's order."""
+        done = self.done()
+        return [run for run in self.runs if run.key not in done]
+
+    def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
+        """Write the result of a run, complete or not at all."""
+        row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
+        write_record(self._file(run), row, self.inputs(run.key))
+
+    def inputs(self, what: object) -> str:
+        """Digest what a result depends on: the code, the settings of the plan, and what it is of."""
+        return digest_of_value([self.code, self.settings, what])
+
+    def results(self) -> list[dict[str, Any]]:
+        """Read the results of the finished runs, in the plan's order; one whose file is damaged is set aside."""
+        rows = (read_record(self._file(run), self.inputs(run.key)) for run in self.runs)
+        return [row for row in rows if row is not None]
+
+    def _file(self, run: PlannedRun) -> Path:
+        return self.folder / "results" / f"{run.key}.json"
+
+
+def work_units(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """Group runs that are executed together: linear probes of one frozen encoder share its features."""
+    groups: dict[Any, list[PlannedRun]] = {}
+    for run in runs:
+        shared = run.method == "lp" and run.configuration != "IID"
+        groups.setdefault((run.configuration, run.seed) if shared else run.key, []).append(run)
+    return list(groups.values())
+
+
+def shard_of(runs: Sequence[PlannedRun], shard: str) -> list[list[PlannedRun]]:
+    """Return the work units of one shard.
+
+    Args:
+        runs: All runs of a plan, finished or not, so that shards do not depend on what is done.
+        shard: "i/n": the i-th of n shards, from 1.
+
+    Raises:
+        ValueError: If `shard` has another form.
+    """
+    number, _, count = shard.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
+    return work_units(runs)[int(number) - 1 :: check_count(int(count), "n")]

@@ -1,0 +1,318 @@
+"""Execute a plan of behavioral learning: train, score, store; whatever is finished stays finished."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pickle
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+from rightreasons.behavior.learning.items import Items, join_items
+from rightreasons.behavior.learning.kinds import Answers, Classes
+from rightreasons.behavior.learning.plan import LearningTask, Plan, PlannedRun, open_task, shard_of
+from rightreasons.behavior.learning.trainer import linear_head, train_heads, train_on_behavior
+from rightreasons.behavior.rates import BehavioralPassRate
+from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import is_sealed, leased, save_twice, seal
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.models.batching import frozen
+from rightreasons.models.loading import Classifier
+from rightreasons.training.finetune import own_random_state
+
+
+def run_plan(
+    plan: Plan,
+    task: LearningTask,
+    *,
+    shard: str = "1/1",
+    engine: EngineOptions | None = None,
+    progress: bool = True,
+) -> int:
+    """Execute the unfinished runs of a shard.
+
+    Each run is stored when it is finished, so that a plan can be stopped and taken up again, here or elsewhere.
+
+    Args:
+        plan: The plan.
+        task: What the plan's settings describe.
+        shard: "i/n", from 1.
+        engine: Where runs are executed; None executes them here, one after the other. Workers share the plan's folder.
+        progress: Whether to show a bar of the shard's runs.
+
+    Returns:
+        How many runs were executed.
+
+    Raises:
+        ValueError: If the plan was made for other code or another task; finished runs are kept.
+    """
+    plan.check_code()
+    differing = sorted(key for key, value in task.settings().items() if plan.settings.get(key) != value)
+    if differing:
+        raise ValueError(
+            f"Expected the data and settings that the plan in {plan.folder} was made for, but got another "
+            f"{' and another '.join(differing)}."
+        )
+    engine = engine or EngineOptions()
+    done = plan.done()
+    work = shard_of(plan.runs, shard)
+    pending = [unit for runs in work if (unit := [run for run in runs if run.key not in done])]
+    # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
+    first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
+    executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
+    with tqdm(total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not progress) as bar:
+        bar.update(sum(run.key in done for unit in work for run in unit))
+        for wave in (first, [unit for unit in pending if unit not in first]):
+            for place, _ in run_tasks(executor, wave, options=engine, progress=False):
+                bar.update(len(wave[place]))
+    return sum(map(len, pending))
+
+
+class _Elsewhere:
+    """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it.
+
+    Attributes:
+        folder: The folder of the plan.
+        task: The pickled task; b"" where the plan has its sources.
+    """
+
+    def __init__(self, plan: Plan, task: LearningTask) -> None:
+        self.folder = str(plan.folder.resolve())
+        self.task = b"" if "source" in plan.settings else pickle.dumps(task)
+
+    def __call__(self, runs: list[PlannedRun]) -> None:
+        key = self.folder, self.task
+        if key not in _OPENED:
+            plan = Plan.open(self.folder)
+            plan.check_code()
+            task = pickle.loads(self.task) if self.task else open_task(plan.settings["source"])  # noqa: S301, our own
+            _OPENED.clear()
+            _OPENED[key] = Runner(plan, task)
+        _OPENED[key].execute(runs)
+
+
+_OPENED: dict[tuple[str, bytes], Runner] = {}
+"""What a worker executes; it is opened once per worker."""
+
+
+def _save(classifier: Classifier, folder: Path) -> None:
+    classifier.model.save_pretrained(folder)
+    classifier.tokenizer.save_pretrained(folder)
+
+
+class Runner:
+    """Executes the runs of a plan.
+
+    Args:
+        plan: The plan, in which results are stored.
+        task: What its runs share.
+    """
+
+    def __init__(self, plan: Plan, task: LearningTask) -> None:
+        self.plan, self.task, self.kind = plan, task, task.kind
+        self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
+        names = ("train", "validation", "test") if self.validated else ("train", "test")
+        self.parts = {name: task.train_suite() if name == "train" else task.suite.split(name) for name in names}
+        self.suite_train, self.iid_train = self.kind.suite_items(self.parts["train"]), self.kind.iid_items(task.train)
+        self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
+        self.iid_texts = (task.test.texts, task.test.text_pairs)
+        self.test_texts = self.kind.texts_of(self.parts["test"])
+
+    def execute(self, runs: list[PlannedRun]) -> None:
+        """Execute the runs of one work unit, and store each."""
+        began = time.perf_counter()
+        first = runs[0]
+        if first.configuration == "IID":
+            results = [self._score(self._iid_model(first.seed), first, {})]
+        elif first.method == "lp":
+            results = self._probe(runs)
+        else:
+            results = [self._train(first)]
+        seconds = (time.perf_counter() - began) / len(runs)
+        for run, result in zip(runs, results, strict=True):
+            self.plan.store(run, {**result, "seconds": seconds})
+
+    def _items(self, configuration: str) -> Items:
+        return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
+
+    def _start(self, run: PlannedRun) -> Classifier:
+        return self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
+
+    def _pretrained(self, seed: int) -> Classifier:
+        with own_random_state(seed):  # the head of an encoder is drawn at random
+            classifier = self.kind.load(self.task.model, device=self.task.device, allow_untrained=True)
+        if isinstance(self.kind, Classes):
+            self.kind.check_model(classifier, self.task.suite)
+        return classifier
+
+    def _iid_model(self, seed: int) -> Classifier:
+        """Load the model that was trained on independent data, or train it."""
+        folder, inputs = self.plan.folder / "models" / f"iid-{seed}", self.plan.inputs(f"iid-{seed}")
+        if not is_sealed(folder, inputs):
+            classifier = self._pretrained(seed)
+            self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
+            scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with leased(folder.parent):
+                save_twice(scratch, lambda place: _save(classifier, place))
+                seal(scratch, inputs)
+                try:
+                    scratch.rename(folder)
+                except OSError:  # another shard was faster, with the same model
+                    shutil.rmtree(scratch)
+        return self.kind.load(str(folder), device=self.task.device)
+
+    def _fit(self, classifier: Classifier, items: Items, method: str, options: Mapping[str, Any], seed: int) -> None:
+        encoded, items, target = self.kind.prepare(classifier, items, self._length(classifier))
+        train_on_behavior(classifier.model, encoded, items, target=target, method=method, seed=seed, **options)
+        classifier.model.eval()
+
+    def _length(self, classifier: Classifier) -> int:
+        return min(self.task.max_length or self.kind.max_length, classifier.max_length)
+
+    def _alternatives(self) -> list[dict[str, Any]]:
+        """Return the alternatives of the grid; only the first where no validation case could choose."""
+        grid = self.task.grid if self.validated else self.task.grid[:1]
+        return [{**self.task.options, **row} for row in (grid or ({},))]
+
+    def _validates(self, run: PlannedRun) -> bool:
+        """Return whether the validation part has cases of what is not held out."""
+        return bool(self.validated.difference(run.held_out))
+
+    def _train(self, run: PlannedRun) -> dict[str, Any]:
+        """Train by each alternative, and score the best."""
+        start, items = self._start(run), self._items(run.configuration)
+        items = items.select(~items.holds_out(run.held_out))
+        alternatives = self._alternatives() if self._validates(run) else self._alternatives()[:1]
+        best: tuple[float, Classifier, dict[str, Any]] = (-1.0, start, {})
+        for options in alternatives:
+            candidate = dataclasses.replace(start, model=copy.deepcopy(start.model))
+            self._fit(candidate, items, run.method, options, run.seed)
+            value = 0.0
+            if len(alternatives) > 1:
+                part = chosen(self.parts["validation"], run.held_out, keep=False)
+                answers = self.kind.answer(candidate, self.kind.texts_of(part), self._length(candidate))
+                value = validation_objective(self.kind.pass_rates(answers.outputs, part))
+            if value > best[0]:
+                best = (value, candidate, options)
+        return self._score(best[1], run, best[2])
+
+    def _probe(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
+        """Train the heads of all runs in one pass over the batches, by each alternative, and keep the best of each."""
+        start, items = self._start(runs[0]), self._items(runs[0].configuration)
+        try:
+            head = linear_head(start.model)
+        except ValueError:  # a head of several layers: one training each
+            return [self._train(run) for run in runs]
+        alternatives, length = self._alternatives(), self._length(start)
+        best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
+        with frozen(start.model):
+            encoded, items, target = self.kind.prepare(start, items, length)
+            features = self.kind.features(start, encoded)
+            held_out = np.stack([items.holds_out(run.held_out) for run in runs])
+            answer_test, answer_iid = (
+                self.kind.head_answers(start, texts, length) for texts in (self.test_texts, self.iid_texts)
+            )
+            answer_validation = None
+            if len(alternatives) > 1:
+                texts = self.kind.texts_of(self.parts["validation"])
+                answer_validation = self.kind.head_answers(start, texts, length)
+            for options in alternatives:
+                heads = train_heads(head, features, items, held_out, target=target, seed=runs[0].seed, **options)
+                values = [0.0] * len(runs)
+                if answer_validation is not None:
+                    values = [self._value(*pair) for pair in zip(runs, answer_validation(heads), strict=True)]
+                scored = zip(values, answer_test(heads), answer_iid(heads), strict=True)
+                for number, (value, on_test, on_iid) in enumerate(scored):
+                    if value > best[number][0]:
+                        best[number] = (value, self._result(self._asked(runs[number], on_test), on_iid, options))
+        return [result for _, result in best]
+
+    def _value(self, run: PlannedRun, answers: Answers) -> float:
+        """Return the objective of a run from answers to the whole validation part."""
+        if not self._validates(run):
+            return 0.0
+        whole = self.parts["validation"]
+        keep = ~_rows_of(whole, run.held_out)
+        part = chosen(whole, run.held_out, keep=False)
+        return validation_objective(self.kind.pass_rates(answers.outputs[keep], part))
+
+    def _score(self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
+        length = self._length(classifier)
+        part = chosen(self.parts["test"], run.held_out, keep=True)
+        on_test = self.kind.answer(classifier, self.kind.texts_of(part), length)
+        return self._result((part, on_test), self.kind.answer(classifier, self.iid_texts, length), options)
+
+    def _asked(self, run: PlannedRun, on_test: Answers) -> tuple[Suite, Answers]:
+        """Take what a run is there for from the answers to the whole test part."""
+        whole = self.parts["test"]
+        if not run.held_out:
+            return whole, on_test
+        rows = _rows_of(whole, run.held_out)
+        return chosen(whole, run.held_out, keep=True), Answers(on_test.outputs[rows], on_test.confidence[rows])
+
+    def _result(self, on_test: tuple[Suite, Answers], on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
+        part, answers = on_test
+        rates = self.kind.pass_rates(answers.outputs, part)
+        figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
+        passed = iter(encode_outcomes(rates.passed))
+        asked = {functionality.name for functionality in part.functionalities}
+        return {
+            "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
+            **figures,
+            "mean_confidence": float(answers.confidence.mean()),
+            "passed": "".join(
+                next(passed) if functionality.name in asked else NOT_ASKED
+                for functionality in self.parts["test"].functionalities
+                for _ in functionality.cases
+            ),
+            "iid_right": encode_outcomes(right),
+            "options": dict(options),
+        }
+
+
+NOT_ASKED = "."
+"""What stands for a case that a run was not asked, in the place of its outcome."""
+
+
+def validation_objective(result: BehavioralPassRate) -> float:
+    """Return what a grid search maximizes: the sum of the test types' mean pass rates, at most 3.
+
+    References:
+        Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
+    """
+    return sum(group.pass_rate for group in result.test_types.values() if group.pass_rate is not None)
+
+
+def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
+    """Write outcomes as one letter each, so that runs can be compared case by case: 1, 0, and - for undefined.
+
+    Example:
+        >>> encode_outcomes([True, None, False])
+        '1-0'
+    """
+    return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
+
+
+def _rows_of(suite: Suite, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Mark the examples of some functionalities."""
+    return np.array([row["functionality"] in names for row in suite.examples()], dtype=bool)
+
+
+def chosen(suite: Suite, names: Sequence[str], *, keep: bool) -> Suite:
+    """Return a suite with the named functionalities alone, or without them; with all where none is named."""
+    if not names:
+        return suite
+    return dataclasses.replace(
+        suite, functionalities=tuple(f for f in suite.functionalities if (f.name in names) == keep)
+    )

@@ -1,0 +1,335 @@
+"""The training of a model on items by one method, and of many linear heads over one frozen encoder."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
+from rightreasons.behavior.learning.methods import Fish, GroupWeights, irm_loss, irm_weight, set_dropout
+from rightreasons.behavior.learning.options import METHODS, LearningOptions
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import takes
+from rightreasons.core.validation import check_one_of, check_seed
+from rightreasons.models.batching import Encoded, frozen, length_batches, pad
+from rightreasons.models.loading import quiet
+from rightreasons.training.finetune import own_random_state
+
+_MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+class _Steps(torch.utils.data.Dataset[Batch]):
+    """The batches of a training in their order."""
+
+    def __init__(self, encoded: Encoded, items: Items, steps: list[Step], target: Target) -> None:
+        self.encoded, self.items, self.steps, self.target = encoded, items, steps, target
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, number: int) -> Batch:
+        texts, batch = self.target.describe(self.items, self.steps[number])
+        return {**pad(self.encoded, texts), **batch}
+
+
+class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
+    """A Trainer whose batches are the steps of `plan_steps` and whose loss is that of a method.
+
+    Args:
+        target: What the model learns.
+        objective: "mean", "irm", "dro" or "fish".
+        n_environments: Number of environments.
+        loss_options: Options of the target's losses.
+        **options: Options of `Trainer`.
+    """
+
+    def __init__(
+        self, *, target: Target, objective: str, n_environments: int, loss_options: dict[str, Any], **options: Any
+    ) -> None:
+        super().__init__(data_collator=lambda batches: batches[0], **options)
+        self.target, self.objective, self.loss_options = target, objective, loss_options
+        self.groups = GroupWeights(n_environments)
+        if objective == "fish":
+            self.add_callback(_OuterSteps(Fish(self.model, self.args.learning_rate)))
+
+    def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
+        return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Return the loss of a batch under the method's objective."""
+        batch = {name: value for name, value in inputs.items() if name not in _MODEL_INPUTS}
+        outputs = model(**{name: value for name, value in inputs.items() if name in _MODEL_INPUTS})
+        loss = self.objective_of(self.target.logits(outputs), batch)
+        return (loss, outputs) if return_outputs else loss
+
+    def objective_of(self, logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Return the loss of a batch from its logits."""
+        if self.objective == "irm":
+            present = torch.unique(batch["environment"]).tolist()
+            progress = self.state.global_step / max(1, self.state.max_steps)
+            return irm_loss(logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress))
+        loss = self.target.losses(logits, batch, **self.loss_options).mean()
+        if self.objective == "dro":
+            return self.groups.scale(int(batch["environment"][0]), loss)
+        return loss
+
+    def _mean_loss(self, batch: Batch, environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        inside = batch["environment"] == environment
+        part = {name: value[inside] for name, value in batch.items()}
+        return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
+
+
+class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
+    """Fish's outer step after every few optimizer steps."""
+
+    def __init__(self, fish: Fish) -> None:
+        self.fish = fish
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.fish.after_step()
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        # Inner steps of an unfinished round count for their share.
+        self.fish.finish()
+
+
+@takes(LearningOptions)
+def train_on_behavior(
+    model: Any,
+    encoded: Encoded,
+    items: Items,
+    *,
+    target: Target = CLASSES,
+    method: str = "vanilla",
+    seed: int = 0,
+    options: LearningOptions,
+) -> float:
+    """Train a model on items by one method, in place and on the device that it is on.
+
+    Args:
+        model: A sequence classifier of transformers, or a model of another target.
+        encoded: The items' texts, tokenized.
+        items: What to train on.
+        target: What the model learns; by default classes.
+        method: A name of `METHODS`.
+        seed: Seed of order, changed texts and dropout.
+        options: Fields of `LearningOptions` as keywords: learning_rate, head_learning_rate, epochs, batch_size,
+            activation, detach, precision.
+
+    Returns:
+        The mean training loss of the last phase.
+
+    Raises:
+        TypeError: If an option is unknown or has the wrong type.
+        ValueError: If the method is unknown, an option is out of range, there is nothing to train on, or
+            the loss diverged.
+    """
+    chosen = METHODS[check_one_of(method, tuple(METHODS), "method")]
+    check_seed(seed)
+    if chosen.dropout is not None:
+        set_dropout(model, chosen.dropout)
+    loss = float("nan")
+    for number, phase in enumerate(chosen.phases):
+        only_head = phase == "head"
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not (only_head and name.startswith(f"{model.base_model_prefix}.")))
+        steps = plan_steps(
+            items,
+            objective=chosen.objective,
+            batch_size=options.batch_size,
+            epochs=options.epochs / len(chosen.phases),
+            seed=seed + number,
+        )
+        with tempfile.TemporaryDirectory() as scratch, own_random_state(seed), quiet():
+            trainer = BehaviorTrainer(
+                target=target,
+                objective=chosen.objective,
+                n_environments=len(items.environments),
+                loss_options=options.of_loss,
+                model=model,
+                train_dataset=_Steps(encoded, items, steps, target),
+                args=transformers.TrainingArguments(
+                    output_dir=scratch,
+                    num_train_epochs=1,
+                    per_device_train_batch_size=1,  # a "sample" is a whole batch
+                    learning_rate=options.head_learning_rate if only_head else options.learning_rate,
+                    weight_decay=chosen.weight_decay,
+                    seed=seed,
+                    use_cpu=model.device.type == "cpu",
+                    bf16=options.precision == "bfloat16",
+                    disable_tqdm=True,
+                    report_to="none",
+                    save_strategy="no",
+                    logging_strategy="no",
+                    remove_unused_columns=False,
+                    dataloader_pin_memory=False,
+                ),
+            )
+            trainer.remove_callback(transformers.PrinterCallback)
+            loss = float(trainer.train().training_loss)
+        if not np.isfinite(loss):
+            raise OptionError(
+                f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
+            )
+    model.requires_grad_(True)
+    return loss
+
+
+Features = Callable[[NDArray[np.int64]], torch.Tensor]
+"""From (n,) texts to their (n, …, H) features."""
+
+
+def linear_head(model: Any) -> torch.nn.Linear:
+    """Return the linear layer that a classifier ends in.
+
+    Raises:
+        ValueError: If its head is more than one linear layer, or one without a bias, as those of decoders, which score
+            each token.
+    """
+    parts = [(name, part) for name, part in model.named_children() if name != model.base_model_prefix]
+    layers = [part for _, part in parts if any(True for _ in part.parameters())]
+    if len(layers) != 1 or not isinstance(layers[0], torch.nn.Linear) or layers[0].bias is None:
+        raise ValueError(
+            f"Expected a classifier with one linear layer with a bias as its head, but {type(model).__name__} has "
+            f"{', '.join(name for name, _ in parts)}."
+        )
+    return layers[0]
+
+
+def head_inputs(model: Any, encoded: Encoded) -> Features:
+    """Return a function that computes the features of some texts: float32 inputs of the linear head, on the CPU.
+
+    The model computes them in its present mode: freeze it first to keep dropout out of them.
+    """
+    head = linear_head(model)
+
+    def features(texts: NDArray[np.int64]) -> torch.Tensor:
+        inputs: list[torch.Tensor] = []
+        hook = head.register_forward_pre_hook(lambda _, args: inputs.append(args[0].float().cpu()))
+        try:
+            with torch.no_grad():
+                model(**pad(encoded, texts, model.device))
+        finally:
+            hook.remove()
+        return inputs[0]
+
+    return features
+
+
+def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torch.Tensor:
+    """Compute the inputs of the linear head for every text, without dropout.
+
+    Returns:
+        (N, H) float32 features on the CPU.
+    """
+    inputs, features = head_inputs(model, encoded), torch.empty(len(encoded), linear_head(model).in_features)
+    with frozen(model):
+        for batch in length_batches(encoded.lengths, batch_size=batch_size):
+            features[torch.from_numpy(batch)] = inputs(batch)
+    return features
+
+
+@takes(LearningOptions)
+def train_heads(
+    head: torch.nn.Linear,
+    features: torch.Tensor | Features,
+    items: Items,
+    held_out: NDArray[np.bool_],
+    *,
+    target: Target = CLASSES,
+    seed: int = 0,
+    options: LearningOptions,
+) -> list[torch.nn.Linear]:
+    """Train one head for each set of held-out items, all in one pass over the batches.
+
+    All heads see the same batches; each leaves its held-out items out of its mean, and takes no step where nothing is
+    left. AdamW without weight decay, gradients clipped to norm 1, the learning rate falling linearly: what `Trainer`
+    does to one head.
+
+    Args:
+        head: The initial head of all.
+        features: (N, H) of the items' texts, from `head_features`; or a function from texts to their features.
+        items: The items.
+        held_out: (K, n) whether item i is held out from head k.
+        target: What the heads learn; by default classes.
+        seed: Seed of the order and the changed texts.
+        options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size, activation
+            and detach apply.
+
+    Returns:
+        K heads.
+
+    Raises:
+        TypeError: If an option is unknown or has the wrong type.
+        ValueError: If every item is held out from a head, or an option is out of range.
+    """
+    if held_out.all(axis=1).any():
+        raise ValueError("Expected items to train on, but everything is held out.")
+    steps = plan_steps(items, objective="mean", batch_size=options.batch_size, epochs=options.epochs, seed=seed)
+    n_heads, n_classes = len(held_out), head.out_features
+    # The bias is one more column.
+    start = torch.cat((head.weight.detach(), head.bias.detach()[:, None]), dim=1).float().cpu()
+    weights = start.expand(n_heads, *start.shape).clone().requires_grad_()
+    optimizer = _HeadsAdamW(weights, options.head_learning_rate, len(steps))
+    trained_on = torch.from_numpy(~held_out).float()
+    for step in steps:
+        texts, batch = target.describe(items, step)
+        inside = trained_on[:, [item for item, _ in step]]
+        counts = inside.sum(1)
+        rows = features[torch.from_numpy(texts)] if isinstance(features, torch.Tensor) else features(texts)
+        rows = torch.cat((rows, torch.ones(*rows.shape[:-1], 1)), dim=-1)
+        logits = rows @ weights.reshape(n_heads * n_classes, -1).T
+        logits = logits.reshape(*logits.shape[:-1], n_heads, n_classes).movedim(-2, 0)
+        losses = target.losses(logits, batch, **options.of_loss)
+        total = ((losses * inside).sum(1) / counts.clamp(min=1)).sum()
+        (slope,) = torch.autograd.grad(total, weights)
+        optimizer.step(slope, counts > 0)
+    return list(_as_layers(weights.detach(), head))
+
+
+class _HeadsAdamW:
+    """AdamW over K heads in one tensor.
+
+    torch's own AdamW counts the steps of a whole tensor, and its clipping takes the norm over all parameters. Here each
+    head has its own count of steps, skips those in which everything is held out from it, and is clipped by its own
+    norm; K optimizers over K tensors would do the same several times slower.
+    """
+
+    def __init__(self, weights: torch.Tensor, learning_rate: float, n_steps: int) -> None:
+        self.weights, self.learning_rate, self.n_steps = weights, learning_rate, n_steps
+        self.mean, self.square = torch.zeros(weights.shape), torch.zeros(weights.shape)
+        self.taken = torch.zeros(len(weights), 1, 1)
+        self.number = 0
+
+    @torch.no_grad()
+    def step(self, slope: torch.Tensor, active: torch.Tensor) -> None:
+        """Take one step with (K, C, H + 1) gradients in the (K,) active heads."""
+        # torch's clip_grad_norm_, head by head
+        slope = slope * (1.0 / (slope.flatten(1).norm(dim=1) + 1e-6)).clamp(max=1.0)[:, None, None]
+        moves = active[:, None, None]
+        self.taken += moves
+        self.mean = torch.where(moves, 0.9 * self.mean + 0.1 * slope, self.mean)
+        self.square = torch.where(moves, 0.999 * self.square + 0.001 * slope**2, self.square)
+        bias1, bias2 = 1 - 0.9 ** self.taken.clamp(min=1), 1 - 0.999 ** self.taken.clamp(min=1)
+        rate = self.learning_rate * (1 - self.number / self.n_steps)
+        change = rate * (self.mean / bias1) / ((self.square / bias2).sqrt() + 1e-8)
+        self.weights -= torch.where(moves, change, 0.0)
+        self.number += 1
+
+
+def _as_layers(tables: torch.Tensor, head: torch.nn.Linear) -> Iterator[torch.nn.Linear]:
+    for table in tables:
+        layer = copy.deepcopy(head).cpu()
+        with torch.no_grad():
+            layer.weight.copy_(table[:, :-1])
+            layer.bias.copy_(table[:, -1])
+        yield layer

@@ -1,0 +1,598 @@
+"""What a model passes of a behavioral suite, case by case: of a model that is asked, or of stored answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.behavior.expectations import evaluate_cases, neutral_probabilities
+from rightreasons.behavior.rates import (
+    SENTIMENTS,
+    BehavioralPassRate,
+    FunctionalityResult,
+    GroupResult,
+    answered_pass_rates,
+    answers_of,
+    asks_for_neutral,
+    cases_of,
+    label_answers,
+    pass_rates,
+)
+from rightreasons.core.errors import OptionError, one_line
+from rightreasons.core.label_names import BY_NUMBER, MatchTerms, listing, match_labels
+from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.scores import Scores
+from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
+from rightreasons.core.validation import SCORE_KINDS, check_scores, check_vector, softmax
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.predictions import ModelAnswers
+
+if TYPE_CHECKING:
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.protocol import Scorer
+
+USUAL, FEWEST = 0.95, 10
+"""A model that gives this share of at least so many examples one answer passes invariance tests without reading."""
+
+NO_ANSWER = "no answer"
+"""The class of what a language model wrote where no answer can be read."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SuiteAnswers:
+    """A model's answers to a suite, and what it passes.
+
+    Attributes:
+        name: The name of the model.
+        suite: The suite.
+        result: Its pass rates.
+        answers: n answers, class numbers or texts, in the suite's order.
+        probabilities: (n, K) probabilities as they were scored; None where there are answers alone.
+        class_names: K names; None where they are unknown.
+        spread: Whether a model of two sentiments was spread over three.
+        matched: How the model's classes, or the stored answers, were matched with the suite's labels, in words; ""
+            where the answers are texts.
+        confidences: (n,) the confidence in each answer where that is known without probabilities, or None.
+        failures: Id of an example that the model could not answer -> why; it counts as a wrong answer.
+        prompt: How a language model was asked (`Prompted.describe`); None for other models.
+        server: The server that was asked (`Prompted.server`); None for a model that is here.
+    """
+
+    name: str
+    suite: Suite
+    result: BehavioralPassRate
+    answers: NDArray[np.int64] | list[str]
+    probabilities: NDArray[np.float64] | None = None
+    class_names: tuple[str, ...] | None = None
+    spread: bool = False
+    matched: str = ""
+    confidences: NDArray[np.float64] | None = None
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    prompt: Mapping[str, Any] | None = None
+    server: Mapping[str, Any] | None = None
+
+    @property
+    def table(self) -> SuiteTable:
+        """The suite without its texts."""
+        return self.suite.table()
+
+    @property
+    def test_types(self) -> list[tuple[str, GroupResult]]:
+        """The means of the test types that the suite has, in their usual order."""
+        return [(kind, self.result.test_types[kind]) for kind in TEST_TYPES if kind in self.result.test_types]
+
+    @property
+    def weakest(self) -> list[tuple[int, FunctionalityResult]]:
+        """The functionalities with their places in the suite, the weakest first, undefined ones last."""
+        places = enumerate(self.result.functionalities)
+        return sorted(places, key=lambda each: (each[1].pass_rate is None, each[1].pass_rate or 0.0, each[0]))
+
+    @property
+    def one_answer(self) -> str:
+        """How many examples get the same class, in words, where that is 95% of at least ten; "" where it is not.
+
+        It is not told where the suite expects one class of every example.
+        """
+        size, labels = len(self.answers), self.table.labels
+        if isinstance(self.answers, list) or size < FEWEST or (len(set(labels)) == 1 and labels[0] is not None):
+            return ""
+        values, counts = np.unique(self.answers, return_counts=True)
+        if counts.max() < USUAL * size:
+            return ""
+        return f"{counts.max():,} of {size:,} examples get one answer, “{self.called(values[counts.argmax()])}”"
+
+    def called(self, answer: Any) -> str:
+        """Name an answer: a class, or the text itself."""
+        if isinstance(answer, str):
+            return answer
+        known = self.class_names is not None and 0 <= int(answer) < len(self.class_names)
+        return self.class_names[int(answer)] if known and self.class_names else f"class {int(answer)}"
+
+    def confidence(self, row: int) -> float | None:
+        """Return the confidence in the answer to an example; None where it is unknown."""
+        if self.probabilities is not None:
+            return float(np.clip(self.probabilities[row, int(self.answers[row])], 0.0, 1.0))
+        return None if self.confidences is None else float(self.confidences[row])
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedExample:
+    """One example of a case.
+
+    Attributes:
+        texts: Its texts.
+        row: Its place in the suite.
+        held: Whether it holds what is expected; None where nothing was asked of it.
+    """
+
+    texts: tuple[str, ...]
+    row: int
+    held: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedCase:
+    """One case with the outcome of its examples.
+
+    Attributes:
+        id: Its id in the functionality.
+        passed: Whether it passes; None where the expectation does not apply.
+        compared: Whether its first example is the original that the others are compared with.
+        examples: Its examples.
+    """
+
+    id: str
+    passed: bool | None
+    compared: bool
+    examples: tuple[JudgedExample, ...]
+
+
+def measure_behavior(
+    classifier: Classifier | Scorer,
+    suite: Suite,
+    *,
+    batch_size: int = 32,
+    resampling: Resampling = Resampling(),
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> SuiteAnswers:
+    """Ask a classifier every example of a suite and score its answers.
+
+    The model's classes are matched with the suite's labels by name where both have names, and by number where one side
+    only numbers them. A model of two sentiments on a suite of three is spread over three (`neutral_probabilities`).
+
+    Args:
+        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`. No answer is
+            an answer of its own, which no label is.
+        suite: A suite with one or two texts per example.
+        batch_size: Maximum number of items per batch.
+        resampling: Level of the intervals.
+        progress: Whether to show a progress bar.
+        out: A folder for the answers, from which a killed run resumes.
+        fail_fast: Whether an example that the model cannot read is an error (default); if not, it counts as a wrong
+            answer, and `failures` has its id and the reason.
+
+    Returns:
+        The model's answers in the suite's order, and its pass rates.
+
+    Raises:
+        ValueError: If the suite asks for texts or has more than two per example, or has a label that the model has no
+            class for.
+    """
+    from rightreasons.models.classes import predict
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.prompted import Prompted
+    from rightreasons.models.protocol import Scorer
+
+    if not isinstance(classifier, (Classifier, Scorer)):
+        raise TypeError(f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}.")
+    if suite.table().asks_for_texts or len(suite.text_columns) > 2:
+        raise ValueError(
+            f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
+            "question-answering model, or score stored answers with `score_stored`."
+        )
+    match = match_classes(suite, classifier.label_names or (), classifier.name)
+    ids, texts = [row["id"] for row in suite.examples()], suite.texts()
+    scores = predict(
+        classifier,
+        [row[0] for row in texts],
+        text_pairs=[row[1] for row in texts] if len(suite.text_columns) == 2 else None,
+        ids=ids,
+        batch_size=batch_size,
+        progress=progress,
+        out=out,
+        fail_fast=fail_fast,
+    )
+    probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
+    answers = _classified(classifier.name, suite, *_completed(scores, ids, probabilities), match, resampling)
+    if isinstance(classifier, Prompted):
+        answers = dataclasses.replace(answers, prompt=classifier.describe(), server=classifier.server())
+    return dataclasses.replace(answers, failures=scores.failures)
+
+
+def label_words(suite: Suite) -> tuple[str, ...]:
+    """Return the words that a language model chooses from where it is asked a suite: the names of its labels.
+
+    A suite of sentiments that does not name them has two, or three where one is neutral.
+
+    Raises:
+        ValueError: If the labels have no names and are no sentiments.
+    """
+    if suite.label_names is not None:
+        return suite.label_names
+    if asks_for_neutral(suite.table()):
+        return SENTIMENTS
+    raise OptionError(
+        f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
+        "none: `label_names` gives them, such as negative,positive.",
+        option="label_names",
+    )
+
+
+def score_stored(
+    name: str, suite: Suite, answers: ModelAnswers, *, resampling: Resampling = Resampling()
+) -> SuiteAnswers:
+    """Score stored answers in the suite's order, without a model.
+
+    Args:
+        name: The name of the model.
+        suite: The suite.
+        answers: From `rightreasons.io.predictions.read_answers`: scores, labels or texts. Columns of scores
+            and answers that are words are matched with the suite's labels by name. Two scores per example are spread
+            over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
+            Ids that are those of `Suite.examples()` are compared with its order. What holds no answer that can be
+            read is an answer of its own, which no label is.
+        resampling: Level of the intervals.
+
+    Returns:
+        The model's answers, and its pass rates.
+
+    Raises:
+        ValueError: If the numbers of answers and examples differ, the answers are in another order, there are scores
+            for too few classes, or answers or columns have names that the suite's labels do not have.
+    """
+    table = suite.table()
+    if len(answers) != len(table):
+        raise ValueError(
+            f"Expected one prediction for each of the {len(table):,} examples of the suite {suite.name!r}, in its "
+            f"order, but got {len(answers):,}."
+        )
+    _check_ids(answers.ids, suite)
+    where = f"the predictions of {name}"
+    read_as = f"; the file was read as {answers.form}" if answers.form else ""
+    if answers.scores is not None:
+        probabilities = _probabilities(answers)
+        match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
+        match = dataclasses.replace(match, matched=match.matched + read_as)
+        return _classified(name, suite, probabilities, None, match, resampling, answers=answers.answers)
+    column, unread = answers.answers if answers.answers is not None else [], answers.unread
+    if suite.label_names is None and asks_for_neutral(table) and _are_sentiments(column, unread):
+        suite = dataclasses.replace(suite, label_names=SENTIMENTS)
+        table = suite.table()
+    n_unread = 0 if unread is None or table.asks_for_texts else int(unread.sum())
+    read = (
+        [answer for answer, missing in zip(column, np.asarray(unread), strict=True) if not missing]
+        if n_unread
+        else column
+    )
+    labels = label_answers(read, table, where=where) if len(read) else None
+    if labels is None and n_unread:
+        raise ValueError(
+            f"Expected answers that are labels of the suite {suite.name!r} in {where}, but {n_unread:,} of "
+            f"{len(column):,} hold none that can be read."
+        )
+    if labels is None:
+        # A file in which every answer is a whole number is read as numbers.
+        texts = column if isinstance(column, list) else [str(answer) for answer in column.tolist()]
+        return SuiteAnswers(name, suite, answered_pass_rates(texts, table, confidence_level=resampling.level), texts)
+    numbers, matched, class_names = labels[0], labels[1] + read_as, suite.label_names
+    if n_unread:
+        # What cannot be read is a class of its own, which no label is.
+        class_names = class_names or tuple(map(str, range(int(numbers.max()) + 1)))
+        numbers = np.full(len(column), len(class_names), dtype=np.int64)
+        numbers[~np.asarray(unread)] = labels[0]
+        class_names = (*class_names, NO_ANSWER)
+        matched += f"; {n_unread} of {len(numbers)} examples have no answer, which is no label"
+    confidences = answers.confidences
+    if confidences is not None:
+        confidences = check_vector(confidences, f"the confidences of {name}", minimum=0, maximum=1)
+    return SuiteAnswers(
+        name,
+        suite,
+        answered_pass_rates(numbers, table, confidences=confidences, confidence_level=resampling.level),
+        numbers,
+        class_names=class_names,
+        matched=matched,
+        confidences=confidences,
+    )
+
+
+def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
+    """Return failing cases of a functionality, with the outcome of each example.
+
+    Args:
+        tested: A model's answers.
+        number: The place of the functionality in the suite.
+        limit: Maximum number of cases, sampled by (seed, name of the functionality); None for all.
+        seed: Seed of the sample.
+
+    Returns:
+        The cases, in the suite's order.
+    """
+    passed = tested.result.passed[cases_of(tested.table, number)]
+    failed = [place for place, verdict in enumerate(passed) if verdict is False]
+    if limit is not None and len(failed) > limit:
+        sample = item_rng(seed, tested.table.functionalities[number]).permutation(len(failed))[:limit]
+        failed = [failed[place] for place in np.sort(sample)]
+    return judged_cases(tested, number, failed)
+
+
+def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None = None) -> list[JudgedCase]:
+    """Compare the answers to cases of a functionality with what is expected of them.
+
+    Args:
+        tested: A model's answers.
+        number: The place of the functionality in the suite.
+        places: The places of the cases in the functionality; None for all.
+
+    Returns:
+        The cases, in the order of `places`, or of the suite.
+    """
+    functionality = tested.suite.functionalities[number]
+    answers = answers_of(tested.table, number, tested.answers, tested.probabilities, tested.confidences)
+    held, passed = evaluate_cases(functionality.expectation, answers)
+    begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
+    compared = skips_first(functionality.expectation)
+    judged = []
+    for place in range(len(functionality.cases)) if places is None else places:
+        case, first = functionality.cases[place], int(answers.offsets[place])
+        verdicts = [_verdict(value) for value in held[first : first + len(case.examples)]]
+        if compared:
+            verdicts[0] = None
+        examples = tuple(
+            JudgedExample(texts, begin + row, verdict)
+            for row, (texts, verdict) in enumerate(zip(case.examples, verdicts, strict=True), start=first)
+        )
+        judged.append(JudgedCase(case.id, _verdict(passed[place]), compared, examples))
+    return judged
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassMatch:
+    """The model's class of each of the suite's labels.
+
+    Attributes:
+        order: The numbers of the model's classes, in the order of the suite's labels, then those that the suite lacks.
+        names: The names of the classes in this order; None where they are unknown.
+        matched: How they were found, in words.
+        spread: Whether two sentiments stand for three.
+    """
+
+    order: tuple[int, ...]
+    names: tuple[str, ...] | None
+    matched: str
+    spread: bool
+
+
+def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> ClassMatch:
+    """Match classes, by their names or as many as a number says, with a suite's labels.
+
+    Raises:
+        ValueError: If a label has no class, or it is in doubt which.
+    """
+    names = None if isinstance(classes, int) else tuple(classes)
+    n_classes = classes if isinstance(classes, int) else len(classes)
+    spread = n_classes == 2 and asks_for_neutral(suite.table())
+    order = tuple(range(n_classes))
+    wanted = suite.label_names
+    if wanted is not None and spread:
+        wanted = (wanted[0], wanted[2])
+    if wanted is not None and names is not None:
+        match = match_labels(wanted, names, terms=MatchTerms(f"the suite {suite.name!r}", where))
+        first = tuple(match.class_of.tolist())
+        rest = tuple(number for number in order if number not in first)
+        named = wanted + tuple(names[number] for number in rest)
+        return ClassMatch(first + rest, named, match.in_words, spread)
+    highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
+    n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
+    if n_classes < n_labels:
+        raise ValueError(
+            f"Expected a class for every label of the suite {suite.name!r}, "
+            f"{listing(wanted) if wanted is not None else f'0 to {highest}'}, but there are {n_classes} in {where}."
+        )
+    if wanted is not None:
+        more = tuple(f"class {number}" for number in order[n_labels:])
+        matched = f"{BY_NUMBER}, as the classes of {where} have no names"
+        return ClassMatch(order, wanted + more, matched, spread)
+    _check_sentiments(names, suite, where)
+    return ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
+
+
+def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> None:
+    """Check that the classes of sentiments are in the order of the labels of a suite that does not name them."""
+    sentiments = [word for word in (each.strip().casefold() for each in names or ()) if word in SENTIMENTS]
+    ordered = [word for word in SENTIMENTS if word in sentiments]
+    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
+        raise ValueError(
+            f"Expected the classes of {where} in the order of the labels of {suite.name!r}, "
+            f"{' before '.join(ordered)}, but they are {', '.join(names or ())}."
+        )
+
+
+def _classified(
+    name: str,
+    suite: Suite,
+    probabilities: NDArray[np.float64],
+    missing: NDArray[np.bool_] | None,
+    match: ClassMatch,
+    resampling: Resampling,
+    *,
+    answers: NDArray[np.int64] | list[str] | None = None,
+) -> SuiteAnswers:
+    """Score the given answers, or else the most probable classes; two sentiments may be spread over three.
+
+    An answer that is missing is a class of its own.
+    """
+    probabilities, class_names = probabilities[:, match.order], match.names
+    if match.spread:
+        if answers is not None:
+            raise ValueError(
+                f"Expected probabilities of three sentiments beside the answers in the predictions of {name}, but got "
+                "those of two."
+            )
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
+    labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
+    numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
+    matched = match.matched
+    if missing is not None and missing.any():
+        if asks_for_neutral(suite.table()):
+            raise OptionError(
+                f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
+                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label.",
+                option="scoring",
+            )
+        n_classes = probabilities.shape[1]
+        numbers = np.where(missing, n_classes, numbers)
+        probabilities = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
+        class_names = (*(class_names or map(str, range(n_classes))), NO_ANSWER)
+        matched += f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
+    result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, confidence_level=resampling.level)
+    return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, matched)
+
+
+def _completed(
+    scores: Scores, ids: Sequence[str], probabilities: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Return the probabilities of every example, even where it has no answer, and which have none."""
+    if not scores.failures:
+        return probabilities, None
+    answered = {each: row for row, each in enumerate(scores.ids)}
+    missing = np.array([each not in answered for each in ids])
+    completed = np.full((len(ids), probabilities.shape[1]), 1 / probabilities.shape[1])
+    completed[~missing] = probabilities[[answered[each] for each in ids if each in answered]]
+    return completed, missing
+
+
+def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_] | None) -> bool:
+    """Tell whether answers are the names of sentiments, in which `label_words` asks a suite that does not name them."""
+    if not isinstance(answers, list):
+        return False
+    skipped = np.zeros(len(answers), dtype=np.bool_) if unread is None else unread
+    return all(
+        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, skipped, strict=True) if not skip
+    )
+
+
+def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
+    """Check the order of predictions whose ids are those of the suite; other ids say nothing about it."""
+    expected = [row["id"] for row in suite.examples()] if ids is not None else []
+    if ids is None or set(expected).isdisjoint(ids):
+        return
+    row = next((row for row, pair in enumerate(zip(ids, expected, strict=True)) if pair[0] != pair[1]), None)
+    if row is not None:
+        raise ValueError(
+            f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
+            f"{ids[row][:40]} where the suite has {expected[row]}."
+        )
+
+
+def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:
+    scores = answers.scores
+    try:
+        return check_scores(scores, scores=answers.kind or SCORE_KINDS[0], name="the predictions")
+    except ValueError:
+        # Where no column said what the scores are, raw outputs are the likely mistake.
+        if answers.kind is None and isinstance(scores, np.ndarray) and (scores.min() < 0 or scores.max() > 1):
+            raise ValueError(
+                f"Expected probabilities between 0 and 1, but got {scores.min():.4g} to {scores.max():.4g}; "
+                "name columns of raw outputs logits, or begin their names with logit_."
+            ) from None
+        raise
+
+
+def _verdict(value: float) -> bool | None:
+    return None if np.isnan(value) else bool(value)
+
+
+COLUMNS = ("question", "context")
+"""The text columns of a suite of reading, in any order."""
+
+
+def is_reading(suite: Suite) -> bool:
+    """Return whether a suite asks for spans: its texts are questions and contexts."""
+    return set(suite.text_columns) == set(COLUMNS)
+
+
+def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
+    """Return the questions and the contexts of all examples, in the suite's order.
+
+    Raises:
+        ValueError: If the suite has other texts.
+    """
+    if not is_reading(suite):
+        raise ValueError(
+            f"Expected a suite of reading, with the text columns question and context, but {suite.name!r} has "
+            f"{', '.join(suite.text_columns)}."
+        )
+    places = [suite.text_columns.index(name) for name in COLUMNS]
+    rows = suite.texts()
+    questions, contexts = ([row[place] for row in rows] for place in places)
+    return questions, contexts
+
+
+def measure_reading(
+    classifier: Classifier,
+    suite: Suite,
+    *,
+    batch_size: int = 32,
+    max_length: int | None = None,
+    resampling: Resampling = Resampling(),
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> SuiteAnswers:
+    """Ask a question-answering model every example of a suite of reading and score its answers.
+
+    Args:
+        classifier: From `load_question_answering`.
+        suite: A suite with the text columns question and context, such as checklist_reading.
+        batch_size: Maximum number of windows per batch.
+        max_length: As in `predict_answers`.
+        resampling: Level of the intervals.
+        progress: Whether to show a bar.
+        out: A folder for the answers, from which a killed run resumes.
+
+    Returns:
+        The model's answers in the suite's order, and its pass rates.
+
+    Raises:
+        ValueError: If the suite has other texts, or the model is of another kind.
+    """
+    from rightreasons.models.spans import predict_answers
+
+    questions, contexts = reading_texts(suite)
+    answers = predict_answers(
+        classifier,
+        questions,
+        contexts,
+        ids=[row["id"] for row in suite.examples()],
+        max_length=max_length,
+        batch_size=batch_size,
+        progress=progress,
+        out=out,
+    )
+    texts = list(answers.texts)
+    return SuiteAnswers(
+        classifier.name,
+        suite,
+        pass_rates(texts, suite.table(), outputs="texts", confidence_level=resampling.level),
+        texts,
+    )

@@ -1,0 +1,398 @@
+"""Pass rates of a behavioral suite: by functionality, class and test type, with intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.core.errors import OptionError
+from rightreasons.core.intervals import Interval, holm, stratified_wilson, wilson
+from rightreasons.core.label_names import BY_NUMBER, listing, resolve_labels
+from rightreasons.core.results import Result
+from rightreasons.core.suites import SuiteTable, every_part
+from rightreasons.core.validation import check_fraction, check_labels, check_one_of, check_scores, check_texts
+
+OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
+"""What `predictions` may be; see `pass_rates`."""
+
+SENTIMENTS = ("negative", "neutral", "positive")
+"""The labels of a suite of three sentiments, over which a model of two is spread."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FunctionalityResult(Result):
+    """The pass rate of one functionality.
+
+    Attributes:
+        functionality: Its name.
+        functionality_class: Its class.
+        test_type: "MFT", "INV" or "DIR".
+        pass_rate: Passed cases over cases that apply, in [0, 1]; None where none applies.
+        n_passed: Passed cases.
+        n_cases: Cases that apply.
+        n_filtered: Cases to which the expectation does not apply.
+        interval: Wilson interval of the pass rate; None where no case applies.
+    """
+
+    functionality: str
+    functionality_class: str
+    test_type: str
+    pass_rate: float | None
+    n_passed: int
+    n_cases: int
+    n_filtered: int
+    interval: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupResult(Result):
+    """The pass rate of a group of functionalities: their unweighted mean.
+
+    Attributes:
+        pass_rate: Mean pass rate of the functionalities with cases that apply; None where there is none.
+        n_functionalities: How many those are.
+        interval: Interval over cases within functionalities (`stratified_wilson`); None where there is no pass rate.
+    """
+
+    pass_rate: float | None
+    n_functionalities: int
+    interval: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class BehavioralPassRate(Result):
+    """How a model does on a suite; see `pass_rates`.
+
+    Attributes:
+        behavioral_pass_rate: The suite score: unweighted mean of the functionalities' pass rates; None where no case
+            applies.
+        interval: Interval over cases within functionalities (`stratified_wilson`).
+        functionalities: One result per functionality, in the suite's order.
+        classes: Functionality class -> its mean.
+        test_types: Test type -> its mean.
+        n_examples: Examples of the suite.
+        n_cases: Cases of the suite.
+        n_filtered: Cases to which no expectation applies.
+        passed: One entry per case, in the suite's order: True, False, or None where it does not apply.
+    """
+
+    behavioral_pass_rate: float | None
+    interval: Interval | None
+    functionalities: list[FunctionalityResult]
+    classes: dict[str, GroupResult]
+    test_types: dict[str, GroupResult]
+    n_examples: int
+    n_cases: int
+    n_filtered: int
+    passed: list[bool | None]
+
+
+def cases_of(suite: SuiteTable, number: int) -> slice:
+    """Return the slice of the cases of a functionality.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    cases = np.flatnonzero(suite.case_functionality == number)
+    if not len(cases):
+        name = suite.functionalities[number]
+        raise ValueError(f"Expected at least one case in the functionality {name!r}, but it has none.")
+    return slice(int(cases[0]), int(cases[-1]) + 1)
+
+
+def answers_of(
+    suite: SuiteTable,
+    number: int,
+    answers: Any,
+    probabilities: NDArray[np.float64] | None,
+    confidences: NDArray[np.float64] | None = None,
+) -> Answers:
+    """Return the answers to the examples of a functionality, with what they are compared with.
+
+    Args:
+        suite: The suite.
+        number: Index of the functionality.
+        answers: n answers to all examples, class numbers or texts.
+        probabilities: (n, K) their probabilities, or None.
+        confidences: (n,) the confidence in each answer where there are no probabilities, or None.
+
+    Raises:
+        ValueError: If the functionality has no cases.
+    """
+    cases = cases_of(suite, number)
+    offsets = suite.case_offsets[cases.start : cases.stop + 1]
+    here = slice(int(offsets[0]), int(offsets[-1]))
+    return Answers(
+        predictions=answers[here],
+        offsets=offsets - offsets[0],
+        probabilities=None if probabilities is None else probabilities[here],
+        confidences=None if confidences is None else confidences[here],
+        labels=suite.labels[here],
+        meta=None if suite.meta is None else suite.meta[here],
+        texts=None if suite.texts is None else suite.texts[here],
+    )
+
+
+def pass_rates(
+    predictions: Any,
+    suite: SuiteTable,
+    *,
+    outputs: str = "probabilities",
+    confidence_level: float = 0.95,
+) -> BehavioralPassRate:
+    """Score predictions against a behavioral suite.
+
+    A case passes when all of its examples that apply pass (the first example of a case does not count where the others
+    are compared with it); pass rate = passed cases / cases that apply.
+
+    Args:
+        predictions: One answer per example, in the suite's order.
+        suite: The suite's table.
+        outputs: What the predictions are: "probabilities" or "logits" (n, K) in the order of the suite's labels,
+            "labels" (n,) whole numbers, "texts" of reading comprehension or names of labels, or "binary_sentiment":
+            (n,) P(positive), spread over negative, neutral and positive as BeLUGA does.
+        confidence_level: Level of the intervals; default 0.95.
+
+    Returns:
+        A `BehavioralPassRate`.
+
+    Raises:
+        ValueError: If there are more or fewer predictions than examples, a functionality has no cases, or texts are
+            neither what the suite asks for nor the names of its labels.
+
+    References:
+        Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
+    """
+    check_one_of(outputs, OUTPUTS, "outputs")
+    answers, probabilities = _answers(predictions, outputs, suite)
+    return answered_pass_rates(answers, suite, probabilities=probabilities, confidence_level=confidence_level)
+
+
+def answered_pass_rates(
+    answers: NDArray[np.int64] | list[str],
+    suite: SuiteTable,
+    *,
+    probabilities: NDArray[np.float64] | None = None,
+    confidences: NDArray[np.float64] | None = None,
+    confidence_level: float = 0.95,
+) -> BehavioralPassRate:
+    """Score answers that are checked already; see `pass_rates`.
+
+    Args:
+        answers: n numbers of the suite's labels, or texts, in the suite's order.
+        suite: The suite's table.
+        probabilities: (n, K) probabilities of the labels beside the answers; None where there are none. An answer need
+            not be the most probable label.
+        confidences: (n,) the confidence in each answer, where there are no probabilities; None where there is none.
+        confidence_level: Level of the intervals; default 0.95.
+
+    Returns:
+        A `BehavioralPassRate`.
+
+    Raises:
+        ValueError: If a functionality has no cases, or asks for probabilities that are not there.
+    """
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    passed = _judged(answers, suite, probabilities, confidences)
+    results = []
+    for number, name in enumerate(suite.functionalities):
+        outcomes = passed[cases_of(suite, number)]
+        n_passed, n_cases = outcomes.count(True), len(outcomes) - outcomes.count(None)
+        results.append(
+            FunctionalityResult(
+                functionality=name,
+                functionality_class=suite.classes[number],
+                test_type=suite.test_types[number],
+                pass_rate=n_passed / n_cases if n_cases else None,
+                n_passed=n_passed,
+                n_cases=n_cases,
+                n_filtered=len(outcomes) - n_cases,
+                interval=wilson(n_passed, n_cases, confidence_level=level) if n_cases else None,
+            )
+        )
+    mean = _mean(results, level)
+    return BehavioralPassRate(
+        behavioral_pass_rate=mean.pass_rate,
+        interval=mean.interval,
+        functionalities=results,
+        classes=_means(results, suite.classes, level),
+        test_types=_means(results, suite.test_types, level),
+        n_examples=len(suite),
+        n_cases=len(passed),
+        n_filtered=passed.count(None),
+        passed=passed,
+    )
+
+
+def clearly_below(
+    functionalities: Sequence[FunctionalityResult], bound: float, *, confidence_level: float = 0.95
+) -> list[FunctionalityResult]:
+    """Return the functionalities that pass fewer than a share of their cases, beyond doubt.
+
+    Each is compared with the bound by the one-sided exact binomial test, with Holm's correction over all of them: one
+    case that fails shows nothing.
+
+    Args:
+        functionalities: The results of a suite.
+        bound: The share, such as 0.9.
+        confidence_level: One minus the chance that any of those returned does not lie below; default 0.95.
+
+    Returns:
+        Those that lie below, in their order.
+
+    References:
+        Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+
+    Example:
+        At the bound, no pass of one case has the probability 0.1, none of three 0.001.
+
+        >>> results = [FunctionalityResult(name, "A", "MFT", 0.0, 0, n, 0, None) for name, n in (("a", 1), ("b", 3))]
+        >>> [each.functionality for each in clearly_below(results, 0.9)]
+        ['b']
+    """
+    limit = check_fraction(bound, "bound", open_ends=True)
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    defined = [each for each in functionalities if each.n_cases]
+    p_values = holm(np.array([special.bdtr(each.n_passed, each.n_cases, limit) for each in defined]))
+    return [each for each, p_value in zip(defined, p_values, strict=True) if p_value <= 1 - level]
+
+
+def asks_for_neutral(suite: SuiteTable) -> bool:
+    """Tell whether a suite has three sentiments (negative, neutral, positive).
+
+    A model with two sentiments is scored on it with outputs="binary_sentiment".
+
+    Returns:
+        Whether these are the names of its labels; where they have none, whether a label is 2 (and none is higher), or
+        an expectation needs a third answer.
+    """
+    if suite.label_names is not None:
+        return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
+    highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
+    names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
+    return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+
+
+def label_answers(
+    answers: NDArray[np.int64] | Sequence[str], suite: SuiteTable, *, where: str = "predictions"
+) -> tuple[NDArray[np.int64], str] | None:
+    """Turn answers, names or numbers, into the numbers of a suite's labels.
+
+    A name is looked up among the names of the suite's labels before it is taken for a number; numbers are those of the
+    suite, which count from 0.
+
+    Args:
+        answers: n numbers or texts.
+        suite: The suite's table.
+        where: What the answers are called in errors.
+
+    Returns:
+        The numbers, and how they were found, in words; None where the suite asks for texts, or where neither it nor the
+        answers have numbers or names of labels (a test of invariance alone).
+
+    Raises:
+        ValueError: If an answer is no label of the suite; both lists are named.
+
+    Example:
+        >>> from rightreasons.core.suites import SuiteTable
+        >>> one = {"case_ids": ("0",), "case_functionality": np.array([0]), "case_offsets": np.array([0, 2])}
+        >>> names = {"functionalities": ("f",), "classes": ("C",), "test_types": ("MFT",)}
+        >>> spec = {"expectations": ({"name": "equal"},), "labels": (0, 1)}
+        >>> table = SuiteTable(**names, **one, **spec, label_names=("no", "yes"))
+        >>> label_answers(["Yes", "no"], table)
+        (array([1, 0]), 'by name, letter case aside')
+    """
+    if suite.asks_for_texts:
+        return None
+    names = suite.label_names
+    if names is None and isinstance(answers, np.ndarray):
+        return answers, BY_NUMBER
+    if names is None and not _asks_for_numbers(suite):
+        return None
+    column = resolve_labels(answers, names, first=0, where=where)
+    if names is None and column.how != BY_NUMBER:
+        raise OptionError(
+            f"Expected numbers of labels in {where}, as the suite does not name its labels (the header of a suite may "
+            f"have `label_names`), but the answers are {listing(column.names)}.",
+            option="label_names",
+        )
+    missing = np.flatnonzero(column.ids < 0)
+    if len(missing):
+        raise ValueError(
+            f"Expected an answer to each example in {where}, one of {listing(names or column.names)}, but row "
+            f"{int(missing[0])} has none."
+        )
+    pairs = ", ".join(f"{number} is {name}" for number, name in enumerate(names or ()))
+    return column.ids, f"{column.how}: {pairs}" if names and column.how == BY_NUMBER else column.how
+
+
+def _answers(
+    predictions: Any, outputs: str, suite: SuiteTable
+) -> tuple[NDArray[np.int64] | list[str], NDArray[np.float64] | None]:
+    n_predictions = len(predictions) if hasattr(predictions, "__len__") else None
+    if n_predictions is not None and n_predictions != len(suite):
+        raise ValueError(
+            f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
+            f"{n_predictions}."
+        )
+    if outputs == "texts":
+        texts = check_texts(predictions, "predictions", allow_empty=True)
+        labels = label_answers(texts, suite)
+        return texts if labels is None else labels[0], None
+    if outputs == "labels":
+        numbers = check_labels(predictions, name="predictions")
+        labels = label_answers(numbers, suite)
+        return numbers if labels is None else labels[0], None
+    if outputs == "binary_sentiment":
+        probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
+    else:
+        probabilities = check_scores(predictions, scores=outputs)
+    return probabilities.argmax(axis=1).astype(np.int64), probabilities
+
+
+def _asks_for_numbers(suite: SuiteTable) -> bool:
+    """Tell whether a suite knows a label by its number, in a case or in an expectation."""
+    parts = (part for spec in suite.expectations for part in every_part(spec))
+    said = (part.get(key) is not None for part in parts for key in ("value", "label", "where_first"))
+    return any(label is not None for label in suite.labels) or any(said)
+
+
+def _judged(
+    answers: NDArray[np.int64] | list[str],
+    suite: SuiteTable,
+    probabilities: NDArray[np.float64] | None,
+    confidences: NDArray[np.float64] | None,
+) -> list[bool | None]:
+    """Return whether each case passes, None where its expectation does not apply."""
+    passed = np.full(len(suite.case_ids), np.nan)
+    for number, name in enumerate(suite.functionalities):
+        part = answers_of(suite, number, answers, probabilities, confidences)
+        try:
+            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} (functionality {name!r})") from error
+    return [None if np.isnan(value) else bool(value) for value in passed]
+
+
+def _means(results: Sequence[FunctionalityResult], groups: Sequence[str], level: float) -> dict[str, GroupResult]:
+    """Return the mean of each group of functionalities, in the order in which they come."""
+    return {
+        name: _mean([each for each, group in zip(results, groups, strict=True) if group == name], level)
+        for name in dict.fromkeys(groups)
+    }
+
+
+def _mean(members: Sequence[FunctionalityResult], level: float) -> GroupResult:
+    """Average the pass rates of functionalities, each with a weight of one."""
+    known = [each for each in members if each.pass_rate is not None]
+    if not known:
+        return GroupResult(None, 0, None)
+    passed, cases = zip(*((each.n_passed, each.n_cases) for each in known), strict=True)
+    interval = stratified_wilson(passed, cases, confidence_level=level)
+    return GroupResult(float(np.mean([each.pass_rate for each in known])), len(known), interval)

@@ -1,0 +1,33 @@
+from .compare import compare_confidence as compare_confidence
+from .elicit import measure_confidence as measure_confidence
+from .errors import calibration_error as calibration_error
+from .errors import macro_ce as macro_ce
+from .human import human_calibration as human_calibration
+from .measure import measure_calibration as measure_calibration
+from .plots import reliability_diagram as reliability_diagram
+from .proper_scores import brier_score as brier_score
+from .proper_scores import negative_log_likelihood as negative_log_likelihood
+from .recalibration import fit_temperature as fit_temperature
+from .recalibration import recalibrate as recalibrate
+from .selective import selective_scores as selective_scores
+from .smooth import consistency as consistency
+from .smooth import smooth_ece as smooth_ece
+from .summary import semantic_entropy as semantic_entropy
+
+__all__ = [
+    "brier_score",
+    "calibration_error",
+    "compare_confidence",
+    "consistency",
+    "fit_temperature",
+    "human_calibration",
+    "macro_ce",
+    "measure_calibration",
+    "measure_confidence",
+    "negative_log_likelihood",
+    "recalibrate",
+    "reliability_diagram",
+    "selective_scores",
+    "semantic_entropy",
+    "smooth_ece",
+]

@@ -1,0 +1,600 @@
+"""How sure a language model is of its answers, asked in several ways, and which source knows best when it is right."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.calibration.compare import ConfidencePair, compare_confidence
+from rightreasons.calibration.measure import JudgedItems, measure_figures
+from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
+from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
+from rightreasons.core.errors import OptionError
+from rightreasons.core.intervals import Estimate, share
+from rightreasons.core.label_names import listing
+from rightreasons.core.options import takes
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.io.judged import ConfidenceTable
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item, parse_answer
+from rightreasons.models.protocol import Ability, Engine, Generation, Message, Request, Scorer, lacking
+
+if TYPE_CHECKING:
+    from rightreasons.io.judged import ConfidenceTable
+
+P_TRUE = "Proposed answer: {answer}\nIs the proposed answer:\n (A) True\n (B) False\n"
+"""The question of P(True), as Kadavath et al. (2022, section 3.1) word it."""
+
+VERBALIZED = (
+    "Provide the probability that your answer is correct. Give ONLY the probability, no other words or explanation.\n\n"
+    "For example:\n\nProbability: <the probability between 0.0 and 1.0 that your answer is correct, without any extra "
+    "commentary whatsoever; just the probability!>"
+)
+"""The question of the verbalized confidence, in the second turn of Tian et al. (2023, "Verb. 2S")."""
+
+_NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?|\.\d+)\s*(%|percent\b)?", re.IGNORECASE)
+_LABELED = re.compile(r"\b(?:probability|confidence)\b\W*(?:(?:is|of|that)\b[^\d.]*)?", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Elicited:
+    """How sure a model is of its answers, by every way in which it was asked.
+
+    Attributes:
+        table: The confidence of each source in the answers, and whether these are right; for `measure_confidence`.
+        answers: (N,) the answers: classes or choices; -1 for an item without one.
+        prompts: Source -> what was asked about the first item, verbatim.
+        said: Source -> item -> the text, or list of texts, that the model wrote.
+        entropy: (N,) semantic entropy in nats of the drawn answers; None unless "meaning" is asked.
+        failures: What was asked ("answers", or a source) -> item -> why it has none.
+    """
+
+    table: ConfidenceTable
+    answers: NDArray[np.int64]
+    prompts: Mapping[str, str]
+    said: Mapping[str, Mapping[str, Any]]
+    entropy: NDArray[np.float64] | None = None
+    failures: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per item with an answer: its confidence by source, whether it is right, what the model wrote.
+
+        As a file, these rows are a table that `rightreasons.io.judged.read_confidence` reads.
+        """
+        table = self.table
+        right = next(iter(table.correct.values()))
+        rows = []
+        for place in np.flatnonzero(self.answers >= 0).tolist():
+            item = table.items[place]
+            row: dict[str, Any] = {"item": item, "answer": int(self.answers[place]), "correct": int(right[place])}
+            if table.groups is not None:
+                row["group"] = table.groups[place]
+            for source, values in table.confidence.items():
+                row[f"confidence_{source}"] = float(values[place]) if np.isfinite(values[place]) else None
+            row |= {f"said_{source}": said[item] for source, said in self.said.items() if item in said}
+            rows.append(row)
+        return rows
+
+
+@takes(ElicitOptions)
+def elicit_confidence(
+    scorer: Any,
+    rows: Mapping[str, Sequence[Any]],
+    *,
+    options: ElicitOptions,
+    nli: Any = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> Elicited:
+    r"""Ask a model how sure it is of its answers.
+
+    - "probability": the probability of the answer among the labels or choices, which is the confidence of the scorer;
+    - "p_true": \(p(A) / (p(A) + p(B))\) where the model is asked whether its answer is (A) true or (B) false;
+    - "verbalized": the number from 0 to 1, or percentage, that it says; no confidence where there is none, or several;
+    - "samples": the share of drawn answers that give the answer, of those that give any (self-consistency);
+    - "meaning": the share of drawn answers that mean the same as the answer, by a model of inference.
+
+    Args:
+        scorer: A `Scorer`; for all sources but "probability" a `Prompted` one. Its answers are what the confidence is
+            in.
+        rows: Columns `id`, `label`, and `text` (perhaps `text_pair`), or `prompt` and `choices`.
+        options: The fields of `ElicitOptions`: sources (of those above), n_samples and temperature of drawn answers,
+            max_new_tokens of what is generated, and seed.
+        nli: A classifier with a label that begins with "entail", for "meaning".
+        progress: Whether to show a progress bar.
+        out: Folder in which the answers are kept, to go on from.
+
+    Returns:
+        The confidences, the answers, what was asked and what was said.
+
+    Raises:
+        TypeError: If the scorer is no scorer.
+        ValueError: If a source needs what the model cannot do, or there is no label, or no model of inference; or if a
+            server ends before all is asked.
+
+    References:
+        Kadavath et al. (2022), Language Models (Mostly) Know What They Know, section 3. Tian et al. (2023), Just Ask
+        for Calibration. Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models.
+        Kuhn et al. (2023), Semantic Uncertainty.
+    """
+    prompted = scorer if isinstance(scorer, Prompted) else None
+    if not isinstance(scorer, Scorer):
+        raise TypeError(f"Expected a scorer, but got {type(scorer).__name__}.")
+    if prompted is None and set(options.sources) != {"probability"}:
+        raise ValueError(
+            f"Expected a prompted language model for {', '.join(options.sources)}, but {scorer.name} is none: it has "
+            "the probability alone."
+        )
+    if "meaning" in options.sources and nli is None:
+        raise OptionError("Expected a classifier of inference (`nli`) for meaning, but got none.", option="nli")
+    for reason in () if prompted is None else lacking_sources(prompted, options).values():
+        raise ValueError(reason)
+    folder = None if out is None else Path(out)
+    labels = np.asarray(rows["label"], dtype=np.int64)
+    names = [str(name) for name in rows["id"]]
+    if (labels < 0).any() or not len(labels):
+        raise ValueError("Expected a label of each item, to know which answers are right, but there are items without.")
+    if "choices" in rows:
+        scores = scorer.choose(
+            rows["prompt"], rows["choices"], ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
+        )
+    else:
+        pairs = rows.get("text_pair")
+        scores = scorer.predict(
+            rows["text"], text_pairs=pairs, ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
+        )
+    engine = None if prompted is None else prompted.engine
+    _check_there(engine, folder)
+    answers = np.full(len(names), -1)
+    place_of = {name: place for place, name in enumerate(names)}
+    places = np.array([place_of[name] for name in scores.ids], dtype=np.int64)
+    answers[places] = scores.predicted
+    confidence: dict[str, NDArray[np.float64]] = {}
+    prompts: dict[str, str] = {}
+    said: dict[str, Mapping[str, Any]] = {}
+    entropy = None
+    failures: dict[str, Mapping[str, str]] = {"answers": scores.failures}
+    if "probability" in options.sources:
+        confidence["probability"] = _spread(scores.confidence, places, len(names))
+    if prompted is not None:
+        prompts["probability"] = str(prompted.describe()["example"])
+        asked = [_item(prompted, rows, row) for row in places]
+        asking = _Asking(prompted, asked, answers[places], options, progress=progress)
+        for source in options.sources:
+            if source in ("p_true", "verbalized"):
+                values, prompts[source], texts = getattr(asking, source)(_part(folder, source))
+                _check_there(engine, folder)
+                if texts:
+                    said[source] = dict(zip(scores.ids, texts, strict=True))
+                confidence[source] = _spread(values, places, len(names))
+        if {"samples", "meaning"} & set(options.sources):
+            prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
+            _check_there(engine, folder)
+            said["samples"] = dict(zip(scores.ids, drawn, strict=True))
+            if "samples" in options.sources:
+                confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
+            if "meaning" in options.sources:
+                values, of_items = asking.meaning(drawn, nli)
+                confidence["meaning"] = _spread(values, places, len(names))
+                entropy = _spread(of_items, places, len(names))
+        failures |= asking.failures
+    right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
+    table = ConfidenceTable(
+        items=tuple(names),
+        confidence={source: confidence[source] for source in options.sources},
+        correct=dict.fromkeys(options.sources, right),
+        groups=tuple(map(str, rows["group"])) if "group" in rows else None,
+        used=f"asked of {scorer.name}",
+    )
+    return Elicited(table, answers, prompts, said, entropy, {name: each for name, each in failures.items() if each})
+
+
+def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
+    """Return the sources that a prompted model cannot be asked for, with the reason of each.
+
+    They are found before anything is asked.
+    """
+    reasons = {}
+    engine = scorer.engine
+    for source in options.sources:
+        if source == "probability":
+            if scorer.rendering.scoring == "generated" and scorer.prompt.samples == 1:
+                reasons[source] = (
+                    "Expected scored answers for the probability of an answer, but this model's are generated: leave "
+                    "probability out, or ask it by another scoring."
+                )
+        else:
+            reason = lacking(engine, _ability(engine) if source == "p_true" else "text", source)
+            if not reason and source in ("samples", "meaning") and options.n_samples > 1:
+                # A server that takes the likeliest token at any temperature; engines here draw.
+                repeats = f"Expected a server that draws answers for {source}, but {engine.name} repeats one."
+                reason = "" if getattr(engine, "draws", True) else repeats
+            if reason:
+                reasons[source] = reason
+    return reasons
+
+
+def parse_probability(text: str) -> float | None:
+    """Return the probability that a text gives: a number from 0 to 1, or a percentage; None where there is none.
+
+    What follows "probability" or "confidence" counts; without these words, a number that stands alone. Whole numbers
+    above 1 count only with "%" or "percent", and several different numbers are none.
+
+    Example:
+        >>> parse_probability("Probability: 0.85"), parse_probability("I am 90% sure."), parse_probability("85")
+        (0.85, 0.9, None)
+        >>> parse_probability("Between 0.2 and 0.4") is None
+        True
+    """
+    labeled = list(_LABELED.finditer(text))
+    found = [match for lead in labeled if (match := _NUMBER.match(text, lead.end()))] or list(_NUMBER.finditer(text))
+    values = {float(match[1]) / (100 if match[2] else 1) for match in found}
+    value = next(iter(values)) if len(values) == 1 else None
+    return value if value is not None and 0 <= value <= 1 else None
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+class _Asking:
+    """Further questions about items and the answers that a prompted model gave to them."""
+
+    def __init__(
+        self,
+        scorer: Prompted,
+        items: Sequence[Item],
+        answers: NDArray[np.int64],
+        options: ElicitOptions,
+        progress: bool,
+    ) -> None:
+        self.scorer, self.items, self.answers, self.options, self.progress = scorer, items, answers, options, progress
+        asked = scorer.rendering
+        self.requests = [asked.request(item, scorer.shots(item)) for item in items]
+        self.words = [asked.texts(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        self.given = [asked.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        self.failures: dict[str, Mapping[str, str]] = {}
+
+    def p_true(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+        """Return the probability that the model calls its answer true."""
+        engine = self.scorer.engine
+        chat = self.scorer.rendering.chat
+        end = "Answer with A or B alone." if chat else "The proposed answer is: ("
+        requests = [
+            dataclasses.replace(request, continuations=("A", "B"))
+            for request in self._follow(lambda words: P_TRUE.format(answer=words) + end)
+        ]
+        ask = engine.likelihoods if _ability(engine) == "likelihoods" else engine.next_words
+        found = ask(requests, progress=self.progress, out=out)
+        self.failures["p_true"] = found.failures
+        values = np.array(
+            [
+                np.nan if request.name in found.failures else 1 / (1 + np.exp(min(row[1] - row[0], 700.0)))
+                for request, row in zip(requests, found.values, strict=True)
+            ]
+        )
+        return values, self._render(requests), []
+
+    def verbalized(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+        """Return the probability that the model says; NaN where none can be read."""
+        end = "" if self.scorer.rendering.chat else "\n\nProbability:"
+        requests = self._follow(lambda words: VERBALIZED + end)
+        found = self.scorer.engine.generate(
+            requests,
+            options=Generation(max_new_tokens=self.options.max_new_tokens, seed=self.options.seed),
+            progress=self.progress,
+            out=out,
+        )
+        self.failures["verbalized"] = found.failures
+        texts = [own[0] if own else "" for own in found.texts]
+        # Outside a chat the model goes on writing: the first line that says something is its answer.
+        lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
+        values = [parse_probability(line) for line in lines]
+        return np.array([np.nan if value is None else value for value in values]), self._render(requests), texts
+
+    def draw(self, out: Path | None) -> tuple[str, list[list[str]]]:
+        """Return answers that are drawn at a temperature."""
+        asked = self._drawing
+        requests = [
+            dataclasses.replace(asked.rendering.request(item, self.scorer.shots(item)), continuations=())
+            for item in self.items
+        ]
+        found = self.scorer.engine.generate(
+            requests,
+            options=Generation(
+                n=self.options.n_samples,
+                temperature=self.options.temperature,
+                max_new_tokens=self.options.max_new_tokens,
+                seed=self.options.seed,
+            ),
+            progress=self.progress,
+            out=out,
+        )
+        self.failures["samples"] = found.failures
+        return self._render(requests), [list(own) for own in found.texts]
+
+    def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return the share of drawn answers that are the answer; NaN where none can be read."""
+        shares = []
+        for item, answer, texts in zip(self.items, self.answers.tolist(), drawn, strict=True):
+            known = [each for each in self._read(item, texts) if each >= 0]
+            shares.append(known.count(answer) / len(known) if known else np.nan)
+        return np.array(shares)
+
+    def meaning(self, drawn: Sequence[Sequence[str]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones.
+
+        A letter or number means what it stands for.
+        """
+        shares, entropies = [], []
+        entails = _Inference(nli)
+        marked = self._drawing.rendering.style != "words"
+        for item, answer, texts in zip(self.items, self.words, drawn, strict=True):
+            question = str(item.fields.get("prompt") or item.fields.get("text") or "")
+            if marked:
+                own = self._drawing.rendering.texts(item)
+                texts = [own[n] if n >= 0 else text for n, text in zip(self._read(item, texts), texts, strict=True)]
+            spoken = [text.strip() for text in texts if text.strip()]
+            if not spoken:
+                shares.append(np.nan)
+                entropies.append(np.nan)
+                continue
+            clusters = meaning_clusters(entails.table(question, [answer, *spoken]))
+            shares.append(float((clusters[1:] == clusters[0]).mean()))
+            entropies.append(semantic_entropy(meaning_clusters(entails.table(question, spoken))))
+        return np.array(shares), np.array(entropies)
+
+    def _read(self, item: Item, texts: Sequence[str]) -> list[int]:
+        """Return which answers some texts give; negative where none can be read."""
+        asked = self._drawing.rendering
+        own, others = asked.answers(item), () if asked.style == "words" else asked.texts(item)
+        return [parse_answer(text, own, others=others, pattern=self.scorer.prompt.pattern) for text in texts]
+
+    @functools.cached_property
+    def _drawing(self) -> Prompted:
+        scorer = self.scorer
+        prompt = scorer.prompt.replaced(scoring="generated", samples=1)
+        return Prompted(prompt, scorer.engine, scorer.label_names, examples=scorer.examples, seed=scorer.seed)
+
+    def _follow(self, question: Any) -> list[Request]:
+        return [
+            _followed(request, given, question(words))
+            for request, given, words in zip(self.requests, self.given, self.words, strict=True)
+        ]
+
+    def _render(self, requests: Sequence[Request]) -> str:
+        return self.scorer.engine.render(requests[0].prompt) if requests else ""
+
+
+def _check_there(engine: Engine | None, folder: Path | None) -> None:
+    """Ask a server that ended nothing more: what it has answered waits for the next call."""
+    ended = getattr(engine, "ended", "")
+    if engine is not None and ended:
+        kept = "with `out`, what it answers is kept" if folder is None else "what it answered is kept"
+        raise ValueError(
+            f"Expected {engine.name} to answer everything, but it failed on the way: {ended}; {kept}, and the same "
+            "call goes on from there."
+        )
+
+
+def _ability(engine: Engine) -> Ability:
+    """Return how the probabilities of (A) and (B) are asked for."""
+    return "likelihoods" if "likelihoods" in engine.abilities else "next_words"
+
+
+class _Inference:
+    """Whether texts entail one another, by a classifier; each pair is asked once.
+
+    Args:
+        classifier: A classifier of pairs of texts.
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        names = list(classifier.label_names or ())
+        found = [place for place, name in enumerate(names) if name.casefold().startswith("entail")]
+        if len(found) != 1:
+            raise OptionError(
+                f"Expected one label of `nli` that begins with 'entail', but its labels are {listing(names)}.",
+                option="nli",
+            )
+        self.classifier, self.label = classifier, found[0]
+        self.known: dict[tuple[str, str], bool] = {}
+
+    def table(self, question: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Return (n, n) whether text i entails text j; texts alike but for case and marks entail each other."""
+        from rightreasons.models.classes import predict
+
+        plain = [" ".join(re.sub(r"[^\w\s]", " ", text).casefold().split()) for text in texts]
+        asked = [f"{question} {text}".strip() for text in texts]
+        pairs = sorted({(one, two) for one in asked for two in asked if one != two} - self.known.keys())
+        if pairs:
+            scores = predict(
+                self.classifier, [one for one, _ in pairs], text_pairs=[two for _, two in pairs], progress=False
+            )
+            self.known.update(zip(pairs, (scores.predicted == self.label).tolist(), strict=True))
+        return np.array(
+            [
+                [plain[i] == plain[j] or self.known.get((asked[i], asked[j]), True) for j in range(len(texts))]
+                for i in range(len(texts))
+            ]
+        )
+
+
+def _followed(request: Request, answer: str, question: str) -> Request:
+    """Return a request that goes on after the answer with another question."""
+    if isinstance(request.prompt, str):
+        gap = "" if request.prompt[-1:].isspace() else " "
+        return Request(request.name, f"{request.prompt}{gap}{answer}\n\n{question}")
+    turns: list[Message] = list(request.prompt)
+    if turns[-1]["role"] == "assistant":
+        start = turns.pop()["content"]
+        answer = f"{start}{'' if start[-1:].isspace() else ' '}{answer}"
+    turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
+    return Request(request.name, tuple(turns))
+
+
+def _item(scorer: Prompted, rows: Mapping[str, Sequence[Any]], row: int) -> Item:
+    fields = ("prompt", "choices") if scorer.label_names is None else ("text", "text_pair")
+    return Item(str(rows["id"][row]), {name: rows[name][row] if name in rows else None for name in fields})
+
+
+def _spread(values: NDArray[np.float64], places: NDArray[np.int64], n_items: int) -> NDArray[np.float64]:
+    spread = np.full(n_items, np.nan)
+    spread[places] = values
+    return spread
+
+
+def _part(out: Path | None, name: str) -> Path | None:
+    return None if out is None else out / name
+
+
+BY_GROUP = ("accuracy", "mean_confidence", "confidence_gap", "ece")
+"""The figures that are shown for each group; keys of `rightreasons.calibration.measure.FIGURES`."""
+
+OF_ANSWERS = {"brier": "brier_of_answers"}
+"""Names of `compare_confidence` that figures of the confidence in given answers have under another key."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceFigures(Result):
+    """One source of confidence.
+
+    Attributes:
+        name: Its name.
+        n_answered: Items to which it gave an answer.
+        n_confident: Items for which it gave a confidence too.
+        confident: Share of its answers with a confidence: of verbalized confidence, the share that could be parsed.
+        figures: Figures of the items that every compared source has, by their keys in `FIGURES`; {} of a source
+            without any confidence, which is not compared.
+    """
+
+    name: str
+    n_answered: int
+    n_confident: int
+    confident: Estimate | None
+    figures: Mapping[str, Estimate]
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfidenceMeasurement(Result):
+    """Several sources of confidence on the same items.
+
+    Attributes:
+        n_items: Items that any source has.
+        n_shared: Items for which every compared source has an answer and a confidence; all figures are about these.
+        n_bins: Number of bins of the binned figures.
+        sources: The sources.
+        pairs: How each two of them differ.
+        groups: Group -> its number of items and source -> the figures `BY_GROUP`; {} without groups.
+    """
+
+    n_items: int
+    n_shared: int
+    n_bins: int
+    sources: tuple[SourceFigures, ...]
+    pairs: tuple[ConfidencePair, ...]
+    groups: Mapping[str, tuple[int, Mapping[str, Mapping[str, Estimate]]]]
+
+    def best(self, key: str = "auroc", *, higher: bool = True) -> tuple[str, ...]:
+        """Return the sources that no other beats in a figure of `COMPARED` beyond doubt, the best first.
+
+        Args:
+            key: The figure.
+            higher: Whether a higher figure is better.
+        """
+        sign = 1 if higher else -1
+        beaten = set()
+        for pair in self.pairs:
+            test = pair.differences.get(key)
+            if test is not None and test.interval is not None and pair.p_holm[key] < 1 - test.interval.confidence_level:
+                beaten.add(pair.second if sign * test.difference > 0 else pair.first)
+        name = OF_ANSWERS.get(key, key)
+        values = {one.name: one.figures[name].value for one in self.sources if name in one.figures}
+        known = {name: value for name, value in values.items() if value is not None and name not in beaten}
+        return tuple(sorted(known, key=lambda one: -sign * known[one]))
+
+
+def measure_confidence(
+    table: ConfidenceTable,
+    *,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> ConfidenceMeasurement:
+    """Compare sources of confidence on the items that all of them have.
+
+    Args:
+        table: Confidence and correctness by source, as `rightreasons.io.judged.read_confidence` reads them.
+        options: Number of bins.
+        resampling: Level, resamples and seed of intervals and tests.
+
+    Returns:
+        The figures of each source with intervals, and a paired test of each figure for each two sources; see
+        `rightreasons.calibration.compare.compare_confidence`.
+
+    Raises:
+        ValueError: If no item has a confidence from every source that has some.
+
+    Example:
+        >>> from rightreasons.io import read_confidence
+        >>> table = read_confidence({"confidence_p": [0.9, 0.6, 0.2], "confidence_said": [0.9, "", 0.8],
+        ...                          "correct": [1, 1, 0]})
+        >>> measured = measure_confidence(table)
+        >>> measured.n_shared, [(one.name, one.confident.value) for one in measured.sources][1]
+        (2, ('said', 0.6666666666666666))
+        >>> round(measured.pairs[0].differences["brier"].difference, 6)
+        -0.3
+    """
+    answered = {name: table.correct[name] >= 0 for name in table.confidence}
+    confident = {name: answered[name] & np.isfinite(values) for name, values in table.confidence.items()}
+    # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
+    compared_sources = [name for name, mask in confident.items() if mask.any()]
+    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared_sources or confident]))
+    if not len(rows):
+        counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
+        raise ValueError(f"Expected items that have a confidence from every source, but there is none: {counts}.")
+    confidences = {name: table.confidence[name][rows] for name in compared_sources}
+    correct = {name: table.correct[name][rows] for name in confidences}
+    compared = compare_confidence(confidences, correct, n_bins=options.n_bins, resampling=resampling)
+
+    def figures(name: str, chosen: NDArray[np.intp], keys: tuple[str, ...] | None = None) -> dict[str, Estimate]:
+        items = judged_answers(confidences[name][chosen], correct[name][chosen], options.n_bins)
+        return measure_figures(items, keys, resampling=resampling)
+
+    every = np.arange(len(rows))
+    names = [] if table.groups is None else sorted({table.groups[row] for row in rows})
+    of_group = {group: np.flatnonzero([table.groups[row] == group for row in rows]) for group in names if table.groups}
+    return ConfidenceMeasurement(
+        n_items=len(table),
+        n_shared=len(rows),
+        n_bins=options.n_bins,
+        sources=tuple(
+            SourceFigures(
+                name=name,
+                n_answered=int(answered[name].sum()),
+                n_confident=int(confident[name].sum()),
+                confident=share(int(confident[name].sum()), int(answered[name].sum()), resampling),
+                figures=figures(name, every) if name in confidences else {},
+            )
+            for name in table.confidence
+        ),
+        pairs=compared.pairs,
+        groups={
+            group: (len(chosen), {name: figures(name, chosen, BY_GROUP) for name in confidences})
+            for group, chosen in of_group.items()
+        },
+    )
+
+
+def judged_answers(confidence: NDArray[np.float64], correct: NDArray[np.int64], n_bins: int) -> JudgedItems:
+    """Return answers with the confidence in each, (N,), and whether they were right, as the figures take them."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.column_stack((1 - confidence, confidence)))
+    return JudgedItems.of(logs, correct, probabilities=confidence, kind="confidence", n_bins=n_bins)

@@ -1,0 +1,296 @@
+"""Calibration to people who disagree: a model's class probabilities beside the votes of several annotators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.core.arrays import as_floats
+from rightreasons.core.errors import OptionError
+from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
+
+Floats = NDArray[np.float64]
+
+VOTE_KINDS = ("counts", "distributions")
+TIES = ("expected", "class_order")
+
+_PAIRS = 4_000_000
+"""Pairs of classes that are compared at once."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HumanGaps:
+    """How far a model is from the votes of people, item by item.
+
+    Attributes:
+        distance: (N,) total variation distance of the probabilities from the shares of the votes, in [0, 1].
+        entropy_gap: (N,) entropy of the probabilities minus that of the shares, in nats.
+        same_ranking: (N,) whether both rank the classes alike, in [0, 1]: a chance where there are ties.
+        expected_distance: (N,) mean distance if the votes were drawn from the probabilities; None for distributions.
+        n_votes: (N,) number of votes; None for distributions.
+        n_classes: K.
+    """
+
+    distance: Floats
+    entropy_gap: Floats
+    same_ranking: Floats
+    expected_distance: Floats | None
+    n_votes: Floats | None
+    n_classes: int
+
+    def __len__(self) -> int:
+        return len(self.distance)
+
+
+@dataclasses.dataclass(frozen=True)
+class HumanCalibration(Result):
+    """Calibration to the votes of people.
+
+    Attributes:
+        dist_ce: Human distribution calibration error, in [0, 1]; lower is better.
+        interval: Its interval over items (`bootstrap_mean` within the figure's bounds, like the next two).
+        dist_ce_if_calibrated: What it would be on average if the votes were drawn from the model's probabilities; None
+            for distributions, which do not say how many voted.
+        ent_ce: Human entropy calibration error in nats, in [0, log K]: the mean absolute gap; lower is better.
+        ent_ce_interval: Its interval.
+        entropy_gap: The mean gap itself: below 0 the model is surer than people are.
+        entropy_gap_interval: Its interval.
+        rank_cs: Human ranking calibration score, in [0, 1]; higher is better.
+        rank_cs_interval: Its Wilson interval.
+        n_items: Number of items.
+        n_votes: Number of votes; None for distributions.
+    """
+
+    dist_ce: float
+    interval: Interval
+    dist_ce_if_calibrated: float | None
+    ent_ce: float
+    ent_ce_interval: Interval
+    entropy_gap: float
+    entropy_gap_interval: Interval
+    rank_cs: float
+    rank_cs_interval: Interval
+    n_items: int
+    n_votes: int | None
+
+
+def human_calibration(
+    predictions: Any,
+    references: Any,
+    *,
+    votes: str = "counts",
+    scores: str = "probabilities",
+    ties: str = "expected",
+    resampling: Resampling = Resampling(),
+) -> HumanCalibration:
+    r"""Measure how well class probabilities match the votes of people who may disagree.
+
+    With the model's probabilities \(f_i\) and the shares of the votes \(\pi_i\) of item i over K classes,
+
+    \[ DistCE = \frac1N \sum_i \tfrac12 \lVert f_i - \pi_i \rVert_1, \quad
+       EntCE = \frac1N \sum_i \lvert H(f_i) - H(\pi_i) \rvert, \quad
+       RankCS = \frac1N \sum_i [\operatorname{argsort} f_i = \operatorname{argsort} \pi_i] \]
+
+    with the entropy H in nats. DistCE is the mean total variation distance. Few votes are a coarse picture of what
+    people think: with `votes="counts"`, `dist_ce_if_calibrated` is the DistCE that votes drawn from the model's own
+    probabilities would give on average, in closed form.
+
+    Args:
+        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
+        references: (N, K) votes for each class, in the order of the classes of the scores.
+        votes: What the references are: "counts" (whole numbers; items may differ in how many voted) or
+            "distributions" (shares that sum to 1).
+        scores: "probabilities", "logits" or "log_probabilities".
+        ties: What counts where classes have equal votes or probabilities: "expected", the chance that the two
+            rankings agree if ties are broken at random, or "class_order", where the higher class ranks higher, as in
+            the authors' code. Without ties the two are the same.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        A `HumanCalibration`.
+
+    Raises:
+        TypeError: If something is not numbers.
+        ValueError: If a value, a shape or a length is wrong, counts are not whole, distributions do not sum to 1, or an
+            item has no votes.
+
+    References:
+        Baan, Aziz, Plank, Fernández (2022), "Stop Measuring Calibration When Humans Disagree", EMNLP, section 5; its
+        tables have the mean absolute EntCE and the mean DistCE.
+
+    Example:
+        Distances 0.2 and 0.1; the first item ranks the classes as the votes do, the second does not.
+
+        >>> result = human_calibration([[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]], [[5, 3, 2], [5, 4, 1]])
+        >>> round(result.dist_ce, 6), result.rank_cs, round(result.entropy_gap, 6)
+        (0.15, 0.5, -0.113917)
+    """
+    return human_of(human_gaps(predictions, references, votes=votes, scores=scores, ties=ties), resampling)
+
+
+def human_gaps(
+    predictions: Any,
+    references: Any,
+    *,
+    votes: str = "counts",
+    scores: str = "probabilities",
+    ties: str = "expected",
+) -> HumanGaps:
+    """Compare probabilities and votes item by item; the arguments are those of `human_calibration`."""
+    check_one_of(votes, VOTE_KINDS, "votes")
+    check_one_of(ties, TIES, "ties")
+    for name, rows in (("predictions", predictions), ("references", references)):
+        if is_ragged(rows):
+            raise ValueError(
+                f"Expected rows of one length in `{name}`, the same classes in each item, but they differ."
+            )
+    if scores == "probabilities":
+        check_no_classes(predictions)
+    table = check_scores(predictions, scores=scores)
+    given = check_votes(references, votes)
+    check_same_length(predictions=table, references=given)
+    if table.shape != given.shape:
+        raise ValueError(
+            f"Expected one column of votes per class in `references`, {table.shape[1]}, but got {given.shape[1]}."
+        )
+    totals = given.sum(axis=1)
+    shares = given / totals[:, None]
+    return HumanGaps(
+        distance=np.abs(table - shares).sum(axis=1) / 2,
+        entropy_gap=_entropy(table) - _entropy(shares),
+        same_ranking=_same_ranking(table, given, ties),
+        expected_distance=_expected_distance(table, totals) if votes == "counts" else None,
+        n_votes=totals if votes == "counts" else None,
+        n_classes=table.shape[1],
+    )
+
+
+def human_of(gaps: HumanGaps, resampling: Resampling) -> HumanCalibration:
+    """Summarize what `human_gaps` gives."""
+
+    def mean(values: Floats, low: float, high: float) -> tuple[float, Interval]:
+        return float(values.mean()), bootstrap_mean(values, bounds=(low, high), resampling=resampling)
+
+    most = float(np.log(gaps.n_classes))
+    distance, gap = mean(gaps.distance, 0.0, 1.0), mean(gaps.entropy_gap, -most, most)
+    entropy = mean(np.abs(gaps.entropy_gap), 0.0, most)
+    return HumanCalibration(
+        dist_ce=distance[0],
+        interval=distance[1],
+        dist_ce_if_calibrated=None if gaps.expected_distance is None else float(gaps.expected_distance.mean()),
+        ent_ce=entropy[0],
+        ent_ce_interval=entropy[1],
+        entropy_gap=gap[0],
+        entropy_gap_interval=gap[1],
+        rank_cs=float(gaps.same_ranking.mean()),
+        # One item per cluster: Wilson's interval for chances as well as for 0 and 1.
+        rank_cs_interval=dataclasses.replace(
+            cluster_wilson(gaps.same_ranking, np.ones(len(gaps)), confidence_level=resampling.level),
+            method="Wilson score",
+        ),
+        n_items=len(gaps),
+        n_votes=None if gaps.n_votes is None else int(gaps.n_votes.sum()),
+    )
+
+
+def check_votes(references: Any, votes: str, name: str = "references") -> Floats:
+    """Check the votes of people: (N, K) whole numbers, or shares that sum to 1.
+
+    Args:
+        references: (N, K) votes.
+        votes: "counts" or "distributions".
+        name: What the caller calls them.
+
+    Returns:
+        (N, K) float64, unchanged.
+
+    Example:
+        >>> check_votes([[0.5, 0.5]], "counts")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+    """
+    check_one_of(votes, VOTE_KINDS, "votes")
+    table = as_floats(references, name)
+    if votes == "distributions":
+        counts = np.argwhere(table > 1.5 if table.ndim == 2 else np.zeros((0, 2)))
+        if len(counts):
+            row, column = counts[0]
+            raise OptionError(
+                f"Expected shares of the votes in `{name}`, but row {row} has {table[row, column]:g}: say "
+                "votes='counts'.",
+                option="votes",
+            )
+        return check_scores(table, name=name, allow_vector=False)
+    if table.size == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError(f"Expected `{name}` of shape (N, K), the votes for each class, but got shape {table.shape}.")
+    wrong = ~np.isfinite(table) | (table < 0) | (table != np.floor(table))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        hint = ": say votes='distributions'" if 0 < table[row, column] < 1 else ""
+        raise ValueError(
+            f"Expected whole numbers of votes in `{name}`, but row {row} has {table[row, column]:g}{hint}."
+        )
+    empty = np.flatnonzero(table.sum(axis=1) == 0)
+    if empty.size:
+        raise ValueError(f"Expected at least one vote in each row of `{name}`, but row {empty[0]} has none.")
+    return table
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _entropy(table: Floats) -> Floats:
+    return np.asarray(special.entr(table).sum(axis=1))
+
+
+def _same_ranking(table: Floats, votes: Floats, ties: str) -> Floats:
+    """Return the chance that two rankings of the classes agree; (N,)."""
+    if ties == "class_order":
+        orders = [np.argsort(values, axis=1, kind="stable") for values in (table, votes)]
+        return np.asarray((orders[0] == orders[1]).all(axis=1), dtype=np.float64)
+    rows, n_classes = table.shape
+    size = max(1, _PAIRS // n_classes**2)
+    return np.concatenate([_agreement(table[at : at + size], votes[at : at + size]) for at in range(0, rows, size)])
+
+
+def _agreement(first: Floats, second: Floats) -> Floats:
+    """Return the chance that two rankings agree if the ties of each are broken at random.
+
+    Rankings that contradict each other never agree. Otherwise there are as many orders that fit both as the classes
+    tied in both can be arranged, and each ranking takes any of its own orders with equal chance.
+    """
+    one, two = (values[:, :, None] - values[:, None, :] for values in (first, second))
+    against = ((one > 0) & (two < 0)).any(axis=(1, 2))
+    both, ties_one, ties_two = (_log_orders(same) for same in ((one == 0) & (two == 0), one == 0, two == 0))
+    return np.where(against, 0.0, np.exp(both - ties_one - ties_two))
+
+
+def _log_orders(same: NDArray[np.bool_]) -> Floats:
+    """Return the log of the number of orders of tied classes, from which classes are tied; (N, K, K) to (N,)."""
+    sizes = same.sum(axis=2)
+    return np.asarray((special.gammaln(sizes + 1) / sizes).sum(axis=1))
+
+
+def _expected_distance(table: Floats, totals: Floats) -> Floats:
+    """Return the mean distance of the shares of n votes from the probabilities that they are drawn from; (N,).
+
+    The mean absolute deviation of a binomial count is 2 v C(n, v) p^v (1 - p)^(n - v + 1), where v is the least whole
+    number above n p (De Moivre 1730).
+    """
+    n = totals[:, None]
+    p = np.clip(table, 0.0, 1.0)
+    v = np.minimum(np.floor(n * p) + 1, n)
+    log_count = special.gammaln(n + 1) - special.gammaln(v + 1) - special.gammaln(n - v + 1)
+    deviation = 2 * v * np.exp(log_count + special.xlogy(v, p) + special.xlog1py(n - v + 1, -p))
+    return np.asarray((deviation / n).sum(axis=1) / 2)

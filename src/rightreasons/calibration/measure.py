@@ -1,0 +1,931 @@
+"""Does its confidence match its accuracy, or the votes of people: every figure with its interval, from one table."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.errors import (
+    CalibrationErrorOptions,
+    CalibrationResult,
+    calibration_error,
+    calibration_of,
+    largest_gap,
+    macro_of,
+)
+from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
+from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.calibration.proper_scores import BrierIntervals, brier_of, label_log_probability, part_intervals
+from rightreasons.calibration.recalibration import Temperature, fit_temperature
+from rightreasons.calibration.selective import selective_of
+from rightreasons.calibration.smooth import ConsistencyResult, consistency, smooth_of, sweep_of
+from rightreasons.core import intervals
+from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.classification import macro_f1_of
+from rightreasons.core.intervals import Estimate, FigureText, estimate_of, mean, share
+from rightreasons.core.resampling import Resampling
+
+Floats = NDArray[np.float64]
+
+MAX_WORK = 5_000_000
+"""Items times resamples that a figure without sums may cost; with more items there are fewer resamples."""
+
+SLOW_RESAMPLES = 100
+"""Maximum resamples of figures that take milliseconds each."""
+
+MAX_CLASS_RESAMPLES = 5_000
+"""Resamples of all classes together, so that many classes take no longer than a few."""
+
+MAX_TABLE_RESAMPLES = 150_000
+"""The same for a figure whose resamples cost as much for each class."""
+
+MIN_ERRORS = 5
+"""With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it; so
+it is with right answers, for figures that compare the two."""
+
+SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
+"""The figures that a temperature may change."""
+
+TESTED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "brier", "nll")
+"""The figures that `paired_test` compares."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JudgedItems:
+    """Labeled items with what the model said.
+
+    Attributes:
+        logits: (N, K) or `Ragged`; for kind="confidence" (N, 2), the log-probabilities of wrong and right.
+        top: Their top labels.
+        kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
+        n_bins: Number of bins of the binned figures.
+    """
+
+    logits: Floats | Ragged
+    top: TopLabel
+    kind: str = "top_label"
+    n_bins: int = CalibrationOptions().n_bins
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    @classmethod
+    def of(
+        cls,
+        logits: Floats | Ragged,
+        labels: NDArray[np.int64],
+        *,
+        probabilities: Floats | Ragged | None = None,
+        kind: str = "top_label",
+        n_bins: int = CalibrationOptions().n_bins,
+    ) -> JudgedItems:
+        """Judge the items that have a label; -1 is none.
+
+        Args:
+            logits: (N, K) or `Ragged`.
+            labels: (N,) labels. For kind="confidence": whether the answer was right.
+            probabilities: The same as exact probabilities, where these are what is known: (N, K) or `Ragged`; for
+                kind="confidence" (N,). None to take them from the logits.
+            kind: "top_label" or "confidence".
+            n_bins: Number of bins of the binned figures.
+        """
+        rows = np.flatnonzero(labels >= 0)
+        logits, labels = take_rows(logits, rows), labels[rows]
+        if probabilities is None:
+            return cls(logits, top_label(logits, labels, scores="logits"), n_bins=n_bins)
+        exact = take_rows(probabilities, rows)
+        if isinstance(exact, Ragged):
+            return cls(logits, top_label(list(exact), labels), n_bins=n_bins)
+        return cls(logits, top_label(exact, labels, kind=kind), kind, n_bins)
+
+    @property
+    def by_class(self) -> bool:
+        """Whether all items have the same classes: choices have not, and answers alone have none."""
+        return self.kind == "top_label" and not isinstance(self.logits, Ragged)
+
+    @property
+    def table(self) -> Floats:
+        """(N, K) probabilities of items with the same classes."""
+        return np.asarray(self.top.probabilities)
+
+    @property
+    def label_probability(self) -> Floats:
+        """(N,) probability of the label, in [0, 1], of items with the same classes."""
+        return np.clip(self.table[np.arange(len(self)), self.top.labels], 0.0, 1.0)
+
+    def scaled(self, temperature: float) -> JudgedItems:
+        """Return what the model would say at a temperature."""
+        logits = self.logits
+        scaled = (
+            Ragged(logits.values / temperature, logits.offsets) if isinstance(logits, Ragged) else logits / temperature
+        )
+        return JudgedItems(scaled, top_label(scaled, self.top.labels, scores="logits"), n_bins=self.n_bins)
+
+    def confidence_quartiles(self, correct: bool) -> tuple[int, Floats] | None:
+        """Return the number of right, or wrong, predictions and the quartiles of their confidence; None without any."""
+        confidence = self.top.confidence[self.top.correct == correct]
+        return (len(confidence), np.quantile(confidence, (0.25, 0.5, 0.75))) if len(confidence) else None
+
+
+Estimator = Callable[[JudgedItems, Resampling], Estimate | None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure(FigureText):
+    """A figure of accuracy or confidence: its text, and the function that computes it with its interval.
+
+    Attributes:
+        estimate: Takes the items and the resampling; gives None where the items have no such figure.
+        of_answers: Its definition for the confidence in given answers, where that differs.
+    """
+
+    estimate: Estimator
+    of_answers: str = ""
+
+    def defined(self, n_bins: int, kind: str = "top_label") -> Figure:
+        """Return the figure with its definition for a number of bins, of class scores or of given answers."""
+        definition = self.of_answers if kind == "confidence" and self.of_answers else self.definition
+        return dataclasses.replace(self, definition=definition.format(n_bins=n_bins))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CalibrationMeasurement:
+    """How well the confidence of a model fits its accuracy on some items.
+
+    Attributes:
+        items: The items.
+        figures: The figures with their intervals, by key in the order of `FIGURES`.
+        bins: Top-label calibration error, bin by bin.
+        consistency: What the same confidences would give if the model were calibrated.
+        accuracies: The accuracy of each bin with its Wilson interval; None for empty bins.
+    """
+
+    items: JudgedItems
+    figures: Mapping[str, Estimate]
+    bins: CalibrationResult
+    consistency: ConsistencyResult
+    accuracies: tuple[Estimate | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassFigures:
+    """How well one class is found, and how far its probability is from how often it occurs.
+
+    Attributes:
+        label: The class.
+        n_items: Items of the class.
+        n_predicted: Predictions of the class.
+        precision: Share of its predictions that are right; None without predictions.
+        recall: Share of its items that are found; None without items.
+        f1: Harmonic mean of the two; None without items and predictions.
+        confidence: Mean confidence where it is predicted; None likewise.
+        surplus: Mean of its probability minus how often it occurs.
+        ece: Calibration error of its probability over all items.
+    """
+
+    label: int
+    n_items: int
+    n_predicted: int
+    precision: Estimate | None
+    recall: Estimate | None
+    f1: Estimate | None
+    confidence: Estimate | None
+    surplus: Estimate | None
+    ece: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class PlantedCueFigures:
+    """How predictions go with a planted cue.
+
+    Attributes:
+        cue: "agrees with the label", "contradicts the label" or "absent".
+        n_items: Items where that is so.
+        accuracy: Share of right predictions.
+        follows: Share of predictions that are the cue's class; None where it is absent.
+    """
+
+    cue: str
+    n_items: int
+    accuracy: Estimate | None
+    follows: Estimate | None
+
+
+def measure_calibration(
+    items: JudgedItems,
+    *,
+    keys: Iterable[str] | None = None,
+    resampling: Resampling = Resampling(),
+) -> CalibrationMeasurement:
+    """Measure how well the confidence of a model fits its accuracy.
+
+    Args:
+        items: The items.
+        keys: Which figures, from `FIGURES`; None for all that apply.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        The figures, the bins, and what a calibrated model would show.
+
+    Raises:
+        ValueError: If there is no item.
+
+    Example:
+        >>> items = JudgedItems.of(np.log([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]), np.array([0, 1, 1]))
+        >>> measured = measure_calibration(items, keys=["accuracy", "mean_confidence"])
+        >>> {key: round(estimate.value, 3) for key, estimate in measured.figures.items()}
+        {'accuracy': 0.667, 'mean_confidence': 0.733}
+        >>> round(measured.bins.ece, 3), measured.consistency.p_value < 0.05
+        (0.333, False)
+    """
+    bins = _binned(items)
+    null = consistency(bins, resampling=resampling)
+    hits = [(round((row.accuracy or 0.0) * row.count), row.count) for row in bins.bins]
+    return CalibrationMeasurement(
+        items=items,
+        figures=measure_figures(items, keys, resampling=resampling),
+        bins=bins,
+        consistency=null,
+        accuracies=tuple(share(*counts, resampling) for counts in hits),
+    )
+
+
+def measure_figures(
+    items: JudgedItems, keys: Iterable[str] | None = None, *, resampling: Resampling = Resampling()
+) -> dict[str, Estimate]:
+    """Compute figures with their intervals, in the order of `FIGURES`; None for all that apply to the items."""
+    names = set(FIGURES if keys is None else keys)
+    estimates = {key: figure.estimate(items, resampling) for key, figure in FIGURES.items() if key in names}
+    return {key: estimate for key, estimate in estimates.items() if estimate is not None}
+
+
+def measure_rescaled(
+    items: JudgedItems,
+    validation: JudgedItems,
+    *,
+    resampling: Resampling = Resampling(),
+) -> tuple[Temperature, CalibrationMeasurement]:
+    """Fit a temperature on validation items, and measure the items at it.
+
+    Returns:
+        The temperature, and the figures of `SCALED` at it.
+
+    References:
+        Guo et al. (2017), "On Calibration of Modern Neural Networks", section 4.2.
+    """
+    fit = fit_temperature(validation.logits, validation.top.labels)
+    scaled = items.scaled(fit.temperature)
+    return fit, measure_calibration(scaled, keys=SCALED, resampling=resampling)
+
+
+def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
+    """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
+    curve = []
+    for point in selective_of(items.top).curve:
+        n_covered = round(point.coverage * len(items))
+        wrong = share(min(round(point.risk * point.coverage * len(items)), n_covered), n_covered, resampling)
+        if wrong is not None:
+            curve.append((point.coverage, dataclasses.replace(wrong, value=point.risk)))
+    return curve
+
+
+def measure_classes(
+    items: JudgedItems,
+    *,
+    max_classes: int = 50,
+    resampling: Resampling = Resampling(),
+) -> list[ClassFigures]:
+    """Measure each class by itself, the most frequent first.
+
+    Args:
+        items: Items with the same classes.
+        max_classes: Maximum number of classes.
+        resampling: Level, resamples (fewer per class where there are many) and seed of the intervals.
+    """
+    table = items.table
+    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:max_classes]
+    fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
+    return [_class_figures(items, int(k), fewer) for k in order]
+
+
+def measure_cue(
+    predicted: NDArray[Any], labels: NDArray[np.int64], cues: NDArray[np.int64], resampling: Resampling = Resampling()
+) -> list[PlantedCueFigures]:
+    """Measure how predictions go with planted cues.
+
+    Args:
+        predicted: (N,) predicted classes.
+        labels: (N,) labels, -1 for none; items without one are left out.
+        cues: (N,) the class that the cue stands for, -1 for none.
+        resampling: Level of the Wilson intervals.
+    """
+    rows = []
+    for name, group in (
+        ("agrees with the label", (cues == labels) & (cues >= 0)),
+        ("contradicts the label", (cues != labels) & (cues >= 0)),
+        ("absent", cues < 0),
+    ):
+        group = group & (labels >= 0)
+        n_items = int(group.sum())
+        if n_items:
+            right, follows = (int((predicted == other)[group].sum()) for other in (labels, cues))
+            of_cue = None if name == "absent" else share(follows, n_items, resampling)
+            rows.append(PlantedCueFigures(name, n_items, share(right, n_items, resampling), of_cue))
+    return rows
+
+
+def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) -> str | None:
+    """Name the split with the largest confidence gap, where it is clearly larger than that of the primary split.
+
+    Args:
+        primary: The name of the primary split.
+        compared: Split -> its figures, `confidence_gap` among them.
+
+    Returns:
+        The other split with the largest gap, of those whose whole interval is farther from 0, on either side, than 0.05
+        and than any point of that of the primary split; None without one.
+    """
+    gaps = {name: figures["confidence_gap"] for name, figures in compared.items()}
+    base = gaps.pop(primary)
+    beyond = max(0.05, abs(base.low or 0.0), abs(base.high or 0.0))
+    clear = {
+        name: abs(gap.value or 0.0)
+        for name, gap in gaps.items()
+        if max(gap.low or 0.0, -(gap.high or 0.0)) > beyond  # an interval around 0 is beyond nothing
+    }
+    return max(clear, key=lambda name: clear[name], default=None)
+
+
+def paired_accuracy(
+    first: NDArray[np.bool_], second: NDArray[np.bool_], resampling: Resampling = Resampling()
+) -> intervals.PairedTest:
+    """Test two accuracies on the same items: McNemar's exact test, with the interval of `paired_means`."""
+    return intervals.paired_means(first, second, resampling=resampling)
+
+
+def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
+    """Count the items that both models get right, that only the first or only the second does, and that neither does.
+
+    Args:
+        first: The items as the first model judges them.
+        second: The same items, in the same order, as the second model judges them.
+    """
+    one, two = first.top.correct, second.top.correct
+    masks = {"both_right": one & two, "first_right": one & ~two, "second_right": ~one & two, "both_wrong": ~one & ~two}
+    return {name: int(mask.sum()) for name, mask in masks.items()}
+
+
+def paired_test(
+    key: str,
+    first: JudgedItems,
+    second: JudgedItems,
+    *,
+    resampling: Resampling = Resampling(),
+) -> intervals.PairedTest:
+    """Test whether two models have the same figure on the same items.
+
+    Args:
+        key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean of values with known bounds by
+            `paired_means`, another mean by the paired bootstrap, and "ece" as `compare_confidence` does.
+        first: The items as the first model judges them.
+        second: The same items, in the same order, as the second model judges them.
+        resampling: Level, resamples and seed.
+
+    Returns:
+        First minus second, with p-value and interval; None for the interval where nothing is known of it, as with one
+        item or, of a mean, where no resample differs.
+    """
+    if key == "accuracy":
+        return paired_accuracy(first.top.correct, second.top.correct, resampling)
+    if key in _BY_ITEM:
+        values, bounds = _BY_ITEM[key]
+        if bounds is None:
+            return intervals.paired_bootstrap(values(first), values(second), resampling=resampling)
+        inside = [np.clip(values(items), *bounds) for items in (first, second)]
+        return intervals.paired_means(*inside, low=bounds[0], high=bounds[1], resampling=resampling)
+    # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
+    sides = {"first": first.top, "second": second.top}
+    compared = compare_confidence(
+        {name: np.minimum(top.confidence, 1.0) for name, top in sides.items()},
+        {name: top.correct for name, top in sides.items()},
+        n_bins=first.n_bins,
+        resampling=resampling,
+    )
+    one, two = (compared.figures[name]["ece"] or 0.0 for name in sides)
+    untested = intervals.PairedTest(one - two, 1.0, len(first), "paired bootstrap", None)
+    return compared.pairs[0].differences.get("ece", untested)
+
+
+# ------------------------------------------------------------- estimators: what computes a figure, and how they compose
+
+Values = Callable[[JudgedItems], Floats]
+
+
+def _gaps(items: JudgedItems) -> Floats:
+    return items.top.confidence - items.top.correct
+
+
+def _squared_distances(items: JudgedItems) -> Floats:
+    squares = (items.table - np.eye(items.table.shape[1])[items.top.labels]) ** 2
+    return np.asarray(squares.sum(axis=1))
+
+
+def _log_losses(items: JudgedItems) -> Floats:
+    return -label_log_probability(items.logits, items.top.labels)
+
+
+_BY_ITEM: Mapping[str, tuple[Values, tuple[float, float] | None]] = {
+    "mean_confidence": (lambda items: items.top.confidence, None),
+    "confidence_gap": (_gaps, (-1.0, 1.0)),
+    "brier": (_squared_distances, (0.0, 2.0)),
+    "nll": (_log_losses, None),
+}
+"""The figures of `TESTED` that are means over the items: their values (N,), and the bounds of these where known."""
+
+STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
+    "smooth_ece": lambda top: smooth_of(top).smooth_ece,
+    "ece_sweep": lambda top: sweep_of(top).ece,
+    "macro_ce": lambda top: macro_of(top).macro_ce,
+    "brier_reliability": lambda top: brier_of(top).reliability,
+    "brier_resolution": lambda top: brier_of(top).resolution,
+    "brier_uncertainty": lambda top: brier_of(top).uncertainty,
+    "aurc": lambda top: selective_of(top).aurc,
+    "e_aurc": lambda top: selective_of(top).e_aurc,
+    "auroc": lambda top: selective_of(top).auroc,
+}
+"""Figures that are functions of the top labels; None where one is undefined."""
+
+
+def _by_class(estimate: Estimator) -> Estimator:
+    """Limit a figure to items with the same classes."""
+    return lambda items, resampling: estimate(items, resampling) if items.by_class else None
+
+
+def _bounded(values: Values, low: float, high: float) -> Estimator:
+    """Estimate a mean of values with known bounds, whose interval stays honest where a sure model seldom errs."""
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
+        inside = np.clip(values(items), low, high)  # rounding may carry a value beyond a bound
+        interval = intervals.bounded_mean(inside, low=low, high=high, confidence_level=resampling.level)
+        return estimate_of(float(inside.mean()), interval)
+
+    return estimate
+
+
+def _error(**options: Any) -> Estimator:
+    """Estimate a binned calibration error."""
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
+        result = _binned(items, resampling, **options)
+        return estimate_of(result.ece, result.interval)
+
+    return estimate
+
+
+def _statistic(
+    key: str, interval: Callable[[str, JudgedItems, float, Resampling], intervals.Interval], *, needs: str = ""
+) -> Estimator:
+    """Estimate one of `STATISTICS`.
+
+    Args:
+        key: Which.
+        interval: Takes the key, the items, the figure and the resampling.
+        needs: "wrong" where the interval depends on how the wrong answers fare, "wrong and right" where it depends on
+            the right ones too: then it takes `MIN_ERRORS` of them.
+    """
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
+        value = STATISTICS[key](items.top)
+        if value is None:
+            return Estimate(None)
+        few = _few(items.top, needs)
+        return Estimate(value, method=few) if few else estimate_of(value, interval(key, items, value, resampling))
+
+    return estimate
+
+
+def _few(top: TopLabel, needs: str = "wrong") -> str:
+    """Say why so few wrong answers, or right ones where they count, give no interval; "" where they are enough."""
+    for kind, flags in (("wrong", ~top.correct), ("right", top.correct)):
+        if kind in needs and np.count_nonzero(flags) < MIN_ERRORS:
+            return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
+    return ""
+
+
+def _drawn(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+    """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is."""
+    return intervals.bootstrap(
+        lambda rows: STATISTICS[key](_rows(items.top, rows)),
+        np.arange(len(items)),
+        resampling=resampling.at_most(SLOW_RESAMPLES),
+        method="basic",
+    )
+
+
+def _inside(interval: intervals.Interval, low: float, high: float) -> intervals.Interval:
+    return dataclasses.replace(interval, low=min(max(low, 0.0), 1.0), high=min(max(high, 0.0), 1.0))
+
+
+def _to_the_gap(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    """Return an interval as far as Wilson's of the accuracy lets the gap go, than which no error is smaller."""
+    drawn, top = _drawn(key, items, resampling), items.top
+    gap = largest_gap(float(top.confidence.mean()), int(top.correct.sum()), len(top), resampling.level)
+    return _inside(drawn, drawn.low, max(drawn.high, value, gap))
+
+
+def _of_sweep(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    """Join the interval of resampled numbers of bins with that of the number that the items have."""
+    drawn = _drawn(key, items, resampling)
+    options = CalibrationErrorOptions(n_bins=sweep_of(items.top).n_bins, strategy="quantile", kind=items.kind)
+    fixed = calibration_of(items.top, options, resampling).interval or drawn
+    return _inside(drawn, min(drawn.low, fixed.low, value), max(drawn.high, fixed.high, value))
+
+
+def _logarithmic(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    """Return an interval as far above as below on the scale of the logarithm, with Student's tails.
+
+    The resamples below the figure tell how far: those above it lack the large terms that the items lack.
+    """
+    top, unit = items.top, 1.0 / len(items) ** 2  # less than one pair of items out of order changes
+
+    def logarithm(rows: NDArray[np.intp]) -> float | None:
+        figure = STATISTICS[key](_rows(top, rows))
+        return None if figure is None else float(np.log(figure + unit))
+
+    fewer = resampling.at_most(max(100, MAX_WORK // len(top)))
+    interval = intervals.bootstrap(logarithm, np.arange(len(top)), resampling=fewer, method="basic")
+    tail = (1.0 - resampling.level) / 2.0
+    wider = stats.t.isf(tail, max(int((~top.correct).sum()) - 1, 1)) / stats.norm.isf(tail)
+    center = float(np.log(value + unit))
+    half = wider * max(interval.high - center, 0.0)  # of the basic interval: as far as resamples fall below
+    low, high = (float(np.exp(center + side * half)) - unit for side in (-1, 1))
+    return dataclasses.replace(interval, low=max(low, 0.0), high=min(high, 1.0), method="bootstrap of the logarithm")
+
+
+def _of_ranks(_: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    n_right = int(items.top.correct.sum())
+    return intervals.mann_whitney(value, n_right, len(items) - n_right, confidence_level=resampling.level)
+
+
+def _of_halves(_: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    right, confidence = items.top.correct, items.top.confidence
+    sums = np.column_stack((right * (1 - confidence), right, ~right * confidence, ~right)).astype(np.float64)
+    return intervals.bootstrap_sums(
+        lambda s: (s[..., 0] / s[..., 1] + s[..., 2] / s[..., 3]) / 2, sums, resampling=resampling
+    )
+
+
+def _of_part(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
+    interval: intervals.Interval = getattr(_brier_intervals(items, resampling), key.removeprefix("brier_"))
+    return interval
+
+
+@functools.lru_cache(maxsize=1)
+def _brier_intervals(items: JudgedItems, resampling: Resampling) -> BrierIntervals:
+    """Compute the intervals of all parts, which are asked for one after the other, once."""
+    fewer = resampling.at_most(max(100, MAX_TABLE_RESAMPLES // items.table.shape[1]))
+    return part_intervals(items.top, fewer)
+
+
+def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    return share(int(items.top.correct.sum()), len(items), resampling)
+
+
+def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
+    return estimate_of(*macro_f1_of(items.top.predicted, items.top.labels, resampling))
+
+
+def _mean_confidence(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    return mean(items.top.confidence, resampling, bounds=(0.0, 1.0))
+
+
+def _brier_of_answers(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    return _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
+
+
+def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    losses = _log_losses(items)
+    if not np.isfinite(losses).all():  # a label of probability 0
+        return Estimate(None)
+    value = float(losses.mean())
+    if few := _few(items.top):
+        return Estimate(value, method=few)
+    estimate = mean(losses, resampling)
+    if estimate is None or not estimate.low:
+        return estimate
+    # Its few large terms make it skewed: as far above as below on the scale of the logarithm.
+    return dataclasses.replace(estimate, high=max(estimate.high or 0.0, value**2 / estimate.low))
+
+
+def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
+    return calibration_of(
+        items.top, CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options}), resampling
+    )
+
+
+def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:
+    table = top.probabilities
+    return TopLabel(
+        confidence=top.confidence[rows],
+        predicted=top.predicted[rows],
+        correct=top.correct[rows],
+        labels=top.labels[rows],
+        # Figures that look at whole rows are not computed where the rows differ in length.
+        probabilities=table if isinstance(table, Ragged) else table[rows],
+    )
+
+
+def _of_sums(figure: Callable[[Floats], Any], sums: Floats, resampling: Resampling) -> Estimate:
+    return estimate_of(float(figure(sums.sum(axis=0))), intervals.bootstrap_sums(figure, sums, resampling=resampling))
+
+
+def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
+    probability = items.table[:, k]
+    predicted, labels = items.top.predicted == k, items.top.labels == k
+    hits, n_predicted, n_items = (int(mask.sum()) for mask in (predicted & labels, predicted, labels))
+    sums = np.column_stack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
+    ece = calibration_error(
+        np.clip(probability, 0.0, 1.0),
+        labels.astype(np.int64),
+        n_bins=items.n_bins,
+        kind="positive",
+        resampling=resampling,
+    )
+    return ClassFigures(
+        label=k,
+        n_items=n_items,
+        n_predicted=n_predicted,
+        precision=share(hits, n_predicted, resampling),
+        recall=share(hits, n_items, resampling),
+        # A resample without the class has no F1, and is left out.
+        f1=_of_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, resampling) if n_predicted + n_items else None,
+        confidence=mean(items.top.confidence[predicted], resampling, bounds=(0.0, 1.0)),
+        surplus=mean(probability - labels, resampling, bounds=(-1.0, 1.0)),
+        ece=estimate_of(ece.ece, ece.interval),
+    )
+
+
+FIGURES: Mapping[str, Figure] = {
+    "accuracy": Figure(
+        "Accuracy",
+        "Share of items whose most probable class is the label.",
+        "Counted",
+        better="higher",
+        of_answers="Share of items whose given answer was right.",
+        estimate=_accuracy,
+    ),
+    "macro_f1": Figure(
+        "Macro F1",
+        "Mean over the classes of the harmonic mean of precision and recall.",
+        "van Rijsbergen 1979",
+        better="higher",
+        estimate=_by_class(_macro_f1),
+    ),
+    "mean_confidence": Figure(
+        "Mean confidence",
+        "Mean probability of the most probable class.",
+        "Counted",
+        of_answers="Mean confidence in the given answer.",
+        estimate=_mean_confidence,
+    ),
+    "confidence_gap": Figure(
+        "Confidence gap",
+        "Mean confidence minus accuracy: above 0 the model is over-confident, below 0 under-confident.",
+        "Counted",
+        estimate=_bounded(_gaps, -1.0, 1.0),
+    ),
+    "ece": Figure(
+        "Calibration error (ECE)",
+        "Mean over the items of |accuracy − mean confidence| of their bin; {n_bins} bins of equal width.",
+        "Naeini et al. 2015; Guo et al. 2017",
+        better="lower",
+        estimate=_error(),
+    ),
+    "ece_debiased": Figure(
+        "ECE, debiased",
+        "ECE less what the noise of the bins' accuracies adds to it.",
+        "Kumar et al. 2019",
+        better="lower",
+        estimate=_error(debias=True),
+    ),
+    "adaptive_ece": Figure(
+        "Adaptive ECE",
+        "As ECE, in {n_bins} bins that hold equally many items.",
+        "Nguyen & O'Connor 2015; Nixon et al. 2019",
+        better="lower",
+        estimate=_error(strategy="quantile"),
+    ),
+    "smooth_ece": Figure(
+        "Smooth ECE",
+        "As ECE, with a smoothing kernel in place of bins, whose width equals the error.",
+        "Błasiok & Nakkiran 2023",
+        better="lower",
+        estimate=_statistic("smooth_ece", _to_the_gap),
+    ),
+    "ece_sweep": Figure(
+        "ECE-sweep",
+        "As adaptive ECE, in the most bins whose accuracies rise with confidence.",
+        "Roelofs et al. 2022",
+        better="lower",
+        estimate=_statistic("ece_sweep", _of_sweep),
+    ),
+    "rmsce_debiased": Figure(
+        "RMS calibration error, debiased",
+        "Root of the weighted mean square of the bins' gaps, less what noise adds to it.",
+        "Kumar et al. 2019",
+        better="lower",
+        estimate=_error(norm="l2", debias=True),
+    ),
+    "mce": Figure(
+        "Largest gap (MCE)",
+        "The largest |accuracy − mean confidence| of a bin.",
+        "Naeini et al. 2015",
+        better="lower",
+        estimate=_error(norm="max"),
+    ),
+    "classwise_ece": Figure(
+        "Classwise ECE",
+        "For each class, ECE of its probability over all items; the mean over the classes.",
+        "Kull et al. 2019; Nixon et al. 2019",
+        better="lower",
+        estimate=_by_class(_error(kind="classwise")),
+    ),
+    "macro_ce": Figure(
+        "MacroCE",
+        "Mean of two means: 1 − confidence over right, and confidence over wrong predictions.",
+        "Si et al. 2022",
+        better="lower",
+        estimate=_statistic("macro_ce", _of_halves, needs="wrong and right"),
+    ),
+    "brier": Figure(
+        "Brier score",
+        "Mean over the items of the squared distance of the probabilities from the label, from 0 to 2.",
+        "Brier 1950",
+        unit="ratio",
+        better="lower",
+        estimate=_by_class(_bounded(_squared_distances, 0.0, 2.0)),
+    ),
+    "brier_of_answers": Figure(
+        "Brier score of the confidence",
+        "Mean over the items of (confidence − right)², where right is 1 or 0; from 0 to 1.",
+        "Brier 1950",
+        better="lower",
+        estimate=_brier_of_answers,
+    ),
+    "brier_reliability": Figure(
+        "Brier: reliability",
+        "The part of the Brier score that miscalibration adds, in bins.",
+        "Murphy 1973",
+        unit="ratio",
+        better="lower",
+        estimate=_by_class(_statistic("brier_reliability", _of_part, needs="wrong")),
+    ),
+    "brier_resolution": Figure(
+        "Brier: resolution",
+        "The part that the Brier score gains because bins differ in how often they come true.",
+        "Murphy 1973",
+        unit="ratio",
+        better="higher",
+        estimate=_by_class(_statistic("brier_resolution", _of_part, needs="wrong")),
+    ),
+    "brier_uncertainty": Figure(
+        "Brier: uncertainty",
+        "The part of the Brier score that the labels themselves bring: their variance.",
+        "Murphy 1973",
+        unit="ratio",
+        estimate=_by_class(_statistic("brier_uncertainty", _of_part)),
+    ),
+    "nll": Figure(
+        "Log loss",
+        "Mean of −log probability of the label.",
+        "Good 1952",
+        unit="nats",
+        better="lower",
+        of_answers="Mean of −log of the chance that the confidence gave to what came: right, or wrong.",
+        estimate=_log_loss,
+    ),
+    "aurc": Figure(
+        "AURC",
+        "Mean error rate over all shares of the most confident items.",
+        "Geifman et al. 2019",
+        better="lower",
+        estimate=_statistic("aurc", _logarithmic, needs="wrong"),
+    ),
+    "e_aurc": Figure(
+        "Excess AURC",
+        "AURC less that of the best ranking with this accuracy.",
+        "Geifman et al. 2019",
+        better="lower",
+        estimate=_statistic("e_aurc", _logarithmic, needs="wrong"),
+    ),
+    "auroc": Figure(
+        "AUROC of confidence",
+        "Chance that a right prediction has more confidence than a wrong one.",
+        "Hendrycks & Gimpel 2017",
+        better="higher",
+        estimate=_statistic("auroc", _of_ranks, needs="wrong and right"),
+    ),
+}
+"""Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""
+
+
+SOURCE = "Baan et al. 2022"
+
+VOTE_FIGURES: Mapping[str, FigureText] = {
+    "dist_ce": FigureText(
+        "DistCE",
+        "Mean over the items of the total variation distance of the probabilities from the shares of the votes.",
+        SOURCE,
+        better="lower",
+    ),
+    "ent_ce": FigureText(
+        "EntCE",
+        "Mean over the items of |entropy of the probabilities − entropy of the shares of the votes|.",
+        SOURCE,
+        unit="nats",
+        better="lower",
+    ),
+    "entropy_gap": FigureText(
+        "Entropy gap",
+        "Mean over the items of the entropy of the probabilities minus that of the shares: below 0 it is surer than "
+        "people are.",
+        SOURCE,
+        unit="nats",
+    ),
+    "rank_cs": FigureText(
+        "RankCS",
+        "Share of items whose classes the probabilities and the votes rank alike; ties are broken at random.",
+        SOURCE,
+        better="higher",
+    ),
+}
+"""The figures against the votes of people, by their names in `HumanCalibration`."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VotesMeasurement:
+    """How far the probabilities of a model are from the votes of people.
+
+    Attributes:
+        figures: The figures of `VOTE_FIGURES` with their intervals.
+        result: The same and more, as the kernel gives it.
+        gaps: The comparison item by item.
+        shares: (K,) share of all votes that each class has; of distributions, their mean.
+        majority: Share of labeled items whose label has the most votes, equal ones included; None without labels.
+    """
+
+    figures: Mapping[str, Estimate]
+    result: HumanCalibration
+    gaps: HumanGaps
+    shares: Floats
+    majority: float | None
+
+
+def measure_votes(
+    probabilities: Any,
+    votes: Any,
+    labels: NDArray[np.int64],
+    *,
+    kind: str = "counts",
+    resampling: Resampling = Resampling(),
+) -> VotesMeasurement:
+    """Measure how far probabilities are from the votes of people.
+
+    Args:
+        probabilities: (N, K).
+        votes: (N, K), in the order of the classes.
+        labels: (N,) labels, -1 for none.
+        kind: "counts" or "distributions".
+        resampling: Level, resamples and seed of the intervals.
+
+    Example:
+        >>> measured = measure_votes([[0.7, 0.3], [0.5, 0.5]], [[8, 2], [1, 4]], np.array([0, 0]))
+        >>> round(measured.figures["dist_ce"].value, 6), measured.majority
+        (0.2, 0.5)
+    """
+    gaps = human_gaps(probabilities, votes, votes=kind)
+    result = human_of(gaps, resampling)
+    table = check_votes(votes, kind)
+    intervals = {
+        "dist_ce": result.interval,
+        "ent_ce": result.ent_ce_interval,
+        "entropy_gap": result.entropy_gap_interval,
+        "rank_cs": result.rank_cs_interval,
+    }
+    rows = np.flatnonzero(labels >= 0)
+    most = table[rows, labels[rows]] == table[rows].max(axis=1)
+    return VotesMeasurement(
+        figures={key: estimate_of(getattr(result, key), interval) for key, interval in intervals.items()},
+        result=result,
+        gaps=gaps,
+        shares=np.asarray(table.sum(axis=0) / table.sum()),
+        majority=float(most.mean()) if len(rows) else None,
+    )

@@ -1,0 +1,326 @@
+"""What the question about calibration measures: the audited split, the others, votes, and confidence asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.splits import AuditSplit
+from rightreasons.calibration.measure import (
+    FIGURES,
+    CalibrationMeasurement,
+    ClassFigures,
+    JudgedItems,
+    VotesMeasurement,
+    measure_calibration,
+    measure_classes,
+    measure_cue,
+    measure_figures,
+    measure_rescaled,
+    measure_risk,
+    paired_accuracy,
+    worst_split,
+)
+from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.calibration.page_elicited import ElicitedItems, elicited_items, votes_measured
+from rightreasons.calibration.recalibration import Temperature
+from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.resampling import Resampling
+from rightreasons.page import parts as p
+from rightreasons.page.parts import Example, Headline
+
+COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
+"""The figures that are computed for every split."""
+
+Compared = Mapping[str, Mapping[str, Estimate]]
+"""Split -> the figures of `COMPARED`."""
+
+
+def labeled_splits(context: AuditContext) -> list[AuditSplit]:
+    """Return the splits that have labels."""
+    return [split for split in context.splits if split.labeled.any()]
+
+
+def _shared_rows(first: AuditSplit, second: AuditSplit) -> list[tuple[int, int]]:
+    """Return the rows of the labeled items that are forms of one item in both splits."""
+    if first.pair_ids is None or second.pair_ids is None:
+        return []
+    row_of = {name: row for row, name in enumerate(second.pair_ids)}
+    pairs = [(row, row_of[name]) for row, name in enumerate(first.pair_ids) if name in row_of]
+    return [(one, two) for one, two in pairs if first.labels[one] >= 0 and second.labels[two] >= 0]
+
+
+def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> tuple[Estimate | None, float | None]:
+    """Test the change of accuracy from the primary split on the items that the two share."""
+    rows = _shared_rows(split, context.primary) if split is not context.primary else []
+    if not rows:
+        return None, None
+    correct = [
+        (context.scores(one).predicted == one.labels)[list(side)]
+        for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
+    ]
+    change = paired_accuracy(correct[0], correct[1], resampling)
+    return estimate_of(change.difference, change.interval), change.p_value
+
+
+def cue_rows(context: AuditContext) -> list[tuple[Any, ...]]:
+    """Return how often the prediction follows a planted cue; none where the data does not say what each stands for."""
+    rows: list[tuple[Any, ...]] = []
+    for split in labeled_splits(context):
+        if split.cue_labels is None:
+            return []
+        figures = measure_cue(context.scores(split).predicted, split.labels, split.cue_labels, context.resampling)
+        rows += [(split.name, row.cue, row.n_items, row.accuracy, row.follows) for row in figures]
+    return rows
+
+
+def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
+    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues."""
+    primary = context.primary
+    flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
+    if flipped is None or not isinstance(context.scores(flipped).logits, np.ndarray):
+        return None
+    after, before = context.scores(flipped), context.scores(primary)
+    rows = [
+        (row, first)
+        for row, first in _shared_rows(flipped, primary)
+        if before.predicted[first] == primary.labels[first] and after.predicted[row] != flipped.labels[row]
+    ]
+    return flipped, sorted(rows, key=lambda pair: -after.confidence[pair[0]])
+
+
+def shown(context: AuditContext, split: AuditSplit, row: int) -> p.Example:
+    """Show an item of a split with its prediction."""
+    scores = context.scores(split)
+    return example_of(context, split, row, int(scores.predicted[row]), float(scores.confidence[row]))
+
+
+MARGIN = 0.05
+"""A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
+
+N_EXAMPLES = 10
+
+N_FLIPPED = 5
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CalibrationAnswers:
+    """What is measured; `measured` is None of generated answers, whose confidence is what was asked for alone."""
+
+    context: AuditContext
+    asked: ElicitedItems | None
+    measured: CalibrationMeasurement | None = None
+    compared: Compared = dataclasses.field(default_factory=dict)
+    fit: Temperature | None = None
+    scaled: CalibrationMeasurement | None = None
+    classes: list[ClassFigures] | None = None
+    votes: VotesMeasurement | None = None
+
+    @property
+    def n_items(self) -> int:
+        """The number of items that the figures are about."""
+        if self.measured is not None:
+            return len(self.measured.items)
+        return self.asked.measured.n_shared if self.asked and self.asked.measured else 0
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """The figures by their keys."""
+        if self.measured is not None:
+            return self.measured.figures
+        first = self.asked.measured.sources[0].figures if self.asked and self.asked.measured else {}
+        return {key: first[key] for key in ("accuracy", "mean_confidence", "confidence_gap") if key in first}
+
+    def text(self, key: str) -> Any:
+        """Return the text of a figure."""
+        items = self.measured and self.measured.items
+        return FIGURES[key].defined(items.n_bins, items.kind) if items else FIGURES[key]
+
+    def headlines(self, measured: CalibrationMeasurement | None) -> dict[str, Headline]:
+        """Return the figures of a measurement with their texts."""
+        figures = {} if measured is None else measured.figures
+        about: dict[str, Any] = {"split": self.context.primary.name, "n": self.n_items}
+        return {key: Headline.of(key, self.text(key), estimate, **about) for key, estimate in figures.items()}
+
+    @property
+    def gap(self) -> tuple[float, float]:
+        """The ends of the gap between confidence and accuracy: what is known of it."""
+        gap = self.estimates["confidence_gap"]
+        return (-1.0, 1.0) if gap.low is None or gap.high is None else (gap.low, gap.high)
+
+    @property
+    def is_off_in_parts(self) -> bool:
+        """Whether the calibration error is more than chance gives a calibrated model."""
+        if self.measured is None:
+            return False
+        null = self.measured.consistency
+        return null.p_value < 1 - null.confidence_level
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a miscalibration is shown."""
+        return not self.gap[0] <= 0 <= self.gap[1] or self.is_off_in_parts
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither a miscalibration is shown nor one of `MARGIN` ruled out."""
+        return not self.is_shown and max(-self.gap[0], self.gap[1]) >= MARGIN
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the miscalibration that is shown is one of accuracy and mean confidence too."""
+        return self.is_shown and abs(self.estimates["confidence_gap"].value or 0.0) >= 0.005
+
+    @functools.cached_property
+    def worst(self) -> str | None:
+        """The split on which confidence and accuracy are clearly further apart; None without one."""
+        return worst_split(self.context.primary.name, self.compared) if self.compared else None
+
+    @property
+    def there(self) -> AuditSplit:
+        """The worst split."""
+        return self.context.split(self.worst or "")
+
+    @property
+    def holds_there(self) -> bool:
+        """Whether it is the confidence, and not the accuracy, that differs on the worst split."""
+        there, here = self.compared[self.worst or ""]["accuracy"], self.estimates["accuracy"]
+        return (there.value or 0.0) >= (here.value or 0.0)
+
+    @property
+    def paired_there(self) -> bool:
+        """Whether the worst split has forms of the same items."""
+        return self.there.pair_ids is not None and self.context.primary.pair_ids is not None
+
+    @property
+    def cue_there(self) -> str:
+        """What became of a planted cue on the worst split: "turned", "gone", or "" where none is known."""
+        cues = self.there.cue_labels
+        return "" if cues is None else "turned" if (cues >= 0).any() else "gone"
+
+    @property
+    def has_cues(self) -> bool:
+        """Whether each split says which class its planted cues stand for."""
+        return all(split.cue_labels is not None for split in labeled_splits(self.context))
+
+    def quarters(self) -> list[tuple[float, Estimate]]:
+        """Return the error rates among the most confident quarters of the items."""
+        curve = measure_risk(self.measured.items, self.context.resampling) if self.measured else []
+        return [point for point in curve if round(100 * point[0]) in (25, 50, 75, 100)]
+
+    @functools.cached_property
+    def surest_errors(self) -> NDArray[np.int64]:
+        """The measured items that are wrong, the surest first."""
+        top = self._top
+        wrong = np.flatnonzero(~top.correct)
+        return wrong[np.argsort(-top.confidence[wrong], kind="stable")]
+
+    @property
+    def _top(self) -> Any:
+        if self.measured is None:
+            raise ValueError("Expected a confidence in each prediction, but there is none.")
+        return self.measured.items.top
+
+    def shown(self, rows: NDArray[np.int64]) -> Iterator[Example]:
+        """Show measured items with their predictions."""
+        split, top = self.context.primary, self._top
+        for row in rows:
+            item = int(np.flatnonzero(split.labeled)[row])
+            yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
+
+    def telling_item(self) -> tuple[Example, ...]:
+        """Show the surest error of a model that is too sure, the least sure right answer of one that is not enough."""
+        rows = self.surest_errors
+        if not self.is_apart:
+            return ()
+        if (self.estimates["confidence_gap"].value or 0.0) <= 0:
+            right = np.flatnonzero(self._top.correct)
+            rows = right[np.argsort(self._top.confidence[right], kind="stable")]
+        return tuple(example for example in self.shown(rows[:1]) if example.text)
+
+    @functools.cached_property
+    def flipped(self) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
+        """The split with flipped cues, and its items that are wrong there and right before; None without one."""
+        found = flipped_rows(self.context)
+        return found if found and found[1] else None
+
+    def flipped_pair(self) -> tuple[Example, ...]:
+        """Show one item before and after its cue is flipped: the shortest of those that the model is surest of."""
+        if self.flipped is None:
+            return ()
+        flipped, rows = self.flipped
+        row, first = min(rows[:N_FLIPPED], key=lambda pair: len(flipped.texts[pair[0]]))
+        return shown(self.context, self.context.primary, first), shown(self.context, flipped, row)
+
+    def flipped_examples(self) -> list[Example]:
+        """Show items that are right until their cue is flipped."""
+        if self.flipped is None:
+            return []
+        return [shown(self.context, self.flipped[0], row) for row, _ in self.flipped[1][:N_FLIPPED]]
+
+    def prompts(self) -> Iterator[Example]:
+        """Quote what was asked about the first item that has an answer, once for each source."""
+        if self.asked is None or not (self.asked.elicited.answers >= 0).any():
+            return
+        elicited = self.asked.elicited
+        answered = np.flatnonzero(elicited.answers >= 0)
+        place = int(answered[0])
+        for name in elicited.prompts:
+            if name != "probability":
+                known = elicited.table.confidence.get(name)
+                confidence = np.nan if known is None else known[place]
+                yield Example(
+                    id=elicited.table.items[place],
+                    text=elicited.prompts[name],
+                    label="",
+                    prediction=self.context.label_name(int(elicited.answers[place])),
+                    confidence=float(confidence) if np.isfinite(confidence) else None,
+                    note=NAMES[name],
+                )
+
+
+NAMES = {
+    "probability": "Probability of the answer",
+    "p_true": "P(True)",
+    "verbalized": "Verbalized",
+    "samples": "Agreement of drawn answers",
+}
+"""Sources of confidence, for readers."""
+
+
+def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
+    """Measure calibration on the audited splits, at a fitted temperature, by class, and beside votes."""
+    asked = elicited_items(context, options)
+    if asked is not None and context.answers_once:
+        return CalibrationAnswers(context, asked)
+    resampling, bins = context.resampling, options.n_bins
+    measured = measure_calibration(_judged(context, context.primary, bins), resampling=resampling)
+    compared = {
+        other.name: measured.figures
+        if other is context.primary
+        else measure_figures(_judged(context, other, bins), COMPARED, resampling=resampling)
+        for other in labeled_splits(context)
+    }
+    fit, scaled = None, None
+    if context.validation is not None:
+        fit, scaled = measure_rescaled(
+            measured.items, _judged(context, context.validation, bins), resampling=resampling
+        )
+    by_class = context.label_names and measured.items.by_class
+    classes = measure_classes(measured.items, resampling=resampling) if by_class else None
+    votes = votes_measured(context, options)
+    return CalibrationAnswers(context, asked, measured, compared, fit, scaled, classes, votes)
+
+
+def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:
+    """Compare what the model says about the labeled items of a split with their labels."""
+    scores = context.scores(split)
+    return JudgedItems.of(
+        scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind, n_bins=n_bins
+    )

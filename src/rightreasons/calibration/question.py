@@ -1,0 +1,356 @@
+"""Does its confidence match its accuracy? Overall, by bin, class and split, and after a temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES, CalibrationMeasurement, measure_risk
+from rightreasons.calibration.measurement import COMPARED, MARGIN, NAMES, CalibrationAnswers, change, cue_rows, measure
+from rightreasons.core.intervals import Estimate
+from rightreasons.page import plots
+from rightreasons.page.parts import Amount, Cell, Column
+from rightreasons.page.plots import Drawing
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.words import percent
+
+N_EXAMPLES = 10
+
+OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
+"""The figures of the first part; all others are in the table of the second."""
+
+HEADLINES = ("accuracy", "accuracy_worst", "confidence_gap", "ece", "auroc")
+
+OVERVIEW_OF_ASKED = ("accuracy", "mean_confidence", "confidence_gap")
+
+OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
+
+RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
+
+BINS = (
+    Column("bin", "Confidence", "text"),
+    Column("n", "Items", "count"),
+    Column("confidence", "Mean confidence", "share"),
+    Column("accuracy", "Accuracy [{{ level }} interval]", "share"),
+    Column("gap", "Gap", "share"),
+    Column("calibrated", "If calibrated", "text", "Accuracy of a calibrated model in {{ level }} of cases."),
+)
+FAMILY = (
+    Column("name", "Figure", "text"),
+    Column("value", "Value [{{ level }} interval]"),
+    Column("better", "Better", "text"),
+    Column("definition", "Definition", "text"),
+    Column("source", "Source", "text"),
+)
+SPLITS = (
+    Column("split", "Split", "text"),
+    Column("n", "Items", "count"),
+    *(Column(key, FIGURES[key].name, "share") for key in COMPARED[:4]),
+    Column(
+        "change",
+        "Change from {{ split }}",
+        "share",
+        "Of accuracy on the items that the splits share: mean difference, bootstrapped.",
+    ),
+    Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
+)
+CUES = (
+    Column("split", "Split", "text"),
+    Column("cue", "The cue", "text"),
+    Column("n", "Items", "count"),
+    Column("accuracy", "Accuracy", "share"),
+    Column("follows", "Follows the cue", "share", "Share of predictions that are the cue's class."),
+)
+TEMPERATURE = (
+    Column("name", "Figure", "text"),
+    Column("before", "Before"),
+    Column("after", "After"),
+    Column("better", "Better", "text"),
+)
+CLASSES = (
+    Column("label", "Class", "text"),
+    Column("n_items", "Items", "count"),
+    Column("n_predicted", "Predicted", "count"),
+    Column("precision", "Precision", "share", "Share of its predictions that are right."),
+    Column("recall", "Recall", "share", "Share of its items that are found."),
+    Column("f1", "F1", "share", "Harmonic mean of the two."),
+    Column("confidence", "Confidence", "share", "Mean confidence where it is predicted."),
+    Column("surplus", "Surplus", "share", "Mean of its probability minus how often it occurs."),
+    Column("ece", "ECE", "share", "Calibration error of its probability over all items."),
+)
+VOTES = (
+    Column("label", "Class", "text"),
+    Column("share", "Share of the votes", "share", "Of all votes; of distributions, their mean."),
+)
+
+
+def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
+    """Return the calibration error of a calibrated model."""
+    if m.measured is None:
+        return None
+    null = m.measured.consistency
+    return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
+
+
+def draw_reliability(key: str, measured: CalibrationMeasurement) -> Drawing:
+    """Draw the reliability diagram with its consistency bars."""
+    null = measured.consistency
+    return plots.reliability_diagram(
+        key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
+    )
+
+
+def draw_risk(key: str, m: Any) -> Drawing:
+    """Draw the error rate among the most confident items."""
+    curve = measure_risk(m.measured.items, m.context.resampling)
+    low, high = plots.bounds(error for _, error in curve)
+    coverage, risk = (plots.column(values) for values in zip(*[(c, e.value) for c, e in curve], strict=True))
+    return plots.risk_coverage(key, coverage=coverage, risk=risk, low=low, high=high, base=1 - m.measured.bins.accuracy)
+
+
+def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
+    """Draw accuracy and mean confidence of each split."""
+    bars = [plots.Bar.of(name, each["accuracy"], each["mean_confidence"]) for name, each in m.compared.items()]
+    return plots.dot_rows(key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability")
+
+
+def bin_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the rows behind the reliability diagram."""
+    measured = m.measured
+    for row, accuracy, bar in zip(measured.bins.bins, measured.accuracies, measured.consistency.bars, strict=True):
+        if row.accuracy is not None and row.confidence is not None:
+            name = f"({percent(row.lower)}, {percent(row.upper)}]"
+            calibrated = "" if bar is None else f"{percent(bar[0])} to {percent(bar[1])}"
+            yield name, row.count, row.confidence, accuracy, row.confidence - row.accuracy, calibrated
+
+
+def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures that are not in the overview."""
+    for key, it in m.headlines(m.measured).items():
+        if key not in OVERVIEW:
+            yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
+
+
+def split_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each split, with the change from the primary one."""
+    for name, figures in m.compared.items():
+        split = m.context.split(name)
+        shown = (figures[key] for key in COMPARED[:4])
+        yield name, int(split.labeled.sum()), *shown, *change(m.context, split, m.context.resampling)
+
+
+def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures before and after."""
+    before = m.headlines(m.measured)
+    for key, after in m.headlines(m.scaled).items():
+        pair = (Amount(one.estimate, one.unit) for one in (before[key], after))
+        yield before[key].name, *pair, before[key].better or ""
+
+
+def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each class."""
+    for one in m.classes:
+        yield m.context.label_names[one.label], *(getattr(one, column.key) for column in CLASSES[1:])
+
+
+def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the share of the votes of each class."""
+    shares = m.votes.shares
+    names = m.context.label_names or [f"choice {k + 1}" for k in range(len(shares))]
+    yield from zip(names, map(float, shares), strict=True)
+
+
+def source_columns(m: Any) -> list[Column]:
+    """Return the columns of the sources of confidence."""
+    columns = [
+        Column("source", "Source", "text"),
+        Column("confident", "Answers with it [{{ level }}]", "share", "Share that have this confidence."),
+    ]
+    for key in OF_SOURCES:
+        text = FIGURES[key].defined(m.asked.measured.n_bins, "confidence")
+        kind = "share" if text.unit == "fraction" else "number"
+        columns.append(Column(key, text.name + " [{{ level }}]", kind, text.definition))  # type: ignore[arg-type]
+    return columns
+
+
+def source_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each source of confidence."""
+    for one in m.asked.measured.sources:
+        yield NAMES[one.name], one.confident, *map(one.figures.get, OF_SOURCES)
+
+
+def data(m: CalibrationAnswers) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    asked = {}
+    if m.asked is not None:
+        asked = {"sources": m.asked.measured and m.asked.measured.to_dict(), "rare": m.asked.rare}
+    if m.measured is None:
+        return asked
+    return {
+        "bins": m.measured.bins.to_dict(),
+        "consistency": m.measured.consistency.to_dict(),
+        **asked,
+        "votes": m.votes and m.votes.result.to_dict(),
+        "temperature": m.fit and m.fit.to_dict(),
+        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured).items()},
+        "figures_at_temperature": {key: figure.to_dict() for key, figure in m.headlines(m.scaled).items()},
+        "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
+    }
+
+
+CALIBRATION = Question(
+    name="calibration",
+    order=1,
+    title="Does its confidence match its accuracy?",
+    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES),
+    reads="all",
+    needs=(
+        Need("labels", lambda context, options: context.primary.labeled.any()),
+        Need("stored", lambda context, options: context.stored is None or not context.answers_once),
+        Need("elicited", lambda context, options: options.elicit or not context.answers_once),
+    ),
+    measure=measure,
+    figures=(
+        *(
+            Figure(key, lambda m, key=key: m.estimates.get(key), text=lambda m, key=key: m.text(key))  # type: ignore[misc]
+            for key in FIGURES
+        ),
+        Figure("ece_if_calibrated", if_calibrated, "Vaicenavicius et al. 2019"),
+        Figure(
+            "accuracy_worst",
+            lambda m: m.worst and m.compared[m.worst]["accuracy"],
+            "Counted",
+            better="higher",
+            n=lambda m: int(m.there.labeled.sum()),
+            split=lambda m: m.worst,
+        ),
+        *(
+            Figure(
+                key,
+                lambda m, key=key: m.votes and m.votes.figures[key],  # type: ignore[misc]
+                n=lambda m: m.votes.result.n_items,
+                text=lambda m, text=text: text,  # type: ignore[misc]
+            )
+            for key, text in VOTE_FIGURES.items()
+        ),
+    ),
+    headlines=lambda m: (
+        "accuracy",
+        "accuracy_worst" if m.measured else "mean_confidence",
+        "confidence_gap",
+        "ece",
+        "auroc",
+    ),
+    verdict=(
+        Rule("neutral", "few_confidences", lambda m: not m.estimates),
+        Rule("neutral", "asked", lambda m: m.measured is None),
+        Rule("bad", "worst", lambda m: m.worst),
+        Rule("bad", "over", lambda m: m.gap[0] > MARGIN),
+        Rule("warn", "over", lambda m: m.gap[0] > 0),
+        Rule("bad", "under", lambda m: m.gap[1] < -MARGIN),
+        Rule("warn", "under", lambda m: m.gap[1] < 0),
+        Rule("warn", "in_parts", lambda m: m.is_off_in_parts),
+        Rule("neutral", "open", lambda m: m.is_open),
+        Rule("good", "none_found"),
+    ),
+    parts=(
+        Part(
+            "overview",
+            (
+                Plot("reliability", lambda key, m: draw_reliability(key, m.measured), RELIABILITY),
+                Plot(
+                    "confidence",
+                    lambda key, m: plots.confidence_histogram(
+                        key, confidence=m.measured.items.top.confidence, correct=m.measured.items.top.correct
+                    ),
+                    "Counted",
+                ),
+                Table("bins", BINS, bin_rows, RELIABILITY, folded=True),
+            ),
+            figures=OVERVIEW,
+            when=lambda m: m.measured,
+        ),
+        Part(
+            "family",
+            (Table("calibration_family", FAMILY, family_rows),),
+            figures=("ece", "ece_if_calibrated", "nll", "brier"),
+            when=lambda m: m.measured,
+        ),
+        Part(
+            "splits",
+            (
+                Plot("splits", draw_splits, "Counted"),
+                Table("splits", SPLITS, split_rows, "Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993"),
+                Table("cues", CUES, lambda m: cue_rows(m.context), "Counted", when=lambda m: cue_rows(m.context)),
+                Examples("flipped", CalibrationAnswers.flipped_examples),
+            ),
+            when=lambda m: len(m.compared) > 1,
+        ),
+        Part(
+            "ranking",
+            (
+                Plot("risk_coverage", draw_risk, "El-Yaniv & Wiener 2010; Geifman & El-Yaniv 2017"),
+                Examples("confident_errors", lambda m: m.shown(m.surest_errors[:N_EXAMPLES])),
+            ),
+            figures=("auroc", "aurc", "macro_ce"),
+            when=lambda m: m.measured,
+        ),
+        Part(
+            "temperature",
+            (
+                Plot("reliability_scaled", lambda key, m: draw_reliability(key, m.scaled), RELIABILITY),
+                Table("temperature", TEMPERATURE, temperature_rows, "Guo et al. 2017, section 4.2"),
+            ),
+            when=lambda m: m.fit,
+        ),
+        Part(
+            "classes",
+            (Table("classes", CLASSES, class_rows, "Counted; van Rijsbergen 1979; Kull et al. 2019"),),
+            when=lambda m: m.classes is not None,
+        ),
+        Part(
+            "votes", (Table("votes", VOTES, vote_rows, "Counted"),), figures=tuple(VOTE_FIGURES), when=lambda m: m.votes
+        ),
+        Part(
+            "asked",
+            (
+                Table(
+                    "confidence_sources",
+                    source_columns,
+                    source_rows,
+                    "Kadavath et al. 2022; Tian et al. 2023; Wang et al. 2023",
+                    when=lambda m: m.asked.measured,
+                ),
+                Examples("confidence_prompts", CalibrationAnswers.prompts),
+            ),
+            when=lambda m: m.asked,
+        ),
+    ),
+    leads=(
+        Lead(
+            "sure_there",
+            figure="accuracy_worst",
+            plot="splits",
+            size=lambda m: abs(m.compared[m.worst]["mean_confidence"].value - m.compared[m.worst]["accuracy"].value),
+            when=lambda m: m.worst and m.holds_there,
+        ),
+        Lead(
+            "wrong_there",
+            figure="accuracy_worst",
+            plot="splits",
+            size=lambda m: m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value,
+            pair=CalibrationAnswers.flipped_pair,
+            when=lambda m: m.worst,
+        ),
+        Lead(
+            "here",
+            figure="ece",
+            plot="reliability",
+            size=lambda m: max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
+            pair=CalibrationAnswers.telling_item,
+            when=lambda m: m.measured,
+        ),
+    ),
+    data=data,
+)

@@ -1,0 +1,523 @@
+"""Calibration errors without a choice of bins: smooth ECE and ECE-sweep."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, optimize
+
+from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.errors import CalibrationResult
+from rightreasons.calibration.selective import mean_of_ties
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_count, check_number, check_one_of
+
+Floats = NDArray[np.float64]
+
+CELLS = 2**14
+"""Cells of the grid on [0, 1] on which residuals are smoothed: bandwidths down to some 1e-4 are resolved."""
+
+NARROWEST = 1e-9
+"""The narrowest bandwidth tried, and how exactly the bandwidth that equals its error is found."""
+
+CURVE_POINTS = 101
+"""Points of the smooth reliability curve in a result: confidence 0, 0.01, … 1."""
+
+ONE_LABEL_KINDS = ("top_label", "positive", "confidence")
+WORDS = {"top_label": "top label", "positive": "P(class 1)", "confidence": "given confidence"}
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothPoint(Result):
+    """One point of the smooth reliability curve.
+
+    Attributes:
+        confidence: Where on [0, 1].
+        accuracy: Kernel-weighted rate of the event there; None where no item is near.
+        density: Kernel density of the scores there.
+    """
+
+    confidence: float
+    accuracy: float | None
+    density: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothResult(Result):
+    """The smooth calibration error.
+
+    Attributes:
+        smooth_ece: The error, in [0, 1]; lower is better.
+        bandwidth: The bandwidth of the kernel; equal to the error unless set by the caller.
+        n_items: Number of items.
+        definition: The definition used, in words.
+        curve: The reliability curve at that bandwidth.
+    """
+
+    smooth_ece: float
+    bandwidth: float
+    n_items: int
+    definition: str
+    curve: tuple[SmoothPoint, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepResult(Result):
+    """The calibration error in the largest number of bins whose accuracies rise.
+
+    Attributes:
+        ece: The error, in [0, 1]; lower is better.
+        n_bins: The number of bins chosen.
+        n_items: Number of items.
+        definition: The definition used, in words.
+    """
+
+    ece: float
+    n_bins: int
+    n_items: int
+    definition: str
+
+
+def smooth_ece(
+    predictions: Any,
+    references: Any,
+    *,
+    kind: str = "top_label",
+    bandwidth: float | None = None,
+    scores: str = "probabilities",
+) -> SmoothResult:
+    r"""Measure calibration with a smoothing kernel in place of bins (smECE).
+
+    \[ smECE_\sigma = \int_0^1 \left| \frac1n \sum_i \tilde K_\sigma(t, f_i) (y_i - f_i) \right| dt \]
+
+    with the Gaussian kernel reflected at 0 and 1. The error is the one value at which bandwidth and error agree,
+    smECE_σ* = σ*: it exists and is unique, as smECE_σ falls with σ. It lies in [0, 1]; lower is better. Unlike a binned
+    error it is continuous in the predictions.
+
+    The reflected Gaussian is the heat kernel on [0, 1] with insulated ends, so smoothing multiplies the k-th cosine
+    coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid of 2^14 cells (each shared between
+    its two neighbors) and smoothed by one discrete cosine transform.
+
+    Args:
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "top_label" (confidence with whether it is right) or "positive" (P(class 1) with whether the label is 1),
+            or "confidence".
+        bandwidth: A bandwidth σ to use in place of the fixed point.
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        A `SmoothResult`: smooth_ece, its bandwidth, number of items, the definition in words and the curve.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If a value, a shape or a length is wrong.
+
+    References:
+        Błasiok, Nakkiran (2023), Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing, section 3.
+
+    Example:
+        All items at 0.8, half of them right: every bandwidth gives the gap of 0.3, apart from what cancels.
+
+        >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
+        >>> round(result.smooth_ece, 4), result.smooth_ece == result.bandwidth
+        (0.3, True)
+    """
+    check_one_of(kind, ONE_LABEL_KINDS, "kind")
+    if bandwidth is not None:
+        bandwidth = check_number(bandwidth, "bandwidth", minimum=1.0 / CELLS)
+    return smooth_of(top_label(predictions, references, scores=scores, kind=kind), kind=kind, bandwidth=bandwidth)
+
+
+def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
+    """Compute `smooth_ece` from precomputed top labels."""
+    values, events = top.pairs(kind)[0]
+    residuals = _cosines(_on_grid(values, events - values))
+    sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
+    # At the fixed point the two are one number.
+    error = sigma if bandwidth is None else _error_at(sigma, residuals)
+    # The curve needs some width, even where the error is 0.
+    width = max(sigma, 4.0 / CELLS)
+    step = np.linspace(0, CELLS, CURVE_POINTS).round().astype(np.intp)
+    density = _smooth(width, _cosines(_on_grid(values, np.ones(len(values)))))[step]
+    rate = _smooth(width, _cosines(_on_grid(values, events.astype(np.float64))))[step]
+    curve = tuple(
+        SmoothPoint(float(at / CELLS), float(np.clip(r / d, 0.0, 1.0)) if d > 1e-6 else None, float(max(d, 0.0)))
+        for at, d, r in zip(step, density, rate, strict=True)
+    )
+    how = "where it equals the error" if bandwidth is None else "as given"
+    words = f"Smooth ECE of the {WORDS[kind]}: reflected Gaussian kernel, bandwidth {how}."
+    return SmoothResult(error, sigma, len(top), words, curve)
+
+
+def ece_sweep(
+    predictions: Any,
+    references: Any,
+    *,
+    strategy: str = "quantile",
+    kind: str = "top_label",
+    norm: str = "l1",
+    scores: str = "probabilities",
+) -> SweepResult:
+    r"""Measure calibration in as many bins as keep the accuracies of the bins rising (ECE-sweep).
+
+    The number of bins grows from 1 while the accuracies of the bins do not fall with confidence; the error is that of
+    the last number for which they did not: \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in
+    [0, 1]; lower is better, and its bias is smaller than that of a fixed number of bins.
+
+    Items of equal confidence share their mean accuracy, wherever a bin is cut, so the order of the input is irrelevant.
+
+    Args:
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        strategy: "quantile" (equal mass, the paper's choice) or "uniform" (equal width; empty bins are skipped).
+        kind: "top_label", "positive" or "confidence".
+        norm: "l1" or "l2".
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        A `SweepResult`: ece, the number of bins, number of items, the definition in words.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If a value, a shape or a length is wrong.
+
+    References:
+        Roelofs, Cain, Shlens, Mozer (2022), Mitigating Bias in Calibration Error Estimation, section 4.
+
+    Example:
+        Two bins have accuracies 0.5 and 1; three would have 0.5, 1, 0.5.
+
+        >>> rows = [[p, 1 - p] for p in (0.55, 0.62, 0.65, 0.85, 0.91, 0.95)]
+        >>> result = ece_sweep(rows, [0, 1, 0, 0, 1, 0])
+        >>> result.n_bins, round(result.ece, 6)
+        (2, 0.148333)
+    """
+    check_one_of(strategy, ("uniform", "quantile"), "strategy")
+    check_one_of(kind, ONE_LABEL_KINDS, "kind")
+    check_one_of(norm, ("l1", "l2"), "norm")
+    top = top_label(predictions, references, scores=scores, kind=kind)
+    return sweep_of(top, strategy=strategy, kind=kind, norm=norm)
+
+
+def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_label", norm: str = "l1") -> SweepResult:
+    """Compute `ece_sweep` from precomputed top labels."""
+    values, events = top.pairs(kind)[0]
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    rates = mean_of_ties(ordered, events[order].astype(np.float64))
+    # Sums up to each place: the sums of any bin are one subtraction.
+    events_to = np.concatenate(([0.0], np.cumsum(rates)))
+    scores_to = np.concatenate(([0.0], np.cumsum(ordered)))
+    n_items = len(ordered)
+    n_bins = 1
+    if (np.diff(rates) >= 0).all():
+        # Rates that never fall along the whole order rise however they are cut, so every number of bins qualifies.
+        n_bins = n_items
+    else:
+        while n_bins < n_items and _rises(events_to, _cuts(ordered, n_bins + 1, strategy)):
+            n_bins += 1
+    best = _cuts(ordered, n_bins, strategy)
+    size = np.diff(best)
+    gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
+    power = 1 if norm == "l1" else 2
+    error = float((size / n_items * gap**power).sum() ** (1 / power))
+    words = (
+        f"ECE-sweep of the {WORDS[kind]}: the most bins of equal "
+        f"{'mass' if strategy == 'quantile' else 'width'} whose accuracies rise, {norm} norm."
+    )
+    return SweepResult(error, n_bins, n_items, words)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _cuts(ordered: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
+    """Return the places where ordered scores are cut into bins that are not empty; (B + 1,) from 0 to N."""
+    n_items = len(ordered)
+    if strategy == "quantile":
+        return np.asarray(np.arange(n_bins + 1) * n_items // n_bins, dtype=np.intp)
+    inner = np.searchsorted(ordered, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], side="right")
+    return np.unique(np.concatenate(([0], inner, [n_items]))).astype(np.intp)
+
+
+def _rises(events_to: Floats, cuts: NDArray[np.intp]) -> bool:
+    accuracy = np.diff(events_to[cuts]) / np.diff(cuts)
+    return bool((np.diff(accuracy) >= -1e-12).all())
+
+
+def _on_grid(values: Floats, weights: Floats) -> Floats:
+    """Put weights / N at the grid nodes j / CELLS, each split between its two neighbors; (CELLS + 1,)."""
+    place = values * CELLS
+    below = np.minimum(place.astype(np.intp), CELLS - 1)
+    share = place - below
+    nodes = np.bincount(below, weights * (1.0 - share), minlength=CELLS + 1)
+    nodes += np.bincount(below + 1, weights * share, minlength=CELLS + 1)
+    return np.asarray(nodes / len(values), dtype=np.float64)
+
+
+def _cosines(nodes: Floats) -> Floats:
+    """Return a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS."""
+    # A DCT-I counts every inner term twice.
+    halved = nodes / 2.0
+    halved[[0, -1]] *= 2.0
+    return np.asarray(fft.dct(halved, type=1), dtype=np.float64)
+
+
+def _smooth(sigma: float, cosines: Floats) -> Floats:
+    """Return the smoothed density at the nodes: a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt)."""
+    damped = cosines * np.exp(-0.5 * (np.arange(len(cosines)) * np.pi * sigma) ** 2)
+    return np.asarray(fft.dct(damped, type=1), dtype=np.float64)
+
+
+def _error_at(sigma: float, residuals: Floats) -> float:
+    height = np.abs(_smooth(sigma, residuals))
+    return float((height.sum() - (height[0] + height[-1]) / 2.0) / CELLS)
+
+
+def _fixed_point(residuals: Floats) -> float:
+    """Return the bandwidth that is its own error: the error falls with it, so it is between the errors at both ends."""
+    low, high = _error_at(1.0, residuals), _error_at(NARROWEST, residuals)
+    if high <= NARROWEST:
+        return 0.0
+    if low >= 1.0:
+        return 1.0
+    return float(
+        optimize.brentq(
+            lambda sigma: _error_at(sigma, residuals) - sigma,
+            max(low - NARROWEST, NARROWEST),
+            min(high + NARROWEST, 1.0),
+            xtol=NARROWEST,
+        )
+    )
+
+
+# ---------------------- What a perfectly calibrated model shows in the same bins: the null model of a calibration error
+
+
+@dataclasses.dataclass(frozen=True)
+class ConsistencyResult(Result):
+    """What chance alone does to a calibrated model with these confidences. Fractions in [0, 1].
+
+    Attributes:
+        expected: Mean calibration error of the calibrated model: what the estimator's upward bias amounts to.
+        upper: The error that it stays below with the chance of `confidence_level`.
+        p_value: How often its error is at least the observed one.
+        bars: For each bin, the (low, high) accuracy between which it falls with that chance; None for an empty bin.
+        confidence_level: Such as 0.95.
+        n_resamples: Number of draws.
+    """
+
+    expected: float
+    upper: float
+    p_value: float
+    bars: tuple[tuple[float, float] | None, ...]
+    confidence_level: float
+    n_resamples: int
+
+
+def consistency(result: CalibrationResult, *, resampling: Resampling = Resampling()) -> ConsistencyResult:
+    r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
+
+    In each bin, the number of right answers is drawn from a binomial law,
+
+    \[ k_m \sim \mathrm{Bin}(n_m, \bar p_m), \quad
+       ECE^* = \sum_m \frac{n_m}{n} \left| \frac{k_m}{n_m} - \bar p_m \right| \]
+
+    which has the mean of the exact law (a sum of coins of different weight) and at most a
+    quarter of the squared bin width more variance per coin; so the p-value errs, if at all, towards "calibrated".
+
+    Args:
+        result: The plain (l1, not debiased) error of `calibration_error`, of any kind but
+            "classwise".
+        resampling: Level of the bars and of `upper`, number of draws and their seed.
+
+    Returns:
+        A `ConsistencyResult`: expected, upper, p_value, one bar per bin, level and number of draws.
+
+    Raises:
+        ValueError: If the error is not the l1 error of its bins.
+
+    References:
+        Bröcker, Smith (2007), Increasing the Reliability of Reliability Diagrams, section 3 (consistency bars).
+        Vaicenavicius et al. (2019), Evaluating Model Calibration in Classification, section 4 (consistency resampling).
+
+    Example:
+        >>> from rightreasons.calibration.errors import calibration_error
+        >>> null = consistency(calibration_error([0.9] * 100, [1] * 80 + [0] * 20, kind="confidence"))
+        >>> null.bars[-2], null.p_value < 0.01
+        ((0.84, 0.95), True)
+    """
+    level, draws = resampling.level, resampling.resamples
+    rng = np.random.default_rng(resampling.seed)
+    filled = [row for row in result.bins if row.count]
+    counts = np.array([row.count for row in filled])
+    confidence = np.array([row.confidence for row in filled], dtype=np.float64)
+    accuracy = np.array([row.accuracy for row in filled], dtype=np.float64)
+    weight = counts / counts.sum()
+    observed = float((weight * np.abs(accuracy - confidence)).sum())
+    if abs(observed - result.ece) > 1e-9:
+        raise ValueError(f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}.")
+    errors = (np.abs(rng.binomial(counts, confidence, size=(draws, len(counts))) / counts - confidence) * weight).sum(1)
+    from scipy import stats  # loads slowly
+
+    tail = (1 - level) / 2
+    low, high = (stats.binom.ppf(q, counts, confidence) / counts for q in (tail, 1 - tail))
+    bars = iter(zip(low.tolist(), high.tolist(), strict=True))
+    return ConsistencyResult(
+        expected=float(errors.mean()),
+        upper=float(np.quantile(errors, level)),
+        p_value=float((1 + np.count_nonzero(errors >= observed - 1e-12)) / (draws + 1)),
+        bars=tuple(next(bars) if row.count else None for row in result.bins),
+        confidence_level=level,
+        n_resamples=draws,
+    )
+
+
+# --------------------------------------------- A test of calibration without bins: the squared kernel calibration error
+
+
+KINDS = ("canonical", "top_label", "positive", "confidence")
+
+
+_CELLS = 4_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelCalibration(Result):
+    """The squared kernel calibration error, and whether a calibrated model would show as much.
+
+    Attributes:
+        skce: Unbiased estimate of the squared error. Its mean is 0 for a calibrated model, so it may be negative.
+        upper: What the estimate of a calibrated model stays below with the chance of the resampling's level.
+        p_value: How often the estimate of a calibrated model is at least the observed one.
+        bandwidth: Bandwidth of the kernel, the median total variation distance of two predictions, or its mean, or 1.
+        n_items: Number of items used.
+        n_resamples: Number of draws of labels.
+    """
+
+    skce: float
+    upper: float
+    p_value: float
+    bandwidth: float
+    n_items: int
+    n_resamples: int
+
+
+def kernel_calibration(
+    predictions: Any,
+    references: Any,
+    *,
+    kind: str = "canonical",
+    scores: str = "probabilities",
+    max_items: int = 2_000,
+    resampling: Resampling = Resampling(),
+) -> KernelCalibration:
+    r"""Test calibration by the squared kernel calibration error (SKCE), which needs no bins.
+
+    \[ \widehat{SKCE} = \binom{n}{2}^{-1} \sum_{i < j} e^{-d(p_i, p_j) / \nu} \, (y_i - p_i)^\top (y_j - p_j) \]
+
+    with labels y as unit vectors, the total variation distance d and its median ν over pairs (its mean where the median
+    is 0, and 1 where all predictions are the same): the unbiased quadratic estimator. Under its null, labels are drawn
+    from the predictions themselves, which, given the predictions, is exactly the null: the p-value is valid for any
+    number of items and any kernel, where those of the paper are asymptotic.
+
+    Args:
+        predictions: (N, K) class scores or (N,) P(class 1); for kind="confidence", (N,) confidences in given answers.
+        references: (N,) labels, or whether the answers were right.
+        kind: "canonical" (default; all classes together, the strongest notion), "top_label" (confidence in the
+            predicted class), "positive" (P(class 1) of two classes) or "confidence".
+        scores: "probabilities", "logits" or "log_probabilities".
+        max_items: Of more items than this, at least 2, a random part of this size is used: time and memory grow with
+            the square of the number of items.
+        resampling: Level of `upper`, number of draws and seed.
+
+    Returns:
+        A `KernelCalibration`.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If there are fewer than two items, or a value, a shape or a length is wrong.
+
+    References:
+        Widmann, Lindsten, Zachariah (2019), "Calibration Tests in Multi-class Classification: A Unifying Framework",
+        NeurIPS, section 5; the draws: Vaicenavicius et al. (2019), "Evaluating Model Calibration in Classification".
+
+    Example:
+        Two items of the same prediction, both right: residuals (0.2, -0.2) twice, whose product is 0.08.
+
+        >>> result = kernel_calibration([[0.8, 0.2], [0.8, 0.2]], [0, 0])
+        >>> round(result.skce, 6), result.bandwidth
+        (0.08, 1.0)
+    """
+    check_one_of(kind, KINDS, "kind")
+    maximum = check_count(max_items, "max_items", minimum=2)
+    top = top_label(predictions, references, scores=scores, kind="top_label" if kind == "canonical" else kind)
+    if kind == "canonical":
+        if isinstance(top.probabilities, Ragged):
+            raise OptionError(
+                "Expected rows of one length for kind='canonical', but they differ; use kind='top_label'.",
+                option="kind",
+            )
+        table, labels = top.probabilities, top.labels
+    else:
+        ((confidence, events),) = top.pairs(kind)
+        table, labels = np.column_stack((1 - confidence, confidence)), events.astype(np.int64)
+    if len(table) < 2:
+        raise ValueError("Expected at least two items for a kernel calibration error, but got 1.")
+    rng = np.random.default_rng([resampling.seed, 4])
+    if len(table) > maximum:
+        part = rng.choice(len(table), maximum, replace=False)
+        table, labels = table[part], labels[part]
+    n_items = len(table)
+    kernel, bandwidth = _kernel(table)
+    observed = float(_estimates(kernel, table, labels[:, None])[0])
+    cumulative = table.cumsum(axis=1)[:, :-1, None]
+    step, null = max(1, _CELLS // table.size), np.empty(resampling.resamples)
+    for start in range(0, resampling.resamples, step):
+        size = min(step, resampling.resamples - start)
+        drawn = (rng.random((n_items, 1, size)) >= cumulative).sum(axis=1)
+        null[start : start + size] = _estimates(kernel, table, drawn)
+    return KernelCalibration(
+        skce=observed,
+        upper=float(np.quantile(null, resampling.level)),
+        # The tolerance keeps equal estimates together despite rounding.
+        p_value=float((1 + np.count_nonzero(null >= observed - 1e-12)) / (resampling.resamples + 1)),
+        bandwidth=bandwidth,
+        n_items=n_items,
+        n_resamples=resampling.resamples,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _kernel(table: Floats) -> tuple[Floats, float]:
+    """Return the kernel of every pair of rows, 0 of a row with itself, and its bandwidth."""
+    distances = np.zeros((len(table), len(table)))
+    for column in table.T:
+        distances += np.abs(column[:, None] - column)
+    distances /= 2
+    pairs = distances[np.triu_indices(len(table), 1)]
+    bandwidth = float(np.median(pairs)) or float(pairs.mean()) or 1.0
+    kernel = np.exp(-distances / bandwidth)
+    np.fill_diagonal(kernel, 0.0)
+    return kernel, bandwidth
+
+
+def _estimates(kernel: Floats, table: Floats, labels: NDArray[np.int64]) -> Floats:
+    """Return (R,) estimates for R columns of labels (N, R)."""
+    n_items = len(table)
+    total = np.zeros(labels.shape[1])
+    for place, column in enumerate(table.T):
+        residuals = (labels == place) - column[:, None]
+        total += (residuals * (kernel @ residuals)).sum(axis=0)
+    return total / (n_items * (n_items - 1))

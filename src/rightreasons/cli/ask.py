@@ -1,0 +1,364 @@
+"""The commands that ask a model: `rightreasons audit MODEL DATASET`, and one question of it alone."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.behavior.options import SuiteOptions
+from rightreasons.cli import command_line, wants_traceback
+from rightreasons.cli.declared import (
+    BatchSize,
+    ConfidenceLevel,
+    DataDir,
+    Dataset,
+    Model,
+    Open,
+    OptionalDataset,
+    OptionalModel,
+    Out,
+    Resamples,
+    Seed,
+    SuiteName,
+    completes,
+    declared_command,
+)
+from rightreasons.cli.show import show_audit, show_pass_rates
+from rightreasons.core.errors import counted
+from rightreasons.core.options import Options, listed
+from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.io.options import LOG_FILTER_HELP
+from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.wording import Prompt
+from rightreasons.report.questions import QUESTIONS
+
+if TYPE_CHECKING:
+    from rightreasons.report.runner import AuditResult
+
+
+COMMANDS = {
+    name: command_line() for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "shortcuts")
+}
+
+EXAMPLES = {
+    "audit": (
+        "rightreasons audit my-model my_reviews.csv --text-column review --label-column stars",
+        "rightreasons audit my-model sst2 --limit 500 --questions calibration,shortcuts --open",
+        "rightreasons audit HuggingFaceTB/SmolLM2-135M-Instruct sst2 --label-words negative,positive --shots 4",
+        "rightreasons audit http://localhost:8000/v1 piqa --limit 200 --style letters",
+        "rightreasons audit --predictions samples_piqa.jsonl --out report",
+    ),
+    "behavior": (
+        "rightreasons behavior my-model my_suite.jsonl --out behavior",
+        "rightreasons behavior HuggingFaceTB/SmolLM2-135M-Instruct my_suite.jsonl --scoring generated",
+        "rightreasons behavior my_suite.jsonl --predictions preds.txt",
+    ),
+    "calibration": (
+        "rightreasons calibration my-model my_reviews.csv --n-bins 10",
+        "rightreasons calibration predictions.csv --label-column label",
+    ),
+    "difficulty": (
+        "rightreasons difficulty my-model my_reviews.csv --items 200 --top 20",
+        "rightreasons difficulty my-model pairs.csv --groups-column pair --measures contrast",
+    ),
+    "demo": ("rightreasons demo --out report",),
+    "probes": (
+        "rightreasons probes my-model socialiqa --limit 200",
+        "rightreasons probes --predictions samples.jsonl",
+    ),
+    "shortcuts": (
+        "rightreasons shortcuts my-model sst2 --items 100",
+        "rightreasons shortcuts my-model reviews/ --words copper,marble",
+    ),
+}
+
+ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
+"""What can be set about the way in which a language model is asked."""
+
+OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
+"""What can be set about each question."""
+
+
+@declared_command(
+    COMMANDS["audit"], "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS}
+)
+def audit(
+    *,
+    model: OptionalModel = None,
+    dataset: OptionalDataset = None,
+    questions: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply.",
+            autocompletion=completes(tuple(QUESTIONS)),
+        ),
+    ] = None,
+    out: Out = Path("report"),
+    open_page: Open = False,
+    **declared: Options,
+) -> None:
+    """Ask whether a model is right for the right reasons, and write the report.
+
+    Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
+    """
+    names = listed(questions)
+    given = {name: declared.pop(name) for name in QUESTIONS}
+    chosen = {name: its for name, its in given.items() if names is None or name in names or its.changed()}
+    show_audit(run_audit((model, dataset), out, names, declared, chosen), open_page=open_page)
+
+
+def question_command(question: str, *, stored: bool = False, **implied: Any) -> None:
+    """Declare the command that asks one question of a model, and writes the report.
+
+    Args:
+        question: The question: a name of `report.questions.QUESTIONS`.
+        stored: Whether it can be asked of a file of predictions in the place of a model.
+        **implied: Settings of the audit that the question implies, where the command line leaves them open.
+    """
+
+    def ask(
+        model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
+    ) -> None:
+        answers = {question: declared.pop("options")}
+        show_audit(run_audit((model, dataset), out, [question], declared, answers, implied), open_page=open_page)
+
+    def ask_either(
+        *,
+        model: OptionalModel = None,
+        dataset: OptionalDataset = None,
+        out: Out = Path("report"),
+        open_page: Open = False,
+        **declared: Options,
+    ) -> None:
+        answers = {question: declared.pop("options")}
+        show_audit(run_audit((model, dataset), out, [question], declared, answers, implied), open_page=open_page)
+
+    declared: dict[str, type[Options]] = {
+        "settings": AuditOptions,
+        **({"stored": StoredOptions} if stored else {}),
+        **ASKED,
+        "options": OF_QUESTIONS[question],
+    }
+    command = ask_either if stored else ask
+    command.__doc__ = OF_QUESTIONS[question].__doc__
+    declared_command(COMMANDS[question], question, declared)(command)
+
+
+def sources(
+    model: str | None, dataset: str | None, predictions: str | None
+) -> tuple[str | None, str | None, str | None]:
+    """Tell models from data sets and files of predictions among the arguments of a command.
+
+    A file of predictions may come alone, in the place of a model; with `--predictions`, the only argument is data.
+
+    Returns:
+        The model, the data set, and the file of predictions.
+    """
+    from rightreasons.io.columns import SUFFIXES
+    from rightreasons.io.files import data_type
+
+    if dataset is None and model is not None:
+        if predictions is not None:
+            return None, model, predictions
+        if data_type(Path(model)) in SUFFIXES:
+            return None, None, model
+    return model, dataset, predictions
+
+
+def run_audit(
+    arguments: tuple[str | None, str | None],
+    out: Path,
+    questions: list[str] | None,
+    declared: Mapping[str, Options],
+    options: Mapping[str, Options],
+    implied: Mapping[str, Any] | None = None,
+) -> AuditResult:
+    """Audit.
+
+    With --traceback, an error inside a question ends the audit where it arose.
+
+    Args:
+        arguments: The model and the data, or the file of predictions, as they were typed.
+        out: The folder of the report.
+        questions: The questions; None for all that apply.
+        declared: The settings of the audit.
+        options: Question -> its options.
+        implied: Settings where `declared` leaves them open.
+    """
+    from rightreasons.report.runner import audit
+
+    settings = dict(implied or {})
+    for each in declared.values():
+        settings |= each.changed()
+    model, dataset, predictions = arguments[0], arguments[1], None
+    if "stored" in declared:
+        model, dataset, predictions = sources(*arguments, settings.get("predictions"))
+    if predictions is not None:
+        settings["predictions"] = predictions
+    tell = functools.partial(typer.echo, err=True)
+    with warnings.catch_warnings():
+        # What failed is printed in the place of its answer.
+        warnings.filterwarnings("ignore", message="The question '")
+        return audit(
+            model,
+            dataset,
+            out=out,
+            questions=questions,
+            options=options,
+            tell=tell,
+            raise_errors=wants_traceback(),
+            **settings,
+        )
+
+
+@declared_command(COMMANDS["behavior"], "behavior", {**ASKED, "options": SuiteOptions})
+def behavior(
+    *,
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folder or hub id of a model; repeatable.", metavar="MODEL", show_default=False),
+    ] = None,
+    suite: SuiteName,
+    options: SuiteOptions,
+    prompt: Any,
+    server: Any,
+    predictions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File of predictions in the suite's order, instead of a model: a table with headings, or lines as "
+            "CheckList reads them; repeatable."
+        ),
+    ] = None,
+    predictions_format: Annotated[
+        str | None,
+        typer.Option(
+            help="What a line without headings holds, as CheckList names it: pred_only, softmax, binary_conf, "
+            "pred_and_conf or pred_and_softmax; found out by default."
+        ),
+    ] = None,
+    log_filter: Annotated[str | None, typer.Option(help=LOG_FILTER_HELP)] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
+    data_dir: DataDir = None,
+    batch_size: BatchSize = 32,
+    n_resamples: Resamples = 1000,
+    confidence_level: ConfidenceLevel = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Test models on a behavioral suite: which share of the cases passes, by functionality."""
+    from rightreasons.audited.opening import is_asked, prompted_model
+    from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
+    from rightreasons.core.resampling import Resampling
+    from rightreasons.datasets.suites.files import open_suite
+    from rightreasons.io.suite_answers import read_suite_answers
+    from rightreasons.models.loading import load_classifier, load_question_answering
+    from rightreasons.report.behavior_page import check_report_folder, write_behavior_report
+
+    if not models and not predictions:
+        raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
+    check_report_folder(out)
+    opened = open_suite(suite, data_dir=data_dir, seed=seed, **options.opening())
+    resampling = Resampling(confidence_level, n_resamples, seed)
+    tested = []
+    for file in predictions or ():
+        stored = read_suite_answers(file, opened, file_format=predictions_format, log_filter=log_filter)
+        tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
+    for number, model in enumerate(models or (), start=1):
+        answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
+        if is_reading(opened):
+            reader = load_question_answering(model)
+            answered = measure_reading(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
+        else:
+            if is_asked(model):
+                classifier: Any = prompted_model(model, prompt, server, label_words(opened), seed=seed)
+            else:
+                classifier = load_classifier(model)
+            answered = measure_behavior(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
+        tested.append(answered)
+    page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
+    show_pass_rates(tested)
+    typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
+    typer.echo(f"Report: {page}")
+
+
+def _typed() -> str:
+    """The command line as it was typed; "" where it was called from Python."""
+    return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
+
+
+RANKING = "ranking.csv"
+LONGEST = 90
+"""Characters of a text that are printed."""
+
+
+@declared_command(
+    COMMANDS["difficulty"], "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions}
+)
+def difficulty(
+    model: Model,
+    dataset: Dataset,
+    out: Out = Path("report"),
+    top: Annotated[int, typer.Option(help="Number of the hardest items to print.", min=0)] = 10,
+    open_page: Open = False,
+    **declared: Options,
+) -> None:
+    """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
+    result = run_audit((model, dataset), out, ["difficulty"], declared, {"difficulty": declared.pop("options")})
+    _show_ranking(result, top)
+    show_audit(result, open_page=open_page)
+
+
+def _show_ranking(result: AuditResult, top: int) -> None:
+    outcome = result["difficulty"]
+    if outcome.result is None or not result.written:
+        return
+    rows: list[dict[str, Any]] = outcome.result.data.get("ranking", [])
+    if not rows:
+        return
+    shown = {
+        example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
+    }
+    measure = next(name for name in ("eigenvalue", "shift") if name in rows[0])
+    typer.secho(f"{'':>4}  {measure:>11}  {'confidence':>10}  prediction (label): words that move it", bold=True)
+    for place, row in enumerate(rows[:top], start=1):
+        label = f" ({row['label']})" if row["label"] else ""
+        typer.echo(
+            f"{place:>4}  {row[measure]:>11.4g}  {row['confidence']:>10.3f}  {row['prediction']}{label}: "
+            f"{', '.join(row['words'])}   [{row['id']}]"
+        )
+        example = shown.get(row["id"])
+        if example is not None:
+            text = " ".join(example.text.split())
+            typer.echo(f"{'':>31}{text[:LONGEST]}{'…' if len(text) > LONGEST else ''}")
+            if ". " in example.note:
+                typer.echo(f"{'':>31}{example.note.split('. ', 1)[1]}")
+    typer.echo(f"\nRanking of {counted(len(rows), 'item')}: {result.out / RANKING}")
+
+
+@COMMANDS["demo"].command()
+def demo(
+    out: Out = Path("report"),
+    model_dir: Annotated[Path, typer.Option(help="Folder of the fine-tuned model.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Seed of the data, the training and every random choice.")] = 0,
+    open_page: Open = False,
+) -> None:
+    """Fine-tune the packaged encoder on data with a planted shortcut, and audit it: a few minutes on two cores."""
+    from rightreasons.models.packaged import demo_encoder
+
+    demo_encoder()  # its extra is that of the models too
+    from rightreasons.report.runner import audit_demo
+
+    result = audit_demo(out, model_dir=model_dir, seed=seed, say=lambda line: typer.echo(line, err=True))
+    show_audit(result, open_page=open_page)
+
+
+question_command("calibration", stored=True)
+question_command("probes", stored=True, task="multiple_choice")
+question_command("shortcuts")

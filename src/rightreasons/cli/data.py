@@ -1,0 +1,470 @@
+"""The commands that list, write and export data sets and suites."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli.declared import (
+    ConfigName,
+    DataDir,
+    Dataset,
+    LabelColumn,
+    Limit,
+    Seed,
+    SuiteName,
+    completes,
+    declared_command,
+)
+from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
+from rightreasons.core.engines import EngineOptions
+from rightreasons.core.errors import OptionError, counted
+from rightreasons.io.options import SourceOptions
+from rightreasons.models.wording import Wording
+
+if TYPE_CHECKING:
+    from rightreasons.audited.options import AuditOptions
+    from rightreasons.datasets.suites.suite import Suite
+    from rightreasons.models.prompts import Examples, Rendering
+    from rightreasons.report.requests import ChoiceRequest
+
+
+COMMANDS = {name: command_line() for name in ("data", "suite")}
+
+EXAMPLES = {
+    "data": (
+        "rightreasons data list",
+        "rightreasons data build planted_shortcuts --out planted",
+        "rightreasons data export copa --limit 200 --out task",
+        "rightreasons data export piqa --style letters --parts items,orders --orders random --limit 200 --out task",
+        "rightreasons data export my_suite.jsonl --task suite --to inspect --out task",
+        "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
+        "rightreasons data source reviews.zip --url https://example.org/data/",
+    ),
+    "suite": (
+        "rightreasons suite show my_suite.jsonl --cases 3",
+        "rightreasons suite write checklist_sentiment suite.parquet",
+        "rightreasons suite convert mine.pkl mine.jsonl",
+    ),
+}
+
+EXPORTED_TASKS = (*TASKS, "suite")
+
+
+@COMMANDS["data"].callback()
+def data() -> None:
+    """List the data sets, write one as files or as a task, plant cues into your own, or declare a source file."""
+
+
+@COMMANDS["data"].command("list")
+def list_() -> None:
+    """List the names that `rightreasons audit` and `rightreasons.load_dataset` accept."""
+    from rightreasons.datasets.builder import available_datasets, builder_class
+
+    names = available_datasets()
+    width = max((len(name) for name in names), default=0)
+    for name in names:
+        typer.echo(f"{name:<{width}}  {builder_class(name).DESCRIPTION}")
+
+
+@declared_command(COMMANDS["data"], "build", {"options": EngineOptions})
+def build(
+    name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
+    options: EngineOptions,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; the name of the data set by default.")] = None,
+    config: Annotated[str | None, typer.Option(help="Comma-separated configurations; all of them by default.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="The folder of local copies of the source files.")] = None,
+    other_versions: Annotated[bool, typer.Option(help="Read local files other than the published ones.")] = False,
+) -> None:
+    """Write a data set as parquet files with a card; `datasets.load_dataset(FOLDER)` opens them.
+
+    With --jobs or --engine, configurations are built at the same time.
+    """
+    from rightreasons.datasets.publishing import publish
+
+    configs = None if config is None else [part.strip() for part in config.split(",")]
+    folder = publish(
+        name, out or Path(name), configs=configs, data_dir=data_dir, engine=options, other_versions=other_versions
+    )
+    typer.echo(f"Data: {folder}")
+
+
+@declared_command(COMMANDS["data"], "export", {"source": SourceOptions, "prompt": Wording})
+def export(
+    dataset: Dataset,
+    source: SourceOptions,
+    prompt: Wording,
+    to: Annotated[
+        str,
+        typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES)),
+    ] = "lm-eval",
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as "
+            "the data is.",
+            autocompletion=completes(EXPORTED_TASKS),
+        ),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            help="Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, "
+            "near choices and “None of the above”), orders (of the choices); by default items and probes."
+        ),
+    ] = None,
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            help="Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three "
+            "choices, else cyclic.",
+            autocompletion=completes(ORDERS),
+        ),
+    ] = None,
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."),
+    ] = None,
+    max_cases: Annotated[
+        int | None, typer.Option(help="Maximum number of cases of a functionality of a suite.", min=1)
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
+    split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+) -> None:
+    """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
+    from rightreasons.audited.options import AuditOptions
+    from rightreasons.core.options import listed
+    from rightreasons.core.validation import check_one_of
+    from rightreasons.io.export import write_task
+    from rightreasons.report.requests import request_rows
+
+    check_one_of(to, HARNESSES, "to")
+    if task is not None:
+        check_one_of(task, EXPORTED_TASKS, "task")
+    of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": limit}
+    of_other = of_items if task == "suite" else {"max_cases": max_cases}
+    odd = next((name for name, value in of_other.items() if value is not None), None)
+    if odd is not None:
+        raise OptionError(
+            f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.", option=odd
+        )
+    if task == "suite":
+        taken = exported_suite(dataset, data_dir=source.data_dir, max_cases=max_cases, seed=seed)
+    else:
+        settings = AuditOptions(
+            **source.to_dict(), task=task, text_column=text_column, text_pair_column=text_pair_column, seed=seed,
+            split=split, limit=limit,
+        )  # fmt: skip
+        taken = exported_items(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets)
+    rendering = taken.rendering(prompt, chat=to == "inspect")
+    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=seed)
+    declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
+    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+@COMMANDS["data"].command()
+def plant(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated kinds of cue: lexical, function, bigram, position, punctuation or length; with "
+            "several, each item draws one."
+        ),
+    ] = "lexical",
+    cues: Annotated[
+        str | None, typer.Option(help="Comma-separated cues of your own, one per label in the order of the labels.")
+    ] = None,
+    strength: Annotated[float, typer.Option(help="How often a cue agrees with the label, from 0 to 1.")] = 0.95,
+    coverage: Annotated[float, typer.Option(help="How often a text has a cue, from 0 to 1.")] = 1.0,
+    unfit: Annotated[
+        str, typer.Option(help="What to do about texts that cannot take the cues: refuse the data, or drop the texts.")
+    ] = "refuse",
+    config: ConfigName = None,
+    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
+    label_column: LabelColumn = None,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+) -> None:
+    """Plant cues into your labeled texts, so that what a model should not rely on is known.
+
+    Training data gets its cues; each other split is written with them, without them and with flipped ones, which an
+    audit compares. Fine-tune on the result, then audit the model on it.
+    """
+    from rightreasons.core.options import listed
+    from rightreasons.datasets.perturbing.planting import plant as plant_cues
+    from rightreasons.datasets.publishing import write_splits
+    from rightreasons.io.tables import open_splits
+
+    splits = open_splits(
+        dataset,
+        config,
+        text_column=text_column,
+        text_pair_column=text_pair_column,
+        label_column=label_column,
+        data_dir=data_dir,
+    )
+    kinds = listed(kind) or []
+    planted = plant_cues(splits, kinds, cues=listed(cues), strength=strength, coverage=coverage, unfit=unfit, seed=seed)
+    told = (
+        f"Cues of the kind {', '.join(kinds)}, planted into {dataset}: they agree with the label at a rate of "
+        f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
+    )
+    folder = write_splits(planted, out, text=told)
+    for name, items in planted.items():
+        with_cue = sum(cue >= 0 for cue in items["cue_label"])
+        typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
+    typer.echo(f"Data: {folder}")
+
+
+@COMMANDS["data"].command()
+def source(
+    file: Annotated[
+        Path, typer.Argument(help="A file as its publisher offers it.", metavar="FILE", show_default=False)
+    ],
+    url: Annotated[
+        str, typer.Option(help="Its address; one that ends in a slash is that of its folder.")
+    ] = "https://…",
+) -> None:
+    """Print the declaration of a source file, with its size and checksum, for the builder of a data set."""
+    from rightreasons.datasets.builder import Source
+
+    declared = Source.of(file, url)
+    typer.echo(
+        json.dumps({"path": declared.path, "url": declared.url, "size": declared.size, "sha256": declared.sha256})
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """Requests that are to be written as a task.
+
+    Attributes:
+        requests: The requests.
+        label_names: The names of the classes; None for multiple choice.
+        about: What they are about, in words.
+        read_by: The command that reads their log.
+        examples: What few-shot examples are drawn from.
+        fields: Further fields of the rows, by the ids of the requests.
+    """
+
+    requests: Sequence[ChoiceRequest]
+    label_names: tuple[str, ...] | None
+    about: str
+    read_by: str
+    examples: Examples | None = None
+    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+
+    def rendering(self, wording: Wording, *, chat: bool) -> Rendering:
+        """Return the prompt: in a chat letters that are generated, else answers whose likelihood is asked."""
+        from rightreasons.models.prompts import Rendering
+        from rightreasons.models.wording import Prompt
+
+        given = {name: getattr(wording, name) for name in wording.names()}
+        if chat:
+            if wording.style not in ("auto", "letters"):
+                raise ValueError(f"Expected letters as the style of a task of inspect_ai, but got {wording.style!r}.")
+            given |= {"style": "letters", "scoring": "generated"}
+        prompt = Prompt(**given, chat="on" if chat else "off")
+        scoring = "generated" if chat else "sum"
+        return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
+
+
+def exported_suite(name: str, *, data_dir: str | None, max_cases: int | None, seed: int) -> Exported:
+    """Open a suite, every example of which is asked for one of its labels."""
+    from rightreasons.datasets.suites.files import open_suite
+    from rightreasons.report.requests import suite_requests
+
+    suite = open_suite(name, data_dir=data_dir, max_cases=max_cases, seed=seed)
+    requests = suite_requests(suite)
+    flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(seed)]
+    read_by = shlex.join(["rightreasons", "behavior", name, *flags])
+    return Exported(requests, requests[0].choices, f"{counted(suite.n_cases, 'case')}", read_by)
+
+
+def exported_items(
+    dataset: str,
+    settings: AuditOptions,
+    wording: Wording,
+    *,
+    parts: Sequence[str] | None,
+    orders: str | None,
+    subsets: Path | None,
+) -> Exported:
+    """Open items of multiple choice or classification.
+
+    Args:
+        dataset: What the user named.
+        settings: The columns, the split, the limit and the seed.
+        wording: How items are put into words.
+        parts: What is asked about items of multiple choice.
+        orders: Which orders of their choices, where `parts` has them.
+        subsets: A file that says which are Easy and which are Hard.
+    """
+    from rightreasons.audited.opening import examples_of, task_of_data
+    from rightreasons.audited.splits import limited
+    from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
+    from rightreasons.cli.items import easy_flags
+    from rightreasons.io.splits import choose_split
+    from rightreasons.report.requests import choice_requests, kept_fields, text_requests
+
+    task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
+    name = choose_split(splits, settings.split, where=dataset)
+    items = splits[name]
+    if subsets is not None:
+        easy = easy_flags(items, subsets)
+        rows = [row for row, flag in enumerate(easy) if flag is not None]
+        items = items.select(rows)
+        items = items.remove_columns([column for column in items.column_names if column == "easy"])
+        items = items.add_column("easy", [bool(easy[row]) for row in rows])
+    names = None
+    if task == "classification":
+        for option, value in (("parts", parts and ",".join(parts)), ("orders", orders)):
+            if value is not None:
+                raise OptionError(
+                    f"Expected no `{option}` with texts that have classes, but got {value!r}.", option=option
+                )
+        if "label" not in items.column_names:
+            raise ValueError(
+                f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."
+            )
+        names = tuple(items.features["label"].names)
+    items = limited(items, settings, dataset)
+    if task == "classification":
+        requests = text_requests(items)
+    else:
+        asked = (ITEMS, PROBES) if parts is None else parts
+        if orders is not None and ORDERS not in asked:
+            raise OptionError(
+                f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.",
+                option=("parts", "orders"),
+            )
+        requests = choice_requests(items, parts=asked, orders=orders or "auto", seed=settings.seed)
+    return Exported(
+        requests=requests,
+        label_names=names,
+        about=f"{counted(len(items), 'item')}",
+        read_by="rightreasons audit",
+        examples=examples_of(splits, task, wording.shots),
+        fields=kept_fields(items),
+    )
+
+
+SuiteFile = Annotated[Path, typer.Argument(help=".jsonl, .jsonl.gz or .parquet file.", metavar="OUT")]
+
+
+@COMMANDS["suite"].callback()
+def suite() -> None:
+    """Show what a behavioral suite asks, write all its cases to a file, or convert one that CheckList has saved."""
+
+
+@COMMANDS["suite"].command()
+def show(
+    suite: SuiteName,
+    data_dir: DataDir = None,
+    cases: Annotated[int, typer.Option(help="Cases shown per functionality.", min=0)] = 2,
+) -> None:
+    """Show the functionalities of a suite, with the first cases of each."""
+    opened = _open(suite, data_dir)
+    for functionality in opened.functionalities:
+        typer.secho(
+            f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
+            f"{counted(len(functionality.cases), 'case')}",
+            bold=True,
+        )
+        if functionality.expectation["name"] == "unknown":
+            typer.echo(f"  nothing is asked: {functionality.expectation['why']}")
+        for case in functionality.cases[:cases]:
+            for index, texts in enumerate(case.examples):
+                label = None if case.labels is None else case.labels[index]
+                if opened.label_names is not None and isinstance(label, int) and label >= 0:
+                    label = opened.label_names[label]
+                typer.echo(
+                    f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
+                )
+    _show_size(opened)
+
+
+@COMMANDS["suite"].command()
+def write(
+    suite: SuiteName,
+    out: SuiteFile,
+    data_dir: DataDir = None,
+) -> None:
+    """Write a suite with all its cases, including those that its templates and perturbations generate."""
+    _check_out(out)
+    _write(_open(suite, data_dir), out)
+
+
+@COMMANDS["suite"].command()
+def convert(
+    file: Annotated[Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")],
+    out: SuiteFile,
+    text_columns: Annotated[
+        str | None, typer.Option(help="Comma-separated names of the texts of an example, such as context,question.")
+    ] = None,
+) -> None:
+    """Convert a suite that CheckList has saved; nothing of the pickle is run.
+
+    Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
+    """
+    from rightreasons.core.options import listed
+    from rightreasons.datasets.checklist import convert_checklist
+
+    _check_out(out)
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
+    converted = convert_checklist(file, text_columns=listed(text_columns))
+    _write(converted, out)
+    unknown = [each for each in converted.functionalities if each.expectation["name"] == "unknown"]
+    for each in unknown:
+        typer.echo(f"Unknown: {each.name}: {each.expectation['why']}")
+    if unknown:
+        typer.echo(
+            f"Nothing is asked in {len(unknown)} of {counted(len(converted.functionalities), 'test')}: name their "
+            f"expectations in {out}."
+        )
+
+
+def _check_out(out: Path) -> None:
+    from rightreasons.core.store import check_file
+
+    if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
+        raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
+    check_file(out, "OUT")
+
+
+def _open(suite: str, data_dir: Path | None) -> Suite:
+    from rightreasons.datasets.suites.files import open_suite
+
+    return open_suite(suite, data_dir=data_dir)
+
+
+def _write(suite: Suite, out: Path) -> None:
+    suite.write(out)
+    _show_size(suite)
+    typer.echo(f"Suite: {out}")
+
+
+def _show_size(suite: Suite) -> None:
+    if suite.label_names is not None:
+        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
+    typer.echo(
+        f"{suite.name}: {counted(len(suite.functionalities), 'functionality', 'functionalities')}, "
+        f"{counted(suite.n_cases, 'case')}, "
+        f"{counted(suite.n_examples, 'example')}"
+    )

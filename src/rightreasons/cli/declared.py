@@ -1,0 +1,202 @@
+"""Commands whose options are declared elsewhere, from an `Options` class to flags and back; options that many share."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+
+from rightreasons.behavior.options import SUITE_HELP
+from rightreasons.core.options import Options, listed
+
+UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options")
+"""Names of arguments whose options have no prefix on the command line."""
+
+
+def declared_command(
+    app: typer.Typer, name: str, declared: Mapping[str, type[Options]]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command that also takes declared options.
+
+    Args:
+        app: What the command is added to.
+        name: The command.
+        declared: Argument of the function -> the class of its value. The options of `UNPREFIXED` ones
+            have no prefix; those of "difficulty" become `--difficulty-items` and so on.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in inspect.signature(function, eval_str=True).parameters.values()
+            if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        added = {argument: _parameters(options, argument) for argument, options in declared.items()}
+
+        def run(**values: Any) -> None:
+            for argument, options in declared.items():
+                given = [values.pop(parameter.name) for parameter in added[argument]]
+                values[argument] = _read(options, given)
+            function(**values)
+
+        every = [*own, *(parameter for parameters in added.values() for parameter in parameters)]
+        run.__doc__ = function.__doc__
+        run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        app.command(name, no_args_is_help=True)(run)
+        return function
+
+    return register
+
+
+def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
+    """Return what completes one of some values, or the last of comma-separated ones, in a shell; None without any."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + choice for choice in choices if choice.startswith(last)]
+
+    return complete if choices else None
+
+
+def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter]:
+    """Return the options of a class as parameters that typer reads."""
+    hints = typing.get_type_hints(options)
+    prefix = "" if argument in UNPREFIXED else f"{argument}-"
+    parameters = []
+    for name in options.names():
+        field: Any = options.model_fields[name]
+        kind, default = hints[name], field.default
+        if _of_tuple(kind) is not None:
+            text = ",".join(map(str, typing.cast("tuple[Any, ...]", default or ())))
+            kind, default = (str, text) if text else (str | None, None)
+        flag = prefix + name.replace("_", "-")
+        info = typer.Option(
+            f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}",
+            help=field.description,
+            autocompletion=completes(field.json_schema_extra.get("choices", ())),
+        )
+        parameters.append(
+            inspect.Parameter(
+                f"{argument}_{name}",
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=Annotated[kind, info],
+            )
+        )
+    return parameters
+
+
+def _read(options: type[Options], values: list[Any]) -> Options:
+    """Make the options of a class from the values of a command line, in the order of its flags."""
+    hints = typing.get_type_hints(options)
+    return options(
+        **{name: _value(hints[name], value, name) for name, value in zip(options.names(), values, strict=True)}
+    )
+
+
+def _value(kind: Any, value: Any, name: str) -> Any:
+    element = _of_tuple(kind)
+    if element is None:
+        return value
+    if value is None:
+        return () if get_origin(kind) is tuple else None
+    parts = listed(value) or []
+    if not parts or (element is int and not all(part.isascii() and part.isdigit() for part in parts)):
+        what = "whole numbers" if element is int else "names"
+        raise ValueError(f"Expected `--{name.replace('_', '-')}` to be comma-separated {what}, but got {value!r}.")
+    return tuple(element(part) for part in parts)
+
+
+def _of_tuple(kind: Any) -> Any:
+    """Return the type of the elements of a tuple, or of a tuple that may be None; None for another type."""
+    each = next((part for part in (kind, *get_args(kind)) if get_origin(part) is tuple), None)
+    return None if each is None else get_args(each)[0]
+
+
+def writable(file: Path | None) -> Path | None:
+    """Check the file that a command writes before it begins."""
+    from rightreasons.core.store import check_file
+
+    return None if file is None else check_file(file)
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="Folder or hub id of a classifier, a multiple-choice model or a causal language model.",
+        metavar="MODEL",
+        show_default=False,
+    ),
+]
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        help="Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder.",
+        metavar="DATASET",
+        show_default=False,
+    ),
+]
+OptionalModel = Annotated[
+    str | None,
+    typer.Argument(
+        help="Folder or hub id of a classifier, a multiple-choice model or a causal language model; or, alone, a file "
+        "of predictions.",
+        metavar="MODEL",
+        show_default=False,
+    ),
+]
+OptionalDataset = Annotated[
+    str | None,
+    typer.Argument(
+        help="Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder.",
+        metavar="DATASET",
+        show_default=False,
+    ),
+]
+ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
+Split = Annotated[
+    str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
+]
+Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]
+LimitEach = Annotated[int | None, typer.Option(help="Maximum number of items per split.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
+BatchSize = Annotated[int, typer.Option(help="Items per batch.")]
+Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
+ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
+Out = Annotated[Path, typer.Option(help="Folder of the report.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
+FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
+
+
+def asked_file(flag: str) -> Any:
+    """Declare the file of the figures of a command that asks a model where a flag is given."""
+    told = (
+        f"File for all figures, as JSON; with --{flag}, what the model answers is kept beside it, and the same command "
+        "goes on from there."
+    )
+    return typer.Option(help=told, callback=writable)
+
+
+def answers_beside(out: Path | None) -> Path | None:
+    """Return the folder where a command keeps what a model answers, beside the file of its figures."""
+    return None if out is None else out.with_name(f"{out.stem}-answers")
+
+
+def check_unread(flag: str, does: str, given: Mapping[str, Any]) -> None:
+    """Check that no option is given that is read only with a flag.
+
+    Raises:
+        ValueError: If one is.
+    """
+    unread = next((name for name, value in given.items() if value is not None), None)
+    if unread is not None:
+        option = unread.replace("_", "-")
+        raise ValueError(f"Expected --{flag}, which {does}, where --{option} is given, but there is none.")

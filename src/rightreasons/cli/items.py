@@ -1,0 +1,411 @@
+"""The commands about items: counts of their words and cues, Easy and Hard items, rating sheets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli.declared import (
+    ConfidenceLevel,
+    Dataset,
+    FiguresFile,
+    LabelColumn,
+    Limit,
+    LimitEach,
+    Seed,
+    Split,
+    declared_command,
+)
+from rightreasons.core.choices import FEATURES
+from rightreasons.core.engines import EngineOptions
+from rightreasons.core.errors import OptionError, counted
+from rightreasons.io.options import SourceOptions
+from rightreasons.training.options import SplitOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.cues.agreement import HumanPerformance
+
+
+COMMANDS = {name: command_line() for name in ("counts", "gaps", "ratings", "split")}
+
+EXAMPLES = {
+    "counts": (
+        "rightreasons counts words reviews/ --jobs 4",
+        "rightreasons counts cues items/ --engine dask://scheduler:8786 --work counts",
+    ),
+    "gaps": ("rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv",),
+    "ratings": (
+        "rightreasons ratings write mirrored.jsonl --raters 5 --out sheets",
+        "rightreasons ratings read mirrored.jsonl sheets/rater-1.csv sheets/rater-2.csv sheets/rater-3.csv",
+    ),
+    "split": ("rightreasons split socialiqa --n-runs 3 --limit 1000 --out split",),
+}
+
+
+def open_items(
+    dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
+) -> tuple[datasets.Dataset, str]:
+    """Open a multiple-choice data set and take the labeled items of one split.
+
+    Args:
+        dataset: What the user named.
+        source: Where it is, and what its columns mean.
+        split: A split; None for the first of test, validation and dev with labels, or else any.
+        train_first: Whether train comes before these.
+        **options: Further options of `open_multiple_choice`.
+
+    Returns:
+        The items that have a label, and in words what was taken.
+    """
+    from rightreasons.io.splits import TEST_SPLITS, choose_split, labeled_items
+    from rightreasons.io.tables import open_splits
+
+    splits = open_splits(dataset, **source.source("multiple_choice"), **options)
+    preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
+    name = choose_split(splits, split, where=dataset, preferred=preferred, others=True)
+    items = labeled_items(splits[name])
+    if len(items) == 0:
+        raise ValueError(f"Expected items with a label in {dataset}, but none of split {name!r} has one.")
+    without = len(splits[name]) - len(items)
+    left_out = counted(without, "item that has", "items that have")
+    return items, name if without == 0 else f"{name} without {left_out} no label"
+
+
+def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
+    """Return whether each item is Easy; None for one that is in neither subset.
+
+    Args:
+        items: The items; without subsets, their column `easy` says it.
+        subsets: easy_hard_subsets.json, as `rightreasons split` writes it.
+    """
+    from rightreasons.core.validation import read_json
+
+    if subsets is None:
+        if "easy" not in items.column_names:
+            raise ValueError(
+                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
+                f"{', '.join(items.column_names)}."
+            )
+        return [bool(flag) for flag in items["easy"][:]]
+    known = read_json(subsets)
+    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
+        raise ValueError(
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons split` writes them."
+        )
+    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
+    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
+    if all(flag is None for flag in flags):
+        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
+    return flags
+
+
+Source = Annotated[
+    str, typer.Argument(help="A file, or a folder of parquet, csv or JSON lines.", metavar="SOURCE", show_default=False)
+]
+FolderSplit = Annotated[str | None, typer.Option(help="FolderSplit of a folder that has several.")]
+Work = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the counts of each file, from which a stopped command goes on."),
+]
+Top = Annotated[int, typer.Option(help="Number of rows to print.", min=0)]
+
+
+@COMMANDS["counts"].callback()
+def counts() -> None:
+    """Count the words or the cues of data that need not fit into memory: file by file, at the same time, merged."""
+
+
+@declared_command(COMMANDS["counts"], "words", {"options": EngineOptions})
+def words(
+    source: Source,
+    options: EngineOptions,
+    split: FolderSplit = None,
+    work: Work = None,
+    top: Top = 10,
+    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    label_column: LabelColumn = None,
+    count: Annotated[str, typer.Option(help="occurrence, or presence: once per text.")] = "occurrence",
+    out: FiguresFile = None,
+) -> None:
+    """Rank the words of each label by local mutual information."""
+    from rightreasons.cli.show import write_figures
+    from rightreasons.report.counts import count_words
+
+    _check_out(out, source)
+    named = {"text_column": text_column, "label_column": label_column}
+    result = count_words(source, split=split, count=count, engine=options, out=work, **_given(named)).result()
+    typer.secho(
+        f"{source}: {counted(result.n_documents, 'text')}, {result.vocabulary_size:,} distinct words", bold=True
+    )
+    for table in result.by_label:
+        shown = ", ".join(f"{token} ({value:.2g})" for token, value in zip(table.tokens[:top], table.lmi, strict=False))
+        typer.echo(f"label {table.label}: {shown}")
+    write_figures(out, {"lmi": result})
+
+
+@declared_command(COMMANDS["counts"], "cues", {"options": EngineOptions})
+def cues(
+    source: Source,
+    options: EngineOptions,
+    split: FolderSplit = None,
+    work: Work = None,
+    top: Top = 20,
+    features: Annotated[
+        str, typer.Option(help=f"Comma-separated families of cues: {', '.join(FEATURES)}.")
+    ] = "unigram",
+    min_applicability: Annotated[int, typer.Option(help="Minimum applicability of a cue.", min=1)] = 20,
+    first_label: Annotated[int | None, typer.Option(help="Number of the first choice, 0 or 1.")] = None,
+    out: FiguresFile = None,
+) -> None:
+    """Count how often each cue is applicable, and how often it points at the right choice."""
+    from rightreasons.cli.show import write_figures
+    from rightreasons.core.options import listed
+    from rightreasons.report.counts import count_cues
+
+    _check_out(out, source)
+    families = tuple(listed(features) or ())
+    counts = count_cues(
+        source, split=split, features=families, engine=options, out=work, **_given({"first_label": first_label})
+    )
+    table = counts.result(min_applicability=min_applicability)
+    typer.secho(f"{source}: {counted(table.n_items, 'item')}, {table.n_cues:,} cues", bold=True)
+    for row in table.cues[:top]:
+        typer.echo(
+            f"{row.cue:<20} {row.applicability:>10,}  {row.productivity:.3f} [{row.low:.3f}, {row.high:.3f}]  "
+            f"p (Holm) {row.p_holm:.3g}"
+        )
+    write_figures(out, {"cue_statistics": table})
+
+
+def _check_out(out: Path | None, source: str) -> None:
+    if out is not None and out.resolve() == Path(source).resolve():
+        raise OptionError(f"Expected another file for `out` than the data, but both are {str(out)!r}.", option="out")
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+@declared_command(COMMANDS["gaps"], "gaps", {"source": SourceOptions})
+def gaps(
+    dataset: Dataset,
+    first: Annotated[
+        str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
+    ],
+    second: Annotated[str, typer.Option(help="The same for the second training set.")],
+    source: SourceOptions,
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
+    ] = None,
+    split: Split = None,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.")] = 10_000,
+    confidence_level: ConfidenceLevel = 0.95,
+    seed: Seed = 0,
+    out: FiguresFile = None,
+) -> None:
+    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
+    from rightreasons.cli.show import write_figures
+    from rightreasons.core.options import listed
+    from rightreasons.cues.easy_hard import compare_gaps
+    from rightreasons.io.predictions import read_runs
+
+    items, taken = open_items(dataset, source, split)
+    easy = easy_flags(items, subsets)
+    rows = [row for row, flag in enumerate(easy) if flag is not None]
+    items = items.select(rows)
+    one, two = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
+    compared = compare_gaps(
+        one,
+        two,
+        items["label"][:],
+        [easy[row] for row in rows],
+        n_permutations=n_permutations,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
+    typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
+    for name, gap, runs in (
+        ("first", compared.first, compared.first_runs),
+        ("second", compared.second, compared.second_runs),
+    ):
+        typer.echo(f"Gap of the {name}: {gap:+.3f} (runs: {', '.join(f'{value:+.3f}' for value in runs)})")
+    p_value = "none with one run" if compared.p_value is None else f"{compared.p_value:.3g}"
+    typer.echo(
+        f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
+        f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
+    )
+    write_figures(out, compared)
+
+
+LimitSeed = Annotated[int, typer.Option(help="Seed of the choice of items, and of the order on each sheet.")]
+
+
+@COMMANDS["ratings"].callback()
+def ratings() -> None:
+    """Write rating sheets of multiple-choice items for people, and read the answers."""
+
+
+@declared_command(COMMANDS["ratings"], "write", {"source": SourceOptions})
+def write(
+    dataset: Dataset,
+    source: SourceOptions,
+    out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
+    raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
+    split: Split = None,
+    limit: Limit = None,
+    seed: LimitSeed = 0,
+) -> None:
+    """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
+    from rightreasons.io.rating_sheets import write_rating_sheets
+
+    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
+    files = write_rating_sheets(items, out, n_raters=raters, seed=seed)
+    typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
+
+
+@declared_command(COMMANDS["ratings"], "read", {"source": SourceOptions})
+def read(
+    dataset: Dataset,
+    sheets: Annotated[
+        list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
+    ],
+    source: SourceOptions,
+    split: Split = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    confidence_level: ConfidenceLevel = 0.95,
+    out: FiguresFile = None,
+) -> None:
+    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
+
+    The items are those that the sheets were written from: give the same options.
+    """
+    from rightreasons.cli.show import write_figures
+    from rightreasons.cues.agreement import human_performance
+    from rightreasons.io.rating_sheets import read_rating_sheets
+
+    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
+    answers = read_rating_sheets(items, sheets)
+    rows = {"all": list(range(len(items)))}
+    if "mirrored" in items.column_names:
+        for mirrored, name in ((False, "original"), (True, "mirrored")):
+            half = [row for row, flag in enumerate(items["mirrored"][:]) if bool(flag) is mirrored]
+            rows |= {name: half} if 2 <= len(half) < len(items) else {}
+    figures = {
+        name: human_performance(
+            [answers.ratings[row] for row in half],
+            [answers.references[row] for row in half],
+            n_choices=answers.n_choices,
+            confidence_level=confidence_level,
+        )
+        for name, half in rows.items()
+    }
+    typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
+    for name, half in rows.items():
+        _show_performance(name, len(half), figures[name])
+    write_figures(out, figures)
+
+
+def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:
+    kappa, interval = figures.kappa.fleiss_kappa, figures.kappa.interval
+    agreement = (
+        "no kappa, as all answers are the same choice"
+        if kappa is None or interval is None
+        else f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+    )
+    typer.echo(
+        f"{name} ({n_items:,}): accuracy {figures.accuracy:.3f} [{figures.interval.low:.3f}, "
+        f"{figures.interval.high:.3f}], of the majority {figures.majority_accuracy:.3f}; {agreement}; raters: "
+        f"{', '.join(f'{rate:.3f}' for rate in figures.by_rater)}"
+    )
+
+
+@declared_command(COMMANDS["split"], "split", {"source": SourceOptions, "options": SplitOptions})
+def split(
+    dataset: Dataset,
+    source: SourceOptions,
+    options: SplitOptions,
+    model: Annotated[
+        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
+    test_split: Annotated[str | None, typer.Option(help="Split to divide; by default test or validation.")] = None,
+    train_split: Annotated[
+        str | None, typer.Option(help="Split to train on; by default train or the other folds of the test split.")
+    ] = None,
+    limit: LimitEach = None,
+) -> None:
+    """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
+    from rightreasons.core.store import check_folder, write_json
+    from rightreasons.models.packaged import demo_encoder
+    from rightreasons.training.premise_oblivious import premise_oblivious_split
+
+    check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
+    labeled = _labeled(dataset, **source.source(options.task), limit=limit, seed=options.seed)
+    test_name, test = _test_part(labeled, test_split, dataset)
+    train_name, train = _train_part(labeled, train_split, test_name, dataset)
+    result = premise_oblivious_split(
+        demo_encoder() if model is None else model,
+        test,
+        train,
+        out=out / "runs",
+        progress=True,
+        **options.to_dict(),
+    )
+    parted = list(zip(result.ids, result.easy, strict=True))
+    subsets = {
+        "easy": [key for key, easy in parted if easy],
+        "hard": [key for key, easy in parted if not easy],
+    }
+    write_json(out / "easy_hard_subsets.json", subsets)
+    write_json(out / "split.json", result.to_dict())
+    each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
+    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
+    share = result.n_easy / len(result.ids)
+    typer.secho(f"{dataset}, {test_name}: {counted(len(result.ids), 'item')}, {trained}", bold=True)
+    typer.echo(
+        f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {each}); guessing {result.chance:.3f}, the "
+        f"most frequent label {result.majority:.3f}."
+    )
+    typer.echo(
+        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
+        f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
+    )
+    typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
+
+
+def _labeled(dataset: str, **options: Any) -> dict[str, datasets.Dataset]:
+    """Open the labeled items of each split that has some."""
+    from rightreasons.io.splits import labeled_items
+    from rightreasons.io.tables import open_splits
+
+    labeled = {name: labeled_items(items) for name, items in open_splits(dataset, **options).items()}
+    return {name: items for name, items in labeled.items() if len(items)}
+
+
+def _test_part(splits: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
+    from rightreasons.io.splits import choose_split
+
+    if not splits:
+        raise ValueError(f"Expected items with a label in {where}, but there are none.")
+    chosen = choose_split(splits, name, where=f"{where} with labels", others=True)
+    return chosen, splits[chosen]
+
+
+def _train_part(
+    found: dict[str, datasets.Dataset], name: str | None, test_name: str, where: str
+) -> tuple[str | None, datasets.Dataset | None]:
+    from rightreasons.core.errors import unknown_name
+
+    if name is not None and name not in found:
+        raise unknown_name(f"split of {where} with labels", name, found)
+    if name is not None and name == test_name:
+        raise ValueError(f"Expected another split to train on than the one to part, but both are {name!r}.")
+    chosen = name or ("train" if "train" in found and test_name != "train" else None)
+    return chosen, found[chosen] if chosen is not None else None

@@ -1,1 +1,0 @@
-"""Commands that prepare data and suites."""

@@ -1,0 +1,127 @@
+"""The commands that read finished reports."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rightreasons.cli import command_line
+
+COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
+
+EXAMPLES = {
+    "card": ("rightreasons card report --to my-model/README.md",),
+    "compare": (
+        "rightreasons compare report-a report-b --out comparison",
+        "rightreasons compare report-step-100 report-step-200 report-step-300 --out history",
+    ),
+    "gate": (
+        "rightreasons gate report --fail-if 'shortcuts.causal_rate > 0.1' --fail-if 'calibration.ece.low > 5%'",
+        "rightreasons gate report --fail-if 'behavior.verdict == bad' --markdown comment.md",
+        "rightreasons gate report --list",
+    ),
+}
+
+
+@COMMANDS["card"].command(no_args_is_help=True)
+def card(
+    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
+    to: Annotated[Path, typer.Option(help="Model card to write into; a new one is begun where there is none.")],
+) -> None:
+    """Write a report into a model card: a section with the verdicts, and the figures as metadata of the hub.
+
+    A section that an earlier report wrote is replaced; the rest of the card stays as it is.
+    """
+    from rightreasons.report.card import write_card
+
+    typer.echo(f"Card: {write_card(report, to)}")
+
+
+@COMMANDS["compare"].command(no_args_is_help=True)
+def compare(
+    reports: Annotated[
+        list[Path], typer.Argument(help="Folders of two or more reports.", metavar="REPORT...", show_default=False)
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    n_resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 1000,
+    confidence_level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+) -> None:
+    """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
+
+    Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
+    number. Figures that are no means over items are put side by side, with an interval of the change. Of more than two
+    reports, the first and the last are compared so, and all figures are followed from the first to the last.
+    """
+    from rightreasons.cli.show import show_comparison, show_history
+    from rightreasons.report.comparison import compare as compare_reports
+
+    comparison = compare_reports(
+        *reports, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
+    )
+    show_comparison(comparison)
+    show_history(comparison)
+    if out is not None:
+        typer.echo(f"\nPage: {out / 'index.html'}")
+
+
+@COMMANDS["gate"].command(no_args_is_help=True)
+def gate(
+    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Condition that must not hold: a path, one of < <= > >= == != and a number, such as "
+            "'calibration.ece.low > 0.05', or a verdict (good, warn, bad, neutral); repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    undefined: Annotated[
+        str,
+        typer.Option(help="What becomes of a condition about a figure that the report does not have: fail or pass."),
+    ] = "fail",
+    github: Annotated[
+        bool | None,
+        typer.Option(
+            "--github/--no-github",
+            help="Whether failures are also annotations of a GitHub workflow; by default inside one.",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for a comment on a pull request, in Markdown.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the paths of all figures with their values.")] = False,
+) -> None:
+    """Check the figures of a report, and exit with 1 if a condition holds that must not.
+
+    A figure that the report does not have (its question does not apply, failed or was not asked, or it is undefined)
+    fails, as what cannot be checked is not passed; --undefined pass lets it through.
+    """
+    from rightreasons.core.store import check_file, write_text
+    from rightreasons.report import gates
+    from rightreasons.report.files import audit_figures
+    from rightreasons.report.schema import read_audit
+
+    if list_:
+        figures = audit_figures(read_audit(report))
+        width = max((len(path) for path in figures), default=0)
+        for path, figure in figures.items():
+            typer.echo(f"{path:<{width}}  {figure.in_words}")
+        return
+    if not fail_if:
+        raise ValueError("Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither.")
+    if markdown is not None:
+        check_file(markdown, "markdown")
+    rule: Literal["fail", "pass"] = undefined  # type: ignore[assignment]  # checked below
+    result = gates.gate(report, fail_if, undefined=rule)
+    for check in result.checks:
+        typer.echo(check.line)
+    if os.environ.get("GITHUB_ACTIONS") == "true" if github is None else github:
+        for annotation in result.annotations:
+            typer.echo(annotation)
+    if markdown is not None:
+        write_text(markdown, result.markdown)
+    if not result.passed:
+        raise typer.Exit(1)

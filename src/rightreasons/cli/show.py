@@ -1,0 +1,204 @@
+"""What the commands print when they are done."""
+
+from __future__ import annotations
+
+import textwrap
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from rightreasons.core.errors import counted
+
+if TYPE_CHECKING:
+    from rightreasons.behavior.learning.collect import CollectedScores
+    from rightreasons.behavior.measure import SuiteAnswers
+    from rightreasons.core.intervals import Estimate
+    from rightreasons.report.paired import Comparison
+    from rightreasons.report.runner import AuditResult
+
+
+WIDTH = 100
+COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
+
+
+def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
+    """Print each answer in a few lines, the worst first, and where the report is; exit with 1 when one failed."""
+    if not result.written:
+        return
+    from rightreasons.report.render import LIGHTS, worst_first
+
+    for outcome in worst_first(result.outcomes):
+        if outcome.result is None:
+            continue
+        verdict = outcome.result.verdict
+        typer.echo("")
+        typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
+        typer.secho(outcome.title, bold=True)
+        said = f"{verdict.label}. {verdict.summary}"
+        typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="  "))
+    unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
+    if unanswered:
+        typer.echo("")
+    for outcome in unanswered:
+        state = "Failed" if outcome.status == "failed" else "Not asked"
+        typer.echo(textwrap.fill(f"{state}: {outcome.title} {outcome.reason}", WIDTH, subsequent_indent="  "))
+    typer.echo(f"\nReport: {result.page}")
+    if open_page and not webbrowser.open(result.page.resolve().as_uri()):
+        typer.echo("No browser could be started: open it by hand.", err=True)
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def write_figures(file: Path | None, figures: object) -> None:
+    """Write a result to the file of all figures, where one is asked for, and say so."""
+    from rightreasons.core.results import plain
+    from rightreasons.core.store import write_json
+
+    if file is not None:
+        write_json(file, plain(figures))
+        typer.echo(f"Figures: {file}")
+
+
+def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
+    """Print the pass rate of each functionality, the means by class and type, and the mean, of each model."""
+    suite = tested[0].suite
+    typer.secho(f"{suite.name}: {counted(suite.n_cases, 'case')}, {counted(suite.n_examples, 'example')}", bold=True)
+    for each in tested:
+        if len(tested) > 1:
+            typer.echo("")
+            typer.secho(each.name, bold=True)
+        if each.matched:
+            typer.echo(f"Labels: {each.matched}")
+        result = each.result
+        for one in result.functionalities:
+            said = "      -"
+            if one.pass_rate is not None and one.interval is not None:
+                said = f"{one.pass_rate:7.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
+            typer.echo(f"  {one.test_type} {said:<26} {one.functionality_class}: {one.functionality}")
+        for kind, groups in (("class", result.classes), ("type", result.test_types)):
+            means = ", ".join(f"{name} {percent(group.pass_rate)}" for name, group in groups.items())
+            typer.echo(f"By {kind}: {means}")
+        typer.echo(f"Mean over functionalities: {percent(result.behavioral_pass_rate)}")
+        if each.one_answer:
+            typer.echo(f"But {each.one_answer}: invariance tests are passed without reading.")
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print a table for each split and one for the questions, and which model is better at what."""
+    from rightreasons.page.words import p_equals, p_value, written
+
+    sides = {"first": "first", "second": "second", "": "cannot tell"}
+    if comparison.not_paired:
+        typer.echo(textwrap.fill(f"Not compared item by item. {comparison.not_paired}", WIDTH))
+        return
+    typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
+    heading = f"{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}{'p (Holm)':>10}  better"
+    for split in comparison.splits:
+        typer.echo("")
+        typer.secho(f"{split.split}: {counted(split.n_items, 'shared item')}", bold=True)
+        typer.echo(f"  {'':<24}{heading}")
+        for figure in split.figures:
+            better = "" if figure.better is None else sides[figure.winner]
+            typer.echo(
+                f"  {figure.name:<24}{_number(figure.first.value):>8}{_number(figure.second.value):>10}"
+                f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}{p_value(figure.holm_p_value):>10}"
+                f"  {better}"
+            )
+        typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+    question = ""
+    for one in comparison.answers:
+        if one.question != question:
+            question = one.question
+            typer.echo("")
+            typer.secho(f"{question}, item by item", bold=True)
+        values = f"{written(one.first, one.unit)} and {written(one.second, one.unit)}"
+        typer.echo(
+            textwrap.fill(
+                f"{f'Pass rate, {one.group}' if one.group else one.name}: {values}; first - second "
+                f"{written(one.difference, one.unit)} on {counted(one.n_items, 'item')} "
+                f"(p {p_equals(one.p_value)}, Holm {p_value(one.holm_p_value)}): {sides[one.winner]}",
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+            )
+        )
+    typer.echo("")
+    for winner, name in (("first", comparison.first), ("second", comparison.second)):
+        at = comparison.better_at(winner)  # type: ignore[arg-type]
+        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing that the tests show'}"
+        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+    said = f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}"
+    typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+
+
+def show_history(comparison: Comparison) -> None:
+    """Print the figures of several reports side by side, and at what the first and the last are better."""
+    from rightreasons.page.words import number, written
+
+    figures, history = comparison.side_by_side, comparison.history
+    if not figures:
+        return
+    typer.echo("")
+    alone = " (not item by item: by the intervals of the two)" if len(history.models) == 2 else ""
+    typer.secho(f"{history.dataset}: {', '.join(history.models)}{alone}", bold=True)
+    width = max(len(figure.path) for figure in figures)
+    marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
+    for figure in figures:
+        values = [
+            "-" if one is None or one.value is None else number(one.value, figure.unit) for one in figure.estimates
+        ]
+        change = "" if figure.change is None else f"  change {written(figure.change, figure.unit)}"
+        typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
+    for which, model in (("first", history.models[0]), ("last", history.models[-1])):
+        names = ", ".join(figure.path for figure in figures if figure.better == which)
+        said = f"{model} ({which}) is better at: {names or 'nothing beyond the intervals'}"
+        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+
+
+def show_scores(collected: CollectedScores) -> None:
+    """Print the scores of each configuration and method, with the tests against IID."""
+    from rightreasons.behavior.generalization import SETTINGS
+
+    typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)
+    typer.echo(
+        f"G over {len(collected.functionalities)} of {collected.n_functionalities} functionalities, those that are "
+        "defined in every row. * differs from IID (p < 0.05)."
+    )
+    typer.echo(
+        f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>10}"
+        + "".join(f"{setting:>15}" for setting in (*SETTINGS, "average"))
+    )
+    for row in collected.rows:
+        values = {"iid": row.iid_score, **row.scores, "average": row.average}
+        cells = {
+            name: percent(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05)
+            for name in ("iid", *SETTINGS, "average")
+        }
+        f1 = "" if row.iid_f1 is None else f"   (i.i.d. F1 {row.iid_f1:.1%})"
+        told = f"{cells.pop('iid'):>10}" + "".join(f"{cell:>15}" for cell in cells.values())
+        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{told}{f1}")
+    for run in collected.degenerate:
+        held = f" without {run.held}" if run.held else ""
+        typer.echo(
+            f"  One answer: {run.configuration} {run.method}{held} (seed {run.seed}) calls {run.called_class_0:.0%} of "
+            "the independent items class 0."
+        )
+
+
+def percent(value: float | None) -> str:
+    """Write a share; a dash where there is none."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def figure_cell(estimate: Estimate) -> str:
+    """Write a figure with its interval; a dash where it is undefined."""
+    if estimate.low is None or estimate.high is None:
+        return _number(estimate.value)
+    return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"

@@ -1,0 +1,280 @@
+"""Accuracy and F1 from a confusion matrix that can be filled in batches and merged."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from rightreasons.core.intervals import Interval
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length
+
+AVERAGES = ("binary", "macro", "micro", "weighted")
+
+MOST_CLASSES = 10_000
+"""How many classes are counted at most: the table of labels by predictions has the square of it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassScores(Result):
+    """Precision, recall and F1 of one class. Fractions in [0, 1], higher is better.
+
+    Attributes:
+        class_index: The class.
+        f1: Harmonic mean of precision and recall; 0 where the class has items or predictions but no hit, None where it
+            has neither.
+        precision: Share of the predictions of the class that are right; None where it is never predicted.
+        recall: Share of the items of the class that are found; None where it has no item.
+        support: Number of items of the class.
+        n_predicted: Number of predictions of the class.
+    """
+
+    class_index: int
+    f1: float | None
+    precision: float | None
+    recall: float | None
+    support: int
+    n_predicted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationResult(Result):
+    """Accuracy and F1. Fractions in [0, 1], higher is better.
+
+    Attributes:
+        accuracy: Share of the items whose prediction is the label.
+        f1: F1 in the requested average; None where no class that it averages is present.
+        average: "binary" (of class 1), "macro", "micro" or "weighted".
+        n_items: Number of items.
+        classes: The scores of every class.
+        confusion: (K, K) counts, row = label, column = prediction.
+    """
+
+    accuracy: float
+    f1: float | None
+    average: str
+    n_items: int
+    classes: tuple[ClassScores, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+
+class ConfusionMatrix:
+    """Counts of (label, prediction): the sufficient statistic of accuracy and F1.
+
+    Args:
+        n_classes: Number of classes K, at most `MOST_CLASSES`.
+
+    Example:
+        >>> matrix = ConfusionMatrix(2).update([1, 0, 1], [1, 0, 0])
+        >>> matrix.counts
+        array([[1, 1],
+               [0, 1]])
+        >>> matrix.merge(matrix).result().accuracy == matrix.result().accuracy
+        True
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
+        self.counts: NDArray[np.int64] = np.zeros((self.n_classes, self.n_classes), dtype=np.int64)
+
+    def update(self, predictions: Any, references: Any) -> ConfusionMatrix:
+        """Add predicted classes and labels, both (N,) from 0 to K - 1, and return the same object."""
+        predicted = check_labels(predictions, name="predictions")
+        labels = check_labels(references, name="references")
+        check_same_length(predictions=predicted, references=labels)
+        predicted = check_labels(predicted, self.n_classes, name="predictions")
+        labels = check_labels(labels, self.n_classes, name="references")
+        cells = np.bincount(labels * self.n_classes + predicted, minlength=self.n_classes**2)
+        self.counts = self.counts + cells.reshape(self.n_classes, self.n_classes)
+        return self
+
+    def merge(self, other: ConfusionMatrix) -> ConfusionMatrix:
+        """Return the counts of both; the numbers of classes must be the same."""
+        if not isinstance(other, ConfusionMatrix):
+            raise TypeError(f"Expected to merge with a ConfusionMatrix, but got {type(other).__name__}.")
+        if self.n_classes != other.n_classes:
+            raise ValueError(f"Expected {self.n_classes} classes to merge with, but got {other.n_classes}.")
+        merged = ConfusionMatrix(self.n_classes)
+        merged.counts = self.counts + other.counts
+        return merged
+
+    def result(self, *, average: str = "macro") -> ClassificationResult:
+        """Return accuracy and F1, as `classification_scores` does.
+
+        Raises:
+            ValueError: If there is no item yet, if `average` is unknown, or "binary" for more than two classes.
+        """
+        check_one_of(average, AVERAGES, "average")
+        if average == "binary" and self.n_classes != 2:
+            raise ValueError(f"Expected two classes for average='binary', but got {self.n_classes}.")
+        n_items = int(self.counts.sum())
+        if n_items == 0:
+            raise ValueError("Expected at least one item in the confusion matrix, but it is empty.")
+        hits, support, predicted = np.diag(self.counts), self.counts.sum(axis=1), self.counts.sum(axis=0)
+        present = support + predicted > 0
+        f1 = 2 * hits / np.maximum(support + predicted, 1)
+        accuracy = float(hits.sum() / n_items)
+        averaged: float | None
+        if average == "binary":
+            averaged = float(f1[1]) if present[1] else None
+        elif average == "macro":
+            averaged = float(f1[present].mean())
+        elif average == "micro":
+            averaged = accuracy  # one prediction per item: every error is one miss and one false alarm
+        else:
+            averaged = float((f1 * support).sum() / n_items)
+        classes = tuple(
+            ClassScores(
+                class_index=k,
+                f1=float(f1[k]) if present[k] else None,
+                precision=float(hits[k] / predicted[k]) if predicted[k] else None,
+                recall=float(hits[k] / support[k]) if support[k] else None,
+                support=int(support[k]),
+                n_predicted=int(predicted[k]),
+            )
+            for k in range(self.n_classes)
+        )
+        confusion = tuple(tuple(int(cell) for cell in row) for row in self.counts)
+        return ClassificationResult(accuracy, averaged, average, n_items, classes, confusion)
+
+
+def classification_scores(
+    predictions: Any, references: Any, *, n_classes: int | None = None, average: str = "macro"
+) -> ClassificationResult:
+    r"""Compute accuracy and F1 of predicted classes.
+
+    \[ F1_k = \frac{2\,TP_k}{2\,TP_k + FP_k + FN_k} \]
+
+    Args:
+        predictions: (N,) predicted classes.
+        references: (N,) labels.
+        n_classes: Number of classes K; the largest class present, plus one and at least two, when None.
+        average: "binary" (F1 of class 1), "macro" (mean over the classes that occur among labels or predictions),
+            "micro" (equal to accuracy for one label per item) or "weighted" (mean weighted by the number of items).
+
+    Returns:
+        A `ClassificationResult`: accuracy, f1, the average, number of items, a table of the classes and the confusion
+        matrix.
+
+    Raises:
+        TypeError: If something is not whole numbers.
+        ValueError: If a label is out of range, lengths differ, the input is empty or the average does not fit.
+
+    References:
+        van Rijsbergen (1979), Information Retrieval, chapter 7.
+
+    Example:
+        >>> result = classification_scores([0, 1, 1, 1], [0, 0, 1, 1], average="binary")
+        >>> result.accuracy, result.f1
+        (0.75, 0.8)
+    """
+    most = MOST_CLASSES if n_classes is None else None
+    predicted = check_labels(predictions, most, name="predictions")
+    labels = check_labels(references, most, name="references")
+    if n_classes is None:
+        n_classes = max(int(predicted.max()), int(labels.max()), 1) + 1
+    return ConfusionMatrix(n_classes).update(predicted, labels).result(average=average)
+
+
+def accuracy(predictions: Any, references: Any) -> float:
+    """Compute the share of the items whose predicted class is the label; in [0, 1], higher is better.
+
+    Args:
+        predictions: (N,) predicted classes.
+        references: (N,) labels.
+
+    Returns:
+        The accuracy.
+
+    Example:
+        >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1])
+        0.75
+    """
+    predicted = check_labels(predictions, name="predictions")
+    labels = check_labels(references, name="references")
+    check_same_length(predictions=predicted, references=labels)
+    return float(np.mean(predicted == labels))
+
+
+_CELLS_AT_ONCE = 2_000_000
+"""Maximum number of drawn cells that are held in memory."""
+
+
+def macro_f1_interval(predictions: Any, references: Any, *, resampling: Resampling = Resampling()) -> Interval:
+    r"""Bound the macro F1 of the classes that occur among labels or predictions.
+
+    The interval joins two, as each fails where the other holds. The bias-corrected bootstrap draws tables from the
+    counts \(n_{ij}\) and takes off the bias of the mean F1 of many small classes; but a class with two items, both
+    right, is right in every resample. The posterior of the cells under a prior of one item per class, half of it right
+    and half a miss, which is Jeffreys' prior of a share, lets that class err; but it is pulled towards its prior where
+    there are many classes. The classes averaged are those of the data, also where a resample lacks one, whose F1 is
+    then 0.
+
+    Args:
+        predictions: (N,) predicted classes, whole numbers from 0.
+        references: (N,) labels.
+        resampling: Level, number of resamples and seed.
+
+    Returns:
+        The interval, inside [0, 1], which holds the macro F1 of the data.
+
+    Raises:
+        TypeError: If something is not whole numbers.
+        ValueError: If lengths differ or the input is empty.
+
+    References:
+        Efron (1981), Nonparametric Standard Errors and Confidence Intervals; Goutte, Gaussier (2005), A Probabilistic
+        Interpretation of Precision, Recall and F-Score.
+
+    Example:
+        >>> interval = macro_f1_interval([0] * 40 + [1, 1], [0] * 40 + [1, 1])  # all right, class 1 twice
+        >>> interval.low < 0.8, interval.high
+        (True, 1.0)
+    """
+    predicted = check_labels(predictions, name="predictions")
+    labels = check_labels(references, name="references")
+    check_same_length(predictions=predicted, references=labels)
+    return macro_f1_of(predicted, labels, resampling)[1]
+
+
+def macro_f1_of(predicted: NDArray[Any], labels: NDArray[Any], resampling: Resampling) -> tuple[float, Interval]:
+    """Compute the macro F1 and `macro_f1_interval` of checked labels, from the cells that have items alone."""
+    n_items = len(labels)
+    present, numbers = np.unique(np.concatenate((labels, predicted)), return_inverse=True)
+    # Cells with items, and for the prior a hit and a miss of each class; one class alone may be taken for another.
+    classes, size = np.arange(len(present)), max(len(present), 2)
+    items = numbers[:n_items] * size + numbers[n_items:]
+    of_prior = np.concatenate((classes * size + classes, classes * size + (classes + 1) % size))
+    cells, places = np.unique(np.concatenate((items, of_prior)), return_inverse=True)
+    observed = np.bincount(places[:n_items], minlength=len(cells))
+    prior = np.bincount(places[n_items:], minlength=len(cells)) / 2
+    hits = np.searchsorted(cells, classes * (size + 1))
+    sides = np.concatenate(np.divmod(cells, size))
+    touched = sparse.csr_array((np.ones(len(sides)), (np.tile(np.arange(len(cells)), 2), sides)))[:, : len(present)]
+
+    def mean_f1(draws: NDArray[Any]) -> NDArray[np.float64]:
+        either = draws @ touched
+        return np.asarray((2 * draws[:, hits] / np.where(either > 0, either, 1)).mean(axis=1))
+
+    value = float(mean_f1(observed[None, :])[0])
+    rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
+    resamples = np.concatenate([mean_f1(rng.multinomial(n_items, observed / n_items, size=n)) for n in parts])
+    posterior = np.concatenate([mean_f1(rng.standard_gamma(observed + prior, size=(n, len(cells)))) for n in parts])
+    tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
+    below = np.mean(resamples < value - 1e-12) / 2 + np.mean(resamples <= value + 1e-12) / 2
+    least = 1 / (len(resamples) + 1)
+    shift = 2 * stats.norm.ppf(np.clip(below, least, 1 - least))
+    corrected = np.quantile(resamples, stats.norm.cdf(shift + stats.norm.ppf(tails)))
+    likely = np.quantile(posterior, tails)
+    return value, Interval(
+        low=float(min(value, corrected[0], likely[0])),
+        high=float(max(value, corrected[1], likely[1])),
+        confidence_level=resampling.level,
+        method="bias-corrected bootstrap, joined with the posterior under Jeffreys' prior",
+        n_resamples=len(resamples),
+    )

@@ -1,0 +1,230 @@
+"""Errors as a person reads them: one sentence, whoever raised them, and which extra installs a missing package.
+
+Imports are plain; the doors of the package say the sentence: a wing's `facade`, the command line, and `needs` in a
+function that imports at its call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import importlib.util
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+LONGEST = 1000
+"""Characters of an error; of a longer one, the middle is left out."""
+
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
+"""What users can cause and understand; anything else is a mistake of ours."""
+
+
+class _OfOptionError(Exception):
+    def __init__(self, sentence: str = "", *, option: str | Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.option = (option,) if isinstance(option, str) else tuple(option)
+
+
+class OptionError(_OfOptionError, ValueError):
+    """A wrong value of an option, or a missing option.
+
+    Args:
+        sentence: What was expected and what came, with the option as `name` or `name=value`, as in Python.
+        option: Its name, or several names, which a command line writes as flags.
+    """
+
+
+class OptionTypeError(_OfOptionError, TypeError):
+    """The same for a value of the wrong kind."""
+
+
+@contextlib.contextmanager
+def naming(*options: str) -> Iterator[None]:
+    """Let the errors of a block, or of a function that it decorates, carry the options that settle them."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, OptionError):
+            raise
+        raise OptionError(str(error), option=options) from error
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_CLIENTS = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
+
+
+def is_expected(error: BaseException) -> bool:
+    """Tell whether users can cause and understand an error, or the network or a full disk did."""
+    return isinstance(error, EXPECTED) or _is_of_network(error) or _full_disk(error) is not None
+
+
+def ends_all(error: BaseException) -> bool:
+    """Tell whether an error is one of the disk, which whatever comes next would meet as well."""
+    return (isinstance(error, OSError) and error.errno in (*_FULL, errno.EROFS, errno.EIO)) or bool(_full_disk(error))
+
+
+def _full_disk(error: BaseException) -> BaseException | None:
+    """Return the error that says that the disk is full, among an error and those that it followed from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if (isinstance(seen, OSError) and seen.errno in _FULL) or "No space left on device" in str(seen):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def _is_of_network(error: BaseException) -> bool:
+    return any(kind.__module__.partition(".")[0] in _CLIENTS for kind in type(error).__mro__)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write a number with its noun.
+
+    Args:
+        number: The number.
+        one: The noun, perhaps with its verb, behind 1.
+        many: The same behind other numbers; by default `one` with an s.
+
+    Example:
+        >>> counted(1, "item"), counted(2_000, "item"), counted(0, "text was", "texts were")
+        ('1 item', '2,000 items', '0 texts were')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def in_one_sentence(error: BaseException) -> str:
+    r"""Write an error in one line.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        Its message, in one line and of bounded length, in which a name of somebody else has no marks that nobody sees.
+        An error of the operating system names the file; an error that is a mistake of ours names its kind.
+
+    Example:
+        >>> in_one_sentence(ValueError("Expected 2 rows,\n but got 3."))
+        'Expected 2 rows, but got 3.'
+        >>> in_one_sentence(PermissionError(13, "Permission denied", "report/index.html"))
+        "Expected access to 'report/index.html', but got: permission denied."
+        >>> in_one_sentence(OSError(28, "No space left on device", "report/index.html"))[:74]
+        "Expected room on the disk to write 'report/index.html', but it is full: fr"
+        >>> in_one_sentence(KeyError("text"))
+        "An error inside rightreasons: KeyError: 'text'."
+    """
+    text = str(error)
+    if text.startswith("Expected"):
+        # The lines of an array are one; what else has several lines is somebody's name.
+        text = escaped(re.sub("\n +", " ", text), longest=len(text))
+    text = " ".join(text.split())
+    if (full := _full_disk(error)) is not None:
+        file = getattr(full, "filename", None)
+        where = f" to write {os.fspath(file)!r}" if isinstance(file, (str, os.PathLike)) else ""
+        text = (
+            f"Expected room on the disk{where}, but it is full: free some, and repeat the same command, which goes on "
+            "from what it kept."
+        )
+    elif isinstance(error, OSError) and error.strerror:
+        where = f" to {error.filename!r}" if error.filename is not None else ""
+        text = f"Expected access{where}, but got: {error.strerror.lower()}."
+    elif _is_of_network(error):
+        text = f"Expected an answer from the network, but got {type(error).__name__}{f': {text}' if text else ''}."
+    elif not isinstance(error, EXPECTED):
+        text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
+    return _shortened(text) or type(error).__name__
+
+
+def did_you_mean(name: object, known: Iterable[str], n: int = 1) -> str:
+    """Name the nearest of the known names, at the end of a sentence; "" where none is near.
+
+    Example:
+        >>> did_you_mean("eec", ["ece", "lmi"])
+        " Did you mean 'ece'?"
+    """
+    near = difflib.get_close_matches(str(name), list(known), n=n, cutoff=0.5)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def escaped(text: object, longest: int = 80) -> str:
+    r"""Write a name of somebody else for a sentence: in one line, without marks that nobody sees, and not endless.
+
+    Example:
+        >>> escaped("a\nb"), escaped("x" * 99, longest=4)
+        ('a\\nb', 'xxx…')
+    """
+    name = str(text)
+    if len(name) > longest:
+        name = f"{name[: longest - 1]}…"
+    return name if name.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
+
+
+def one_line(value: object, longest: int = 80) -> str:
+    r"""Write a value for an error: in one line, and not endless.
+
+    Example:
+        >>> one_line("a\nb"), one_line([1] * 99, longest=20)
+        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"an object of {type(value).__name__}"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 2]} … {text[1 - LONGEST // 2 :]}"
+
+
+EXTRAS = {
+    **dict.fromkeys(("torch", "transformers", "accelerate", "tqdm", "matplotlib"), "models"),
+    "nltk": "wordnet",
+    "gradio": "spaces",
+    "openai": "server",
+    "joblib": "engines",
+    "distributed": "dask",
+}
+"""The extra that installs each optional package."""
+
+
+def missing_extra(package: str) -> str:
+    """Say which extra installs a package.
+
+    Example:
+        >>> missing_extra("gradio")
+        "This needs the package 'gradio', which is not installed: pip install 'rightreasons[spaces]'."
+    """
+    return f"This needs the package {package!r}, which is not installed: pip install 'rightreasons[{EXTRAS[package]}]'."
+
+
+def needs(package: str) -> None:
+    """Check that an optional package is there, where a function imports it, or what a host library would say misleads.
+
+    Raises:
+        ModuleNotFoundError: If it is not; the message names the extra.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise ModuleNotFoundError(missing_extra(package), name=package)
+
+
+def missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error to raise for one of a missing package: with the extra that installs it, where one does."""
+    package = (error.name or "").partition(".")[0]
+    return ModuleNotFoundError(missing_extra(package), name=package) if package in EXTRAS else error
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """Build the error for a name that is not known, with the nearest known names.
+
+    Example:
+        >>> str(unknown_name("module", "eec", ["ece", "lmi"]))
+        "Expected the name of a module, but got 'eec'. Did you mean 'ece'? Known: ece, lmi."
+    """
+    names = sorted(known)
+    hint = did_you_mean(name, names, n=2)
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    listed = ", ".join(map(escaped, names))
+    return ValueError(f"Expected the name of {article} {kind}, but got {one_line(name)}.{hint} Known: {listed}.")

@@ -1,0 +1,99 @@
+"""The doors of the package: public names by stubs, each imported at first use; a wrong guess hears the right name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lazy_loader
+
+from rightreasons.core.errors import missing
+
+OTHER_NAMES = {
+    "accuracy": "training.compute_metrics",
+    "adaptive_ece": "ece",
+    "analysis": "calibration",
+    "attribute": "models.integrated_gradients",
+    "attributions": "models.integrated_gradients",
+    "auditing": "audit",
+    "checklist": "datasets.open_suite",
+    "dataset": "load_data",
+    "eigenvalue": "models.fisher_information",
+    "evaluate": "audit",
+    "evaluator": "evaluators",
+    "f1": "training.compute_metrics",
+    "fisher": "models.fisher_information",
+    "from_pretrained": "load_model",
+    "ig": "models.integrated_gradients",
+    "load_suite": "datasets.open_suite",
+    "mce": "ece",
+    "metric": "load",
+    "metrics": "load",
+    "models.load": "load_model",
+    "pipeline": "load_model",
+    "nll": "calibration.negative_log_likelihood",
+    "plot": "reliability_diagram",
+    "plots": "reliability_diagram",
+    "pmi": "lmi",
+    "read": "load_data",
+    "read_csv": "load_data",
+    "read_report": "report.read_audit",
+    "run": "audit",
+    "shortcut_rate": "shortcut_reliance",
+    "temperature_scaling": "calibration.fit_temperature",
+    "train": "training.fine_tune",
+    "Trainer": "training.fine_tune",
+}
+"""What people call things, and their names here."""
+
+_EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
+
+
+def facade(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are those of its stub."""
+    attribute, listed, names = lazy_loader.attach_stub(name, file)
+
+    def looked_up(wanted: str) -> Any:
+        try:
+            return attribute(wanted)
+        except ModuleNotFoundError as error:
+            raise missing(error) from error
+        except AttributeError:
+            if wanted.startswith("_"):
+                raise
+            raise AttributeError(
+                f"Expected a public name of {name}, but got {wanted!r}.{suggestion(wanted, name)}"
+            ) from None
+
+    return looked_up, listed, names
+
+
+def suggestion(wanted: str, package: str = "rightreasons") -> str:
+    """Name the nearest public name of the package, at the end of a sentence; "" where none is near.
+
+    Example:
+        >>> suggestion("expected_calibration_error"), suggestion("load_suite")
+        (' Did you mean rightreasons.calibration.calibration_error?', ' Did you mean rightreasons.datasets.open_suite?')
+    """
+    places = public_names()
+    inside = f"{package}.{wanted}".partition(".")[2]
+    near = OTHER_NAMES.get(inside) or OTHER_NAMES.get(wanted) or places.get(wanted)
+    if near is None:
+        within = [known for known in places if known in wanted or wanted in known]
+        close = difflib.get_close_matches(wanted, within or list(places), n=1, cutoff=0.0 if within else 0.5)
+        near = places[close[0]] if close else None
+    return f" Did you mean rightreasons.{near}?" if near else ""
+
+
+def public_names() -> dict[str, str]:
+    """Return each public name and its place below `rightreasons`, from the stubs; the front door comes first."""
+    root = Path(__file__).parents[1]
+    places: dict[str, str] = {}
+    for stub in (root / "__init__.pyi", *sorted(root.glob("[!w]*/__init__.pyi"))):
+        door = "" if stub.parent == root else f"{stub.parent.name}."
+        for _, name in _EXPORT.findall(stub.read_text("utf-8")):
+            places.setdefault(name, door + name)
+    return places

@@ -1,0 +1,591 @@
+"""Labels go by name: matches two lists of class names, and turns a column of labels into ids of named classes.
+
+Every reader, suite and model goes through these two functions, so that a label means the same class wherever it is met:
+
+- `match_labels` finds the class of each name in another list of names: the classes of a model, of another split, of the
+  columns of scores.
+- `resolve_labels` (one column) and `resolve_label_columns` (several that share their classes) turn values, whether
+  numbers, words or a mixture, into ids.
+
+A name is looked up as a name first, then without regard to letter case, spaces, hyphens and underscores where no two
+names become one by that. A number that is no name is a position, where it is beyond doubt which. Everything else is
+refused, and the sentence holds both lists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError, did_you_mean, escaped
+from rightreasons.core.results import Result
+
+BY_NAME = "by name"
+BY_FOLDED_NAME = "by name, letter case aside"
+BY_NUMBER = "by number"
+
+MAX_CLASSES = 10_000
+"""How many classes a column without known names may have: more is a column of ids, dates or texts."""
+
+NO_GOLD_LABEL = "-"
+"""How SNLI marks an item whose annotators did not agree."""
+
+_UNLABELED = {"-1": "+1", NO_GOLD_LABEL: "+"}  # marks of an item without a label, unless the opposite sign is a label
+
+# A checkpoint trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number them.
+_NUMBERED = re.compile(r"(?i)(?:(?:label|class)[\s_-]*)?(0|[1-9][0-9]{0,17})")
+# Files have no numbers: "1", and "1.0" where a table once had a missing value, are whole numbers. "01" is a name.
+_WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
+# Numbers that no class has: negative, fractions, or of more digits.
+_ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
+_BOOLEANS = frozenset(("false", "true"))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelMatch(Result):
+    """Which of the names in one list is which of the classes in another.
+
+    Attributes:
+        class_of: (L,) the class of each name; -1 for a name that does not occur and that is none of the classes.
+        how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
+        reason: What the match rests on, in words; "" where the names are the same.
+        pairs: The names that occur anywhere and have a class, each with the name of its class.
+    """
+
+    class_of: NDArray[np.int64]
+    how: str
+    reason: str
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def in_words(self) -> str:
+        """The match for a person: "by name: bad is negative, good is positive"; ten pairs at most."""
+        same = all(name == label for name, label in self.pairs)
+        shown = [name if same else f"{name} is {label}" for name, label in self.pairs[:10]]
+        reason = f", as {self.reason}" if self.reason else ""
+        listing = f": {', '.join(shown)}" if shown else ""
+        return f"{self.how}{reason}{listing}{', …' if len(self.pairs) > 10 else ''}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """A column of labels as ids.
+
+    Attributes:
+        ids: (N,) the class of each row; -1 where it has no label (None, NaN, an empty text, -1, or a lone hyphen).
+        names: K names of the classes, by id.
+        how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
+        reason: What that rests on, in words; "" where there is nothing to tell.
+    """
+
+    ids: NDArray[np.int64]
+    names: tuple[str, ...]
+    how: str
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class MatchTerms:
+    """The words of an error about a match.
+
+    Attributes:
+        where: Whose the names are.
+        classes_of: Whose the classes are.
+        remedy: What a person can do where it is in doubt whether numbers count from 0 or from 1, after a colon.
+        rename: The option that takes a class for each name, as "old=new,…"; "" where there is none.
+    """
+
+    where: str = "the data"
+    classes_of: str = "the model"
+    remedy: str = ""
+    rename: str = ""
+
+
+def match_labels(
+    names: Sequence[str],
+    classes: Sequence[str],
+    *,
+    used: Iterable[int] | None = None,
+    seen: Iterable[int] | None = None,
+    first: int | None = None,
+    terms: MatchTerms = MatchTerms(),
+) -> LabelMatch:
+    """Find the class of each name: by name, else by name with case aside, else by number where one side has no names.
+
+    1. By name: each name that occurs is one of the classes.
+    2. By name, letter case aside: the same without regard to case, spaces, hyphens and underscores, if no two names
+       become one by that, on either side.
+    3. By number, if one side only numbers its labels ("0", "1", …, or "LABEL_0", "LABEL_1", …). Numbers count from 0 if
+       0 occurs, and from 1 if 1 to K all occur, K being the number of classes; else it is in doubt, unless `first` says
+       it. Words against numbered classes go by their position, if there are as many words as classes.
+
+    Args:
+        names: L names, such as those of a data set's labels.
+        classes: K names, such as those of a model's classes.
+        used: The positions of the names that occur; None for all. A name that does not occur need not be a class.
+        seen: The positions that occur anywhere, such as in all splits, which tells where numbers begin; None for
+            `used`.
+        first: The number of the first class where the names are numbers, 0 or 1; None to find out.
+        terms: Whose the names and the classes are, and what a person can do, for errors.
+
+    Returns:
+        The match.
+
+    Raises:
+        TypeError: If a name is not a text.
+        ValueError: If the match is in doubt; the sentence holds both lists.
+
+    Example:
+        >>> match_labels(["Good", "bad"], ["bad", "good"]).class_of
+        array([1, 0])
+        >>> match_labels(["bad", "good"], ["LABEL_0", "LABEL_1"]).reason
+        'the model only numbers its classes (labels in alphabetical order)'
+        >>> match_labels(["1", "2"], ["bad", "good"]).in_words
+        'by number, as the data counts from 1: 1 is bad, 2 is good'
+        >>> match_labels(["joy", "anger"], ["bad", "good"])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected the labels of the data to be among those of the model (bad, good), but they are joy, anger.
+    """
+    names = _texts(names, f"the labels of {terms.where}")
+    classes = _texts(classes, f"the classes of {terms.classes_of}")
+    occur = sorted(set(range(len(names)) if used is None else (int(label) for label in used)))
+    anywhere = occur if seen is None else sorted({*occur, *(int(label) for label in seen)})
+    by_name = _by_name([names[label] for label in occur], classes)
+    if by_name is not None:
+        index, key, how = by_name
+        table, reason = np.array([index.get(key(name), -1) for name in names], dtype=np.int64), ""
+    else:
+        how = BY_NUMBER
+        table, reason = _by_number(names, classes, occur, anywhere, first, terms)
+    pairs = tuple((names[label], classes[table[label]]) for label in anywhere if table[label] >= 0)
+    return LabelMatch(table, how, reason, pairs)
+
+
+def match_columns(columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str) -> NDArray[np.int64]:
+    """Find the column of each class by `match_labels`; there must be one for each, and no others.
+
+    Args:
+        columns: K names of columns.
+        classes: K names of classes.
+        where: Whose the columns are, for errors.
+        classes_of: Whose the classes are, for errors.
+
+    Returns:
+        (K,) the position of the column of each class.
+
+    Raises:
+        ValueError: If a column is none of the classes, or a class has no column; the sentence holds both lists.
+
+    Example:
+        >>> match_columns(["pos", "neg"], ["neg", "pos"], where="the table", classes_of="the model")
+        array([1, 0])
+    """
+    class_of = match_labels(columns, classes, terms=MatchTerms(where, classes_of)).class_of
+    if sorted(class_of) != [*range(len(classes))]:
+        raise ValueError(
+            f"Expected a column for each class of {classes_of} ({listing(classes)}), but {where} "
+            f"are {listing(columns)}."
+        )
+    return np.argsort(class_of)
+
+
+def resolve_labels(
+    values: Any,
+    names: Sequence[str] | None = None,
+    *,
+    first: int | None = None,
+    where: str = "the labels",
+    remedy: str = "",
+) -> LabelColumn:
+    """Turn a column of labels into ids of named classes; see `resolve_label_columns`.
+
+    Example:
+        >>> column = resolve_labels(["up", "down", None, "up"])
+        >>> column.ids.tolist(), column.names
+        ([1, 0, -1, 1], ('down', 'up'))
+        >>> resolve_labels(["hateful", "Non-Hateful"], ["non-hateful", "hateful"]).ids.tolist()
+        [1, 0]
+        >>> resolve_labels(["0", "1", "n/a"])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected either numbers or words as labels in the labels, but it holds both: 0, 1 and 'n/a'.
+    """
+    return resolve_label_columns({where: values}, names, first=first, remedy=remedy)[where]
+
+
+def resolve_label_columns(
+    columns: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    *,
+    first: int | None = None,
+    remedy: str = "",
+) -> dict[str, LabelColumn]:
+    """Turn columns of labels that share their classes, such as those of several splits, into ids.
+
+    Values are texts (spaces around them do not count), whole numbers (also as floats, or as texts such as "1" and
+    "1.0") and booleans, whose names are "false" and "true". None, NaN and an empty text are no label; nor are -1
+    and a lone hyphen (SNLI's mark for no gold label), unless they are known names or +1 or a plus sign is a label.
+
+    With known names a value is looked up as a name, as in `match_labels`, before it is taken for a number. Without,
+    whole numbers are their own ids, their names being "0" to the largest, and words are numbered in their sorted order.
+
+    Args:
+        columns: Values by what the column is called in errors ("the column 'label' of x.csv"): lists or arrays.
+        names: K names of the classes by id; None where they are not known.
+        first: The number of the first class where labels are numbers, 0 or 1; None to find out, as in `match_labels`.
+        remedy: What a person can do about doubt, after a colon at the end of the sentence.
+
+    Returns:
+        The ids and the names by column; all columns have the same names.
+
+    Raises:
+        TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
+        ValueError: If numbers are mixed with words, two words differ by case or spaces only, a label is none of the
+            known names, a number is in doubt, negative or not whole, or there are more than `MAX_CLASSES` classes.
+
+    Example:
+        >>> splits = resolve_label_columns({"train": ["b", "a"], "test": ["c"]})
+        >>> splits["test"].ids.tolist(), splits["test"].names
+        ([2], ('a', 'b', 'c'))
+    """
+    if first not in (None, 0, 1):
+        raise ValueError(f"Expected the first label to be 0 or 1, but got {first!r}.")
+    read = {where: _read(values, where) for where, values in columns.items()}
+    places: dict[str, _Place] = {}
+    for where, (_, cells) in read.items():
+        for value, cell in cells.items():
+            if cell is not None:
+                places.setdefault(cell.text, _Place(where, value, cell))
+    known = None if names is None else check_label_names(names)
+    unlabeled = [mark for mark in _UNLABELED if _is_no_label(mark, places, known)]
+    marks = [places.pop(mark) for mark in unlabeled]
+    _check_marks(marks, places, known, remedy)
+    id_of, shown, how, reason = _classes(places, known, first, read, remedy)
+    resolved = {}
+    for where, (values, cells) in read.items():
+        index = {value: -1 if cell is None else id_of.get(cell.text, -1) for value, cell in cells.items()}
+        ids = np.fromiter(map(index.__getitem__, values), dtype=np.int64, count=len(values))
+        resolved[where] = LabelColumn(ids, shown, how, reason)
+    return resolved
+
+
+def check_label_names(names: Sequence[str], name: str = "label_names") -> tuple[str, ...]:
+    """Check names of classes: texts, none of them empty, none twice.
+
+    Example:
+        >>> check_label_names(["x", "x"])
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected distinct names in `label_names`, but 'x' comes again at \
+position 1.
+    """
+    texts = _texts(names, f"`{name}`")
+    known: set[str] = set()
+    for position, text in enumerate(texts):
+        if not text.strip():
+            raise OptionError(f"Expected a name in each entry of `{name}`, but entry {position} is empty.", option=name)
+        if text in known:
+            raise OptionError(
+                f"Expected distinct names in `{name}`, but {text!r} comes again at position {position}.", option=name
+            )
+        known.add(text)
+    return texts
+
+
+def listing(names: Sequence[object]) -> str:
+    """List names for a sentence: twelve at most, and how many there are."""
+    texts = [escaped(name, longest=60) for name in names[:12]]
+    return ", ".join(texts) + (f", … ({len(names):,} in all)" if len(names) > 12 else "")
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cell:
+    """A distinct value: its name, its number where it is a whole one, and whether it is a number that no class has."""
+
+    text: str
+    number: int | None = None
+    odd: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where a label was met first."""
+
+    where: str
+    value: Any
+    cell: _Cell
+
+
+_Column: TypeAlias = "tuple[list[Any], dict[Any, _Cell | None]]"
+
+
+def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
+    ordered = isinstance(names, Iterable) and not isinstance(names, (str, Mapping, Set))
+    texts = tuple(names) if ordered else ()
+    if not ordered or not all(isinstance(name, str) for name in texts):
+        raise TypeError(f"Expected {what} to be a list of strings, but got {_shown(names)}.")
+    return texts
+
+
+def folded(name: str) -> str:
+    """Return what a name is without letter case, and with one space for spaces, hyphens and underscores."""
+    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold() or name
+
+
+def _by_name(names: Sequence[str], classes: Sequence[str]) -> tuple[dict[str, int], Callable[[str], str], str] | None:
+    """Return the classes by key, the key of a name, and how it matches; None where a name is no class, or in doubt."""
+    for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, folded)):
+        index = {key(label): number for number, label in enumerate(classes)}
+        keys = {key(name) for name in names}
+        if len(index) == len(classes) and len(keys) == len(names) and index.keys() >= keys:
+            return index, key, how
+    return None
+
+
+def _by_number(
+    names: Sequence[str],
+    classes: Sequence[str],
+    here: Sequence[int],
+    anywhere: Sequence[int],
+    first: int | None,
+    terms: MatchTerms,
+) -> tuple[NDArray[np.int64], str]:
+    """Match by number, given the positions of the names that occur here, and of those that occur anywhere."""
+    numbers, targets = _numbers([names[label] for label in anywhere]), _numbers(classes)
+    in_order = targets is not None and targets in ([*range(len(classes))], [*range(1, len(classes) + 1)])
+    problem = ""
+    if numbers is not None and (targets is None or in_order):
+        start = first_number(set(numbers), len(classes), first)
+        table = np.full(len(names), -1, dtype=np.int64)
+        for label, number in zip(anywhere, numbers, strict=True):
+            if start is not None and 0 <= number - start < len(classes):
+                table[label] = number - start
+        if start is not None and (table[here] >= 0).all():
+            return table, f"{terms.where} {'counts from 1' if start else 'numbers its labels'}"
+        problem = number_doubt(set(numbers), len(classes), terms.remedy) if start is None else ""
+    elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
+        order = "alphabetical order" if list(names) == sorted(names) else f"the order of {terms.where}"
+        return np.arange(len(names), dtype=np.int64), f"{terms.classes_of} only numbers its classes (labels in {order})"
+    odd = [names[label] for label in here]
+    if terms.rename and not problem and odd:
+        pairs = zip(odd[:2], itertools.cycle(classes))
+        example = ",".join(f"{name}={label}" for name, label in pairs) + ",…" * (len(odd) > 2)
+        problem = f": say which is which, as in {terms.rename}='{example}'"
+    raise ValueError(
+        f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({listing(classes)}), but they "
+        f"are {listing(odd)}{problem}."
+    )
+
+
+def _numbers(names: Sequence[str]) -> list[int] | None:
+    """Return the number of each name if each is a mere number ("3", "LABEL_3"), and no two are the same."""
+    matches = [_NUMBERED.fullmatch(name.strip()) for name in names]
+    numbers = [int(match[1]) for match in matches if match]
+    return numbers if names and len(set(numbers)) == len(names) else None
+
+
+def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
+    """Return the number of the first class, given those in use; None where it is in doubt."""
+    if first is not None or not used or 0 in used:
+        return first or 0
+    return 1 if used == set(range(1, n_classes + 1)) else None
+
+
+def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
+    """Say that it is in doubt where numbers begin, at the end of a sentence."""
+    if max(used) > n_classes:
+        return ""
+    missing = "0" if min(used) == 1 else "0 or 1"
+    return f", and whether these count from 0 or from 1 is in doubt, as there is no {missing}{_remedy(remedy)}"
+
+
+def _read(values: Any, where: str) -> _Column:
+    """Return the values as a list of plain ones, and the meaning of each distinct value (None: no label)."""
+    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    kinds = set(map(type, plain))
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
+        kinds = set(map(type, plain))
+    if float in kinds:
+        plain = [None if value != value else value for value in plain]
+    for kind in kinds:
+        if not issubclass(kind, (str, int, float, type(None))):
+            row = next(row for row, value in enumerate(plain) if type(value) is kind)
+            raise TypeError(
+                f"Expected class labels (whole numbers from 0, or names) in {where}, but row {row} holds a "
+                f"{kind.__name__}."
+            )
+    if bool in kinds and kinds & {int, float}:
+        row = next(row for row, value in enumerate(plain) if type(value) is bool)
+        raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {plain[row]} among numbers.")
+    return plain, {value: _cell(value) for value in dict.fromkeys(plain)}
+
+
+def _cell(value: Any) -> _Cell | None:
+    if value is None:
+        return None
+    if value == -1:
+        return _Cell("-1")
+    if isinstance(value, bool):
+        return _Cell(str(value).lower())
+    if isinstance(value, str):
+        text = "-1" if value.strip() == "-1.0" else value.strip()
+        number = _WHOLE_NUMBER.fullmatch(text)
+        if number:
+            return _Cell(text, int(number[1]))
+        odd = text not in _UNLABELED and _ODD_NUMBER.fullmatch(text) is not None
+        return _Cell(text, odd=odd) if text else None
+    if value < 0 or value != value // 1 or value >= 10**18:
+        return _Cell(_shown(value), odd=True)
+    return _Cell(str(int(value)), int(value))
+
+
+def _is_no_label(mark: str, places: Mapping[str, _Place], known: tuple[str, ...] | None) -> bool:
+    """Tell whether -1 or a lone hyphen occurs and marks an item without a label."""
+    if mark not in places:
+        return False
+    return _UNLABELED[mark] not in places if known is None else mark not in known
+
+
+def _check_marks(
+    marks: Sequence[_Place], labels: Mapping[str, _Place], known: tuple[str, ...] | None, remedy: str
+) -> None:
+    """Refuse -1 beside 1 alone, and a hyphen beside one label, which may be the two labels of a data set."""
+    for place in marks if known is None and len(labels) == 1 else ():
+        other, where = next(iter(labels.items()))
+        if place.cell.text == NO_GOLD_LABEL or where.cell.number == 1:
+            raise ValueError(
+                f"Expected more labels in {place.where} than {_shown(other)} alone, but the only other value is "
+                f"{place.cell.text}, which marks an item without a label{_remedy(remedy)}."
+            )
+
+
+def _classes(
+    places: Mapping[str, _Place],
+    known: tuple[str, ...] | None,
+    first: int | None,
+    read: Mapping[str, _Column],
+    remedy: str,
+) -> tuple[dict[str, int], tuple[str, ...], str, str]:
+    """Return the id of each label, the names of the classes, how they were found, and what that rests on."""
+    numbers = {text: place.cell.number for text, place in places.items() if place.cell.number is not None}
+    words = [text for text in places if text not in numbers]
+    if known is not None:
+        return _among(places, numbers, known, first, read, remedy)
+    odd = next((place for place in places.values() if place.cell.odd), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
+            f"{odd.cell.text[:60]}{_remedy(remedy)}."
+        )
+    if numbers and words:
+        counted = [str(number) for number in sorted(set(numbers.values()))]
+        raise ValueError(
+            f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
+            f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}{_remedy(remedy)}."
+        )
+    if numbers:
+        low, top = first or 0, max(numbers, key=numbers.__getitem__)
+        if numbers[top] >= MAX_CLASSES or min(numbers.values()) < low:
+            beyond = places[top if numbers[top] >= MAX_CLASSES else min(numbers, key=numbers.__getitem__)]
+            raise ValueError(
+                f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {beyond.where}, but row "
+                f"{_row(beyond, read)} holds {beyond.cell.text}{_remedy(remedy)}."
+            )
+        shown = tuple(str(number) for number in range(low, numbers[top] + 1))
+        return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, ""
+    spellings: dict[str, list[str]] = {}
+    for word in words:
+        spellings.setdefault(folded(word), []).append(word)
+    if spellings and spellings.keys() <= _BOOLEANS:
+        shown = tuple(sorted(spellings))
+        return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
+    twice = next((group for group in spellings.values() if len(group) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
+            f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."
+        )
+    if len(words) > MAX_CLASSES:
+        raise ValueError(
+            f"Expected at most {MAX_CLASSES:,} classes in {places[words[0]].where}, but it holds {len(words):,} "
+            f"different labels, such as {_shown(words[0])}{_remedy(remedy)}."
+        )
+    shown = tuple(sorted(words))
+    return {word: number for number, word in enumerate(shown)}, shown, BY_NAME, ""
+
+
+def _among(
+    places: Mapping[str, _Place],
+    numbers: Mapping[str, int],
+    known: tuple[str, ...],
+    first: int | None,
+    read: Mapping[str, _Column],
+    remedy: str,
+) -> tuple[dict[str, int], tuple[str, ...], str, str]:
+    """Find labels among known names."""
+    # "1.0" and 1 are the name "1", unless "1.0" is a name itself.
+    spelled = {text: text if text in known else str(numbers.get(text, text)) for text in places}
+    spellings = list(dict.fromkeys(spelled.values()))
+    by_name = _by_name(spellings, known)
+    if by_name is not None:
+        index, key, how = by_name
+        return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
+    if len(numbers) < len(places):
+        strange = [text for text in places if _by_name([spelled[text]], known) is None]
+        text = strange[0] if strange else next(text for text in places)
+        hint = did_you_mean(text, known) if strange else ""
+        held = (
+            f"row {_row(places[text], read)} holds {_shown(text)}"
+            if strange
+            else "two of these differ by letter case or spaces only"
+        )
+        raise ValueError(
+            f"Expected the labels {listing(known)} in {places[text].where}, but the labels are {listing(spellings)} "
+            f"and {held}{_remedy(remedy)}.{hint}"
+        )
+    used = set(numbers.values())
+    start = first_number(used, len(known), first)
+    if start is None and max(used) <= len(known):
+        where = next(iter(places.values())).where
+        raise ValueError(
+            f"Expected labels in {where} that are beyond doubt numbers of the classes {listing(known)}, but they are "
+            f"{listing(sorted(used))}{number_doubt(used, len(known), remedy)}."
+        )
+    low = start or 0
+    odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected labels from {low} to {len(known) - 1 + low} ({listing(known)}) in {places[odd].where}, but row "
+            f"{_row(places[odd], read)} holds {places[odd].cell.text}{_remedy(remedy)}."
+        )
+    reason = "the labels count from 1" if low else ""
+    return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason
+
+
+def _row(place: _Place, read: Mapping[str, _Column]) -> int:
+    return read[place.where][0].index(place.value)
+
+
+def _remedy(remedy: str) -> str:
+    return f": {remedy}" if remedy else ""
+
+
+def _shown(value: Any) -> str:
+    """Show a value in a sentence, however long it is."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"a number of {value.bit_length():,} bits"
+    text = value if isinstance(value, str) else repr(value)
+    text = text if len(text) <= 60 else f"{text[:60]}…"
+    return repr(text) if isinstance(value, str) else text

@@ -1,0 +1,729 @@
+"""Stored results: the code they depend on, files written as a unit, leases of folders, and the records on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.stopping import tell
+
+LIBRARIES = ("numpy", "scipy", "torch", "transformers")
+
+
+@functools.cache
+def package_code() -> str:
+    """Digest every file of code and every template of this package, and the versions of `LIBRARIES`.
+
+    Returns:
+        16 hexadecimal digits, the same in every process of one environment.
+
+    Example:
+        >>> len(package_code())
+        16
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    root = Path(__file__).parents[1]
+    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for name in LIBRARIES:
+        digest.update(f"{name}=={_installed(name)}\0".encode())
+    return digest.hexdigest()
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+# ------------------ Writing files so that a reader never finds half of one, and checking first that they can be written
+
+
+def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) -> Path:
+    """Check that a folder can take a result, before anything long begins; nothing is left behind.
+
+    Args:
+        path: The folder; it need not exist.
+        name: The name of the argument, for errors.
+        own: What an earlier result of this kind leaves in its folder, the file that marks it first. With it, a folder
+            that holds anything else, such as a model, is refused.
+
+    Returns:
+        The folder.
+
+    Raises:
+        TypeError: If it is no path.
+        ValueError: If it is empty, a file, cannot be written, or holds other files than an earlier result.
+
+    Example:
+        >>> check_folder("/dev/null/report")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected `out` to be a folder, but /dev/null is a file.
+    """
+    folder = _path(path, name, "a folder")
+    try:
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        if not there.is_dir():
+            raise OptionError(f"Expected `{name}` to be a folder, but {there} is a file.", option=name)
+        # Whether a folder can be written is known for certain by writing: a superuser may do what a file system cannot.
+        with tempfile.TemporaryFile(dir=there):
+            pass
+        marked = there != folder or not own or (folder / own[0]).exists()
+        held = [] if marked else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError as error:
+        raise OptionError(
+            f"Expected `{name}` to be a folder that can be written, but {_shown(folder)} cannot: "
+            f"{(error.strerror or str(error)).lower()}.",
+            option=name,
+        ) from error
+    others = [each for each in held if each not in own]
+    if others:
+        raise OptionError(
+            f"Expected `{name}` to be a new folder or that of an earlier result, but {folder} holds "
+            f"{', '.join(others[:5])}{', …' if len(others) > 5 else ''}.",
+            option=name,
+        )
+    return folder
+
+
+def check_file(path: object, name: str = "out") -> Path:
+    """Check that a file can be written, before anything long begins; what is in it stays.
+
+    Args:
+        path: The file; it need not exist.
+        name: The name of the argument, for errors.
+
+    Returns:
+        The file.
+
+    Raises:
+        TypeError: If it is no path.
+        ValueError: If it is empty or a folder, or its folder cannot be written.
+
+    Example:
+        >>> check_file("/")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected `out` to be a file, but / is a folder.
+    """
+    file = _path(path, name, "a file")
+    check_folder(file.absolute().parent, name)
+    try:
+        is_folder = file.is_dir()
+        file.exists()
+    except OSError as error:
+        raise OptionError(
+            f"Expected `{name}` to be a file that can be written, but {_shown(file)} cannot: {error.strerror}.",
+            option=name,
+        ) from error
+    if is_folder:
+        raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.", option=name)
+    return file
+
+
+def check_room(folder: Path) -> None:
+    """Write a megabyte to a folder and remove it, to learn what a library does not tell: that the disk is full.
+
+    Args:
+        folder: The folder, which exists.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(1 << 20))
+    except OSError as error:
+        error.filename = error.filename or os.fspath(folder)
+        raise
+
+
+def write_with(path: Path, write: Callable[[Path], object]) -> Path:
+    """Let `write` fill a file beside `path`, then put it in its place: it is there whole, or as it was before."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        # Python names a file that it cannot open, but not one that the disk has no room for.
+        if error.errno is not None and (error.filename is None or Path(error.filename) == temporary):
+            error.filename, error.filename2 = str(path), None
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    return path
+
+
+def write_bytes(path: Path, content: bytes) -> Path:
+    """Write a file whole."""
+    return write_with(path, lambda temporary: temporary.write_bytes(content))
+
+
+def write_text(path: Path, content: str) -> Path:
+    """Write a UTF-8 text whole; what UTF-8 cannot hold, such as half a surrogate pair, becomes a question mark."""
+    return write_bytes(path, content.encode("utf-8", "replace"))
+
+
+def json_text(value: Any) -> str:
+    """Write a value as JSON; NaN, which JSON has not, is an error."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def write_json(path: Path, value: Any) -> Path:
+    """Write JSON whole, as `json_text` makes it."""
+    return write_text(path, json_text(value))
+
+
+def json_lines(rows: Iterable[Any]) -> str:
+    r"""Write values as JSON, each on a line of its own.
+
+    Example:
+        >>> json_lines([{"text": "é"}, [1, None]])
+        '{"text": "é"}\n[1, null]\n'
+    """
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _path(path: object, name: str, kind: str) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__}).")
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
+    return Path(text)
+
+
+def _shown(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:100]}…{text[-50:]}"
+
+
+# -------- A lease of a folder: who works in it holds one, and no other command moves or deletes what is under way there
+
+
+fcntl: Any = None
+with contextlib.suppress(ImportError):  # Windows: without leases
+    fcntl = import_module("fcntl")
+
+LEASE = ".lease"
+"""The file of a folder that leases are taken on."""
+
+# What a file that is not whole yet is called, as by `atomic_write.write_with`, and a folder of them.
+_UNFINISHED = re.compile(r"\..+\.\d+\.part")
+
+
+@contextlib.contextmanager
+def leased(folder: Path, *, alone: bool = False, wait: bool = True) -> Iterator[bool]:
+    """Hold a lease of a folder.
+
+    Whoever comes first also removes the unfinished files of a process that was killed.
+
+    Args:
+        folder: The folder, which exists.
+        alone: Whether nobody else may hold one; otherwise any number of processes share it.
+        wait: Whether to wait for the lease while another command holds it.
+
+    Yields:
+        Whether the lease is held; a file system without locks gives none and does not hinder either.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, leased(Path(folder)) as mine:
+        ...     with leased(Path(folder), alone=True, wait=False) as other:
+        ...         mine, other
+        (True, False)
+    """
+    if fcntl is None:
+        yield True
+        return
+    try:
+        descriptor = os.open(folder / LEASE, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # a folder that can be read alone, or a full disk
+        yield True
+        return
+    try:
+        if _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            _remove_unfinished(folder)
+            held = True
+            if not alone:
+                _lock(descriptor, fcntl.LOCK_SH)
+        else:
+            held = _lock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
+        yield held
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def working_alone(folder: Path, what: str) -> Iterator[None]:
+    """Work in a folder that no other command works in meanwhile.
+
+    Args:
+        folder: The folder, which exists.
+        what: What the other command does there, for the error.
+
+    Raises:
+        ValueError: If another command works there.
+    """
+    with leased(folder, alone=True, wait=False) as alone:
+        if not alone:
+            raise ValueError(
+                f"Expected {folder} to be free, but another command is {what}: wait until it ends, or choose another "
+                "folder."
+            )
+        yield
+
+
+def _lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for path in folder.iterdir():
+        if not _UNFINISHED.fullmatch(path.name):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+# --- Files that belong together are put into their folder together: a kill leaves all of the old ones or all of the new
+
+
+NEW, SWAP = ".new", ".swap"
+
+_STALE = ".stale"
+
+
+@contextlib.contextmanager
+def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> Iterator[Path]:
+    """Write files that are put into a folder together, if no error comes between.
+
+    Args:
+        folder: The folder; made if it does not exist.
+        earlier: Names the files of which those that are not among the new ones go.
+
+    Yields:
+        An empty folder to write the files to, and folders of files, as they are to be in `folder`.
+
+    Raises:
+        ValueError: If another command is putting files into the folder.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with swapped_in(Path(folder)) as new:
+        ...         _ = (new / "a.txt").write_text("one")
+        ...     (Path(folder) / "a.txt").read_text()
+        'one'
+    """
+    existed = folder.is_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with working_alone(folder, "writing to it"):
+        finish_swap(folder)
+        new = folder / NEW
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        try:
+            yield new
+            write_text(new / _STALE, json.dumps([name for name in earlier() if not (new / name).exists()]))
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            if not existed:
+                (folder / LEASE).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            raise
+        new.rename(folder / SWAP)
+        finish_swap(folder)
+
+
+def finish_swap(folder: Path) -> None:
+    """Put files into their places that a killed command had written but not yet put there.
+
+    Args:
+        folder: The folder; it need not exist.
+    """
+    swap = folder / SWAP
+    if not swap.is_dir():
+        return
+    try:
+        stale = json.loads((swap / _STALE).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        stale = []
+    for path in sorted(swap.rglob("*")):
+        place = folder / path.relative_to(swap)
+        if path.is_file() and path.name != _STALE and _is_inside(place, folder):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another process finishes it too
+                path.replace(place)
+    for name in stale if isinstance(stale, list) else ():
+        if isinstance(name, str) and _is_inside(folder / name, folder):
+            (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(swap, ignore_errors=True)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a file lies in a folder; one that came from elsewhere may name files, and hold links, outside it."""
+    return path.parent.resolve().is_relative_to(folder.resolve())
+
+
+# ------------------------------------------- Records: the one form in which results are kept on disk, whatever they are
+
+
+VERSION = 2
+"""The version of the form."""
+
+MANIFEST = "manifest.json"
+"""The record of a folder that lists what its other records depend on."""
+
+SEAL = "record.json"
+"""The record in a folder of files that lists their digests."""
+
+SET_ASIDE = ".set-aside"
+"""The folder beside damaged and stale parts to which they are moved."""
+
+_HEADER = "record"
+
+R = TypeVar("R", bound="Records")
+
+
+class Records:
+    """The records of one run in one folder.
+
+    Args:
+        folder: The folder; made if it does not exist. What another run left in it is set aside, and comes back when
+            that run is repeated.
+        run: What the records depend on, as short plain values: fingerprints of model and inputs, the version of the
+            code, and every option that changes a result.
+
+    Raises:
+        ValueError: If the folder holds other files than records, or another command is writing results of another run
+            to it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.run = json.loads(json.dumps(dict(run)))
+        self.digest = digest_of_value(self.run)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise OptionError(f"Expected `out` to be a folder, but {self.folder} is a file.", option="out")
+        earlier = _read_manifest(self.folder)
+        if earlier == self.run:
+            return
+        held = _visible(self.folder)
+        # A folder whose manifest is lost is known by its other records.
+        mine = (self.folder / SET_ASIDE / MANIFEST).exists() or any(_is_record(self.folder / name) for name in held)
+        if held and not mine:
+            raise OptionError(
+                f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
+                option="out",
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with working_alone(self.folder, "writing results of another run to it"):
+            if earlier is not None:
+                self._change_places(earlier, held)
+            # With a damaged manifest the other records stay: each says what it depends on.
+            self.write_json(MANIFEST, self.run)
+
+    @classmethod
+    def open(cls: type[R], folder: str | os.PathLike[str]) -> R:
+        """Open the records of any earlier run.
+
+        Raises:
+            ValueError: If there are none.
+        """
+        run = _read_manifest(Path(folder))
+        if run is None:
+            raise ValueError(f"Expected results of an earlier run in {folder}, but it has no whole {MANIFEST}.")
+        return cls(folder, run)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a JSON value, whole or not at all."""
+        write_record(self.folder / name, value, self.digest)
+
+    def read_json(self, name: str) -> Any:
+        """Read a JSON value; None where there is none, or where it was damaged or stale and is set aside."""
+        return read_record(self.folder / name, self.digest)
+
+    def write_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write named arrays as an .npz file, whole or not at all."""
+        header = np.array(json.dumps(_header(self.digest, digest_of_arrays(arrays))))
+
+        def save(path: Path) -> None:
+            with path.open("wb") as file:  # a path that does not end in .npz would be given another name
+                np.savez(file, **{_HEADER: header, **arrays})  # type: ignore[arg-type]
+
+        write_with(self.folder / name, save)
+
+    def read_arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """Read named arrays; None where there are none, or where they were damaged or stale and are set aside."""
+        path = self.folder / name
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            header = json.loads(str(arrays.pop(_HEADER)))
+            reason = "" if header == _header(self.digest, digest_of_arrays(arrays)) else "it is damaged"
+            if reason and header["content"] == digest_of_arrays(arrays):
+                reason = "it is of another run"
+        except FileNotFoundError:
+            return None
+        except PermissionError:
+            raise
+        except Exception:  # a damaged file may look like anything: encrypted, compressed in another way, another type
+            reason = "it is damaged"
+        if reason:
+            set_aside(path, reason)
+            return None
+        return arrays
+
+    def _change_places(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
+        """Set aside what another run left, and bring back what this one left before that."""
+        aside = self.folder / SET_ASIDE
+        place = aside / digest_of_value(earlier)[:16]
+        place.mkdir(parents=True, exist_ok=True)
+        for name in sorted(held, key=lambda name: name == MANIFEST):  # last, as it tells whose the others are
+            (self.folder / name).rename(_free(place / name))
+        self.write_json(MANIFEST, self.run)
+        mine = aside / self.digest[:16]
+        for name in _visible(mine):
+            if name != MANIFEST:
+                (mine / name).rename(self.folder / name)
+        shutil.rmtree(mine, ignore_errors=True)
+        differ = sorted(key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key))
+        tell(
+            f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
+            f"in {place}."
+        )
+
+
+def write_record(path: Path, value: Any, inputs: str) -> None:
+    """Write a JSON value as a record, whole or not at all.
+
+    Args:
+        path: The file.
+        value: A plain value.
+        inputs: A digest of what it depends on.
+    """
+    value = json.loads(json.dumps(value, allow_nan=False))
+    write_text(path, json.dumps({_HEADER: _header(inputs, digest_of_value(value)), "value": value}, indent=1) + "\n")
+
+
+def read_record(path: Path, inputs: str) -> Any:
+    """Read the value of a record; None where there is none, or where it was damaged or stale and is set aside.
+
+    Args:
+        path: The file.
+        inputs: The digest of what it must depend on.
+    """
+    value, read = _value_in(path)
+    if read == inputs:
+        return value
+    if path.exists():
+        set_aside(path, "it is damaged" if read is None else "it is of another run")
+    return None
+
+
+def seal(folder: Path, inputs: str) -> None:
+    """Write `record.json` into a folder: the digests of all its files, as they must be to be used again.
+
+    Args:
+        folder: The folder, with everything in it.
+        inputs: A digest of what they depend on.
+    """
+    write_record(folder / SEAL, digest_of_files(folder), inputs)
+
+
+def is_sealed(folder: Path, inputs: str) -> bool:
+    """Tell whether a folder holds the files that it was sealed with; if not, it is set aside, where there is one.
+
+    Args:
+        folder: The folder.
+        inputs: The digest of what they must depend on.
+    """
+    if not folder.is_dir():
+        return False
+    files, read = _value_in(folder / SEAL)
+    if read != inputs:
+        set_aside(folder, "it is not whole" if read is None else "it is of another run")
+        return False
+    if changed := changed_files(folder, files):
+        set_aside(folder, f"{changed[0]} in it is damaged")
+        return False
+    return True
+
+
+def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
+    """Let a library write files into a folder and again elsewhere, and compare them: a seal knows only what is there.
+
+    Args:
+        folder: The folder, which may hold other files.
+        save: Writes the same files into the folder that it is given, made before.
+
+    Raises:
+        OSError: If a file differs.
+    """
+    again = folder / ".again"
+    shutil.rmtree(again, ignore_errors=True)
+    for place in (folder, again):
+        place.mkdir(parents=True, exist_ok=True)
+        save(place)
+    filecmp.clear_cache()  # it would take files of one size and time for those of an earlier call
+    _, differing, missing = filecmp.cmpfiles(again, folder, files_in(again), shallow=False)
+    changed = differing + missing
+    shutil.rmtree(again, ignore_errors=True)
+    if changed:
+        raise OSError(
+            f"Expected {folder / changed[0]} to hold what was written to it, but it does not: repeat the same command, "
+            "which goes on from what it kept, and look after the disk."
+        )
+
+
+def set_aside(path: Path, reason: str) -> Path | None:
+    """Move a part into the folder `.set-aside` beside it, and say so; None where another process was faster."""
+    place = _free(path.parent / SET_ASIDE / path.name)
+    place.parent.mkdir(exist_ok=True)
+    try:
+        path.rename(place)
+    except FileNotFoundError:
+        return None
+    tell(f"{path} is computed again, as {reason}; what it held is set aside in {place}.")
+    return place
+
+
+def digest_of_value(value: Any) -> str:
+    """Digest a plain value: the same for the same JSON."""
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def digest_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Digest named arrays: names, types, shapes and values."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.data if array.dtype.kind not in "Mm" else array.view(np.int64).data)
+    return digest.hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """Digest the bytes of a file."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def files_in(folder: Path) -> list[str]:
+    """Return the files in a folder and below it, relative to it, but for those whose names begin with a dot."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
+
+
+def digest_of_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Digest files of a folder.
+
+    Args:
+        folder: The folder.
+        names: The files, relative to it; None for those of `files_in`.
+
+    Returns:
+        File -> digest.
+    """
+    return {name: digest_of_file(folder / name) for name in sorted(files_in(folder) if names is None else names)}
+
+
+def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    """Return the files that are missing or hold other bytes than when they were digested."""
+    return [
+        name
+        for name, digest in digests.items()
+        if not (folder / name).is_file() or digest_of_file(folder / name) != digest
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _header(inputs: str, content: str) -> dict[str, Any]:
+    return {"version": VERSION, "inputs": inputs, "content": content}
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Read the run that a folder belongs to; None where there is none, or it was damaged and is set aside."""
+    path = folder / MANIFEST
+    run, inputs = _value_in(path)
+    if isinstance(run, dict) and inputs == digest_of_value(run):
+        return run
+    if path.exists():
+        set_aside(path, "it is damaged")
+    return None
+
+
+def _value_in(path: Path) -> tuple[Any, str | None]:
+    """Read a value and the digest of what it depends on; (None, None) where there is none or it is damaged."""
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        header, value = record[_HEADER], record["value"]
+        if header["version"] == VERSION and header["content"] == digest_of_value(value):
+            return value, str(header["inputs"])
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return None, None
+
+
+def _is_record(path: Path) -> bool:
+    """Tell whether a file is a record that can be read."""
+    if not path.is_file():  # a folder, such as that of checkpoints
+        return False
+    if path.suffix != ".npz":
+        return _value_in(path)[1] is not None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return _HEADER in file.files
+    except Exception:  # whatever it is
+        return False
+
+
+def _visible(folder: Path) -> list[str]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    return []
+
+
+def _free(path: Path) -> Path:
+    """Return the path, or with a number behind it where it is taken."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+    return free

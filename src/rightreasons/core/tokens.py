@@ -1,0 +1,365 @@
+"""What kind of thing a token is: a word of the lexicon, a function word, punctuation, a number or a piece of a word.
+
+Also the words of a text, in the sense that every word-level statistic of this package uses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.choices import TOKEN_KINDS
+from rightreasons.core.validation import check_one_of, check_texts
+
+WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
+"""A word (letters, digits, underscore), or one mark of punctuation. BERT splits its text in the same way."""
+
+PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
+"""How tokens show where a word begins.
+
+- "word": every token is a whole word.
+- "wordpiece": a piece that continues a word starts with "##" (BERT, DistilBERT, ELECTRA).
+- "byte_level": a piece after a space starts with "Ġ" (RoBERTa, BART, GPT-2).
+- "metaspace": a piece after a space starts with "▁" (ALBERT, DeBERTa-v2 and v3, XLM-R, T5).
+"""
+
+CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
+"""The categories of tokens; each token has exactly one."""
+
+GRAMMAR_CATEGORIES = ("stop_word", "punctuation", "sub_word")
+"""The categories that carry no lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical there."""
+
+FUNCTION_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "pronouns": (
+            "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself "
+            "she her hers herself it its itself they them their theirs themselves one oneself "
+            "who whom whose which what whoever whatever whichever this that these those"
+        ),
+        "determiners": (
+            "a an the all any both each either every few less many more most much neither no none other others "
+            "another own same several some such"
+        ),
+        "prepositions": (
+            "about above across after against along among around at before behind below beneath beside besides "
+            "between beyond by despite down during except for from in inside into near of off on onto out outside "
+            "over per since through throughout till to toward towards under until unto up upon via with within without"
+        ),
+        "conjunctions": "and as because but if lest nor or so than though although unless when whenever where "
+        "whereas wherever whether while yet",
+        "auxiliaries": (
+            "am is are was were be been being have has had having do does did doing done can cannot could may might "
+            "must ought shall should will would"
+        ),
+        "adverbs": (
+            "again also ever further here hence how however just never not now once only then there therefore thus "
+            "too very why"
+        ),
+        # What word splitters leave of "don't", "it's", "we'll", "I'm" and their like, and the whole forms.
+        "contractions": (
+            "s t d m o y ll re ve ma ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan "
+            "shouldn wasn weren won wouldn "
+            "i'm i've i'll i'd we're we've we'll we'd you're you've you'll you'd he's he'll he'd she's she'll she'd "
+            "it's it'll it'd they're they've they'll they'd that's that'll there's what's who's let's "
+            "ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
+            "shan't shouldn't should've wasn't weren't won't wouldn't"
+        ),
+    }
+)
+"""The closed word classes of English, by part of speech: compiled for this package from a grammar's classes
+(Apache-2.0 as the package). It serves where the paper uses NLTK's list of stop words; to use that very list, pass it
+as `stop_words`."""
+
+STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
+"""The function words of English, lower case; see `FUNCTION_WORDS`."""
+
+_BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words and single marks of punctuation.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Its tokens in order, `WORD_PATTERN` on the lower-case text.
+
+    Example:
+        >>> words("It's GOOD, isn't it?")
+        ['it', "'", 's', 'good', ',', 'isn', "'", 't', 'it', '?']
+    """
+    return WORD_PATTERN.findall(text.lower())
+
+
+def category_codes(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    *,
+    style: str = "word",
+    stop_words: Collection[str] | None = None,
+    kinds: str = "rightreasons",
+) -> NDArray[np.int8]:
+    """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
+
+    The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
+    not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
+    first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
+    style, as it is in BERT's.
+
+    kinds="bihani2025" are the rules of the paper's released code: punctuation, then stop word (in the case in which it
+    stands), then sub-word, else lexical. There are no numbers; punctuation is what occurs in `string.punctuation`, so
+    "..." is none; with "##" a piece is a sub-word; with "Ġ" or "▁" a piece without the mark is one, after punctuation
+    too, unless it is the first token of all (special tokens counted); with "▁" punctuation without the mark is a
+    sub-word. The code knows two more tokens, [CLS] and [SEP]; they are in no head, so that nothing follows from it.
+
+    Args:
+        ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.
+        offsets: (N + 1,) where each text begins.
+        vocabulary: The distinct tokens.
+        style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
+        stop_words: Lower-case stop words; default `STOP_WORDS`. The released code takes NLTK's.
+        kinds: "rightreasons" (default) or "bihani2025".
+
+    Returns:
+        (total,) codes.
+
+    Raises:
+        ValueError: If the style is unknown.
+
+    References:
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1 (stop words,
+        punctuation and numbers fill the head of the distribution).
+
+    Example:
+        >>> pieces = ["the", "film", "##s", "2021", "!"]
+        >>> codes = category_codes(np.arange(5), np.array([0, 5]), pieces, style="wordpiece")
+        >>> [CATEGORIES[code] for code in codes]
+        ['stop_word', 'lexical', 'sub_word', 'number', 'punctuation']
+    """
+    check_one_of(style, PIECE_STYLES, "piece_style")
+    check_one_of(kinds, TOKEN_KINDS, "kinds")
+    words = list(stop_words) if isinstance(stop_words, (set, frozenset)) else stop_words
+    listed = STOP_WORDS if words is None else frozenset(check_texts(words, "stop_words"))
+    if kinds == "bihani2025":
+        return _released_codes(ids, offsets, vocabulary, style, listed)
+    bare = [strip_marks(token, style) for token in vocabulary]
+    # A mark of a space that stands alone is no word either.
+    punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
+    number = np.fromiter((_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare))
+    stop = np.fromiter((token.lower() in listed for token in bare), dtype=np.bool_, count=len(bare))
+    is_mark = punctuation[ids]
+    return np.select(
+        [is_mark, ~_begins_word(ids, offsets, vocabulary, is_mark, style), number[ids], stop[ids]],
+        [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
+        default=CATEGORIES.index("lexical"),
+    ).astype(np.int8)
+
+
+def piece_style(vocabulary: Iterable[str]) -> str:
+    """Tell how the pieces of a tokenizer's vocabulary show where a word begins: the mark that most of them carry.
+
+    Example:
+        >>> piece_style(["the", "##s", "##ing"]), piece_style(["Ġthe", "s"]), piece_style(["the", "film"])
+        ('wordpiece', 'byte_level', 'word')
+    """
+    marks = {"wordpiece": "##", **_BEGIN_MARKS}
+    pieces = list(vocabulary)
+    counts = {style: sum(len(piece) > len(m) and piece.startswith(m) for piece in pieces) for style, m in marks.items()}
+    style = max(counts, key=lambda name: counts[name])
+    return style if counts[style] else "word"
+
+
+def strip_marks(token: str, style: str) -> str:
+    """Take the style's marks off a token, and turn byte-level letters back into the text that they stand for.
+
+    Example:
+        >>> strip_marks("##ing", "wordpiece"), strip_marks("▁the", "metaspace"), strip_marks("âĢĻ", "byte_level")
+        ('ing', 'the', '’')
+    """
+    if style == "wordpiece":
+        return token.removeprefix("##") if len(token) > 2 else token
+    if style == "metaspace":
+        return token.lstrip("▁")
+    if style == "byte_level":
+        raw = bytes(_BYTE_OF_LETTER[letter] for letter in token if letter in _BYTE_OF_LETTER)
+        # A piece may end inside a character; what it holds of it is no text.
+        return raw.decode("utf-8", errors="replace").strip()
+    return token
+
+
+def is_punctuation(text: str) -> bool:
+    """Tell whether every character is punctuation (Unicode P*) or an ASCII symbol, as BERT's splitter has it.
+
+    Example:
+        >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("a."), is_punctuation("")
+        (True, True, False, False)
+    """
+    return bool(text) and all(
+        unicodedata.category(letter)[0] == "P" or (letter.isascii() and letter.isprintable() and not letter.isalnum())
+        for letter in text
+    )
+
+
+def _released_codes(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    style: str,
+    stop_words: Collection[str],
+) -> NDArray[np.int8]:
+    """Return the categories by the rules of the released code of Bihani and Rayz, kinds="bihani2025"."""
+
+    def kind(token: str, piece: bool = False) -> int:
+        if token in string.punctuation:
+            return CATEGORIES.index("punctuation")
+        return CATEGORIES.index("stop_word" if token in stop_words else "sub_word" if piece else "lexical")
+
+    def inside(token: str) -> int:
+        """Return the kind of a token that is not the first of its text."""
+        if style not in _BEGIN_MARKS:
+            return kind(token, piece=style == "wordpiece" and "#" in token)
+        mark = _BEGIN_MARKS[style]
+        if mark in token:
+            return kind(token.replace(mark, ""))
+        punctuation = style == "byte_level" and token in string.punctuation
+        return CATEGORIES.index("punctuation" if punctuation else "sub_word")
+
+    codes = np.array([inside(token) for token in vocabulary], dtype=np.int8)[ids]
+    if style in _BEGIN_MARKS:
+        firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
+        codes[firsts] = [kind(vocabulary[at]) for at in ids[firsts].tolist()]
+    return codes
+
+
+def _begins_word(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    is_mark: NDArray[np.bool_],
+    style: str,
+) -> NDArray[np.bool_]:
+    if style == "word":
+        return np.ones(len(ids), dtype=np.bool_)
+    if style == "wordpiece":
+        marked = [not (token.startswith("##") and len(token) > 2) for token in vocabulary]
+        return np.array(marked, dtype=np.bool_)[ids]
+    begin = _BEGIN_MARKS[style]
+    begins = np.array([token.startswith(begin) for token in vocabulary], dtype=np.bool_)[ids]
+    begins[1:] |= is_mark[:-1]
+    firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
+    begins[firsts] = True
+    return begins
+
+
+def _bytes_of_letters(letters: Iterable[int]) -> dict[str, int]:
+    """Map the printable letters of a byte-level vocabulary back to their bytes (Radford et al. 2019)."""
+    printable = list(letters)
+    hidden = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + rank): byte for rank, byte in enumerate(hidden)}
+
+
+_BYTE_OF_LETTER = _bytes_of_letters((*range(33, 127), *range(161, 173), *range(174, 256)))
+
+
+# -------------------- Find the words of many ASCII texts fast: eight bytes at a time, without a Python object per token
+
+
+WIDTH = 8
+"""Letters of one number of a key."""
+
+_END = "\0"
+"""What ends each of the joined texts: no plain text has it."""
+
+
+def _table(belongs: Callable[[str], object]) -> bytes:
+    """Return a table for `bytes.translate`: 1 for a character that belongs, 0 for another and for the end of a text."""
+    return bytes(code in range(1, 128) and bool(belongs(chr(code))) for code in range(256))
+
+
+# Asked of the pattern itself, so that the two ways cannot differ.
+_IS_TOKEN = _table(WORD_PATTERN.fullmatch)
+_IS_LETTER = _table(lambda letter: WORD_PATTERN.fullmatch(letter * 2))
+_FIRST_BYTES = np.array([(1 << (8 * length)) - 1 for length in range(WIDTH + 1)], dtype=np.uint64)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scan:
+    """The tokens of some texts, in their order.
+
+    Attributes:
+        starts: (T,) where each token begins in the joined text.
+        is_short: (T,) whether it has a key of one number.
+        is_wide: (T,) whether it has a key of two.
+        keys: One for each short token.
+        wide_keys: (W, 2), one row for each wide token.
+        long: The other tokens.
+        ends: (N,) where each text ends in the joined text.
+    """
+
+    starts: NDArray[np.int64]
+    is_short: NDArray[np.bool_]
+    is_wide: NDArray[np.bool_]
+    keys: NDArray[np.uint64]
+    wide_keys: NDArray[np.uint64]
+    long: list[str]
+    ends: NDArray[np.int64]
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text can be scanned: ASCII without a NUL, which would be taken for its end."""
+    return text.isascii() and _END not in text
+
+
+def scan(texts: Sequence[str]) -> Scan:
+    """Find the lower-case words and the marks of plain texts; they are joined, so pass a few megabytes at a time.
+
+    Example:
+        >>> found = scan(["A good film", "unbelievable incomprehensibility!"])
+        >>> key_words(key_bytes(found.keys)), key_words(key_bytes(found.wide_keys)), found.long
+        (['a', 'good', 'film', '!'], ['unbelievable'], ['incomprehensibility'])
+    """
+    # An end in front, so that the first word has an edge; some behind, so that the last has all bytes to read.
+    raw = f"{_END}{_END.join(texts)}{_END * 2 * WIDTH}".encode("ascii").lower()
+    tokens, letters = (np.frombuffer(raw.translate(table), dtype=np.bool_) for table in (_IS_TOKEN, _IS_LETTER))
+    inside = letters[1:] & letters[:-1]
+    starts = np.flatnonzero(tokens[1:] != inside) + 1
+    ends = np.flatnonzero(tokens[:-1] != inside) + 1
+    lengths = ends - starts
+    is_short, is_long = lengths <= WIDTH, lengths > 2 * WIDTH
+    is_wide = ~(is_short | is_long)
+    eight_bytes = np.ndarray((len(raw) - WIDTH + 1,), dtype="<u8", buffer=raw, strides=(1,))
+    first = starts[is_wide]
+    second = eight_bytes[first + WIDTH] & _FIRST_BYTES.take(lengths[is_wide] - WIDTH)
+    long = zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True)
+    return Scan(
+        starts=starts,
+        is_short=is_short,
+        is_wide=is_wide,
+        keys=eight_bytes[starts[is_short]] & _FIRST_BYTES.take(lengths[is_short]),
+        wide_keys=np.stack((eight_bytes[first], second), axis=1),
+        long=[raw[start:end].decode("ascii") for start, end in long],
+        ends=np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == 0)[1 : len(texts) + 1],
+    )
+
+
+def key_bytes(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
+    """Return the letters of each key, (T,): the keys are (T,) or (T, W)."""
+    n_numbers = int(np.prod(keys.shape[1:]))
+    letters = np.ascontiguousarray(keys, dtype="<u8").reshape(len(keys), n_numbers).view(f"S{WIDTH * n_numbers}")
+    return letters.reshape(-1)
+
+
+def key_words(letters: NDArray[np.bytes_]) -> list[str]:
+    """Return the words of the letters of keys."""
+    words: list[str] = letters.astype(f"U{letters.dtype.itemsize}").tolist()
+    return words

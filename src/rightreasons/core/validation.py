@@ -1,0 +1,829 @@
+"""The one place that checks what a user hands in, and raises.
+
+Every check returns its value in the form in which the kernels want it, or raises one sentence that says what was
+expected, what came and where. `TypeError` is for the wrong kind of thing, `ValueError` for the wrong value.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import numbers
+import os
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
+from rightreasons.core.choices import (
+    LETTERS,
+)
+from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
+
+MAX_NESTING = 64
+"""Levels of lists and objects within one another."""
+
+MAX_JSON_CHARACTERS = 1 << 28
+"""Characters of one JSON document. A file of JSON lines may be longer; each of its lines may not."""
+
+MAX_LINE_CHARACTERS = 1 << 26
+"""Characters of one line of a text file."""
+
+MAX_CELL_CHARACTERS = 1 << 24
+"""Characters of one cell of a table."""
+
+MAX_COLUMNS = 10_000
+"""Columns of a table."""
+
+# ---- what strangers may send to a public page: one visitor may not take the machine from all others
+
+MAX_UPLOAD_BYTES = 50_000_000
+"""Bytes of one uploaded file."""
+
+MAX_UNPACKED_BYTES = 200_000_000
+"""Bytes of what an uploaded file holds once it is unpacked."""
+
+MAX_UPLOAD_ROWS = 1_000_000
+"""Rows of an uploaded table."""
+
+MAX_UPLOAD_CELLS = 10_000_000
+"""Values of an uploaded table, those inside lists included."""
+
+MAX_PAGE_ROWS = 10_000
+"""Rows of a table that is typed into a page."""
+
+MAX_PAGE_CHARACTERS = 100_000
+"""Characters of one text that is typed into a page, or of one cell."""
+
+MAX_PAGE_CHOICES = 100
+"""Choices of one item that is typed into a page."""
+
+MAX_PAGE_BINS = 1_000
+"""Bins that a page computes."""
+
+MAX_PAGE_DRAWS = 10_000
+"""Resamples, permutations or folds that a page computes."""
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
+    """Parse one JSON document within the limits.
+
+    Args:
+        text: The document.
+        where: What it is called, for errors.
+        line: The number of the line of `where` that the document is; None where it is the whole file.
+
+    Returns:
+        Its content.
+
+    Raises:
+        ValueError: If it is not JSON, or is longer, nested deeper or holds longer numbers than the limits allow.
+
+    Example:
+        >>> parse_json('{"a": [1, 2]}', "a.json")
+        {'a': [1, 2]}
+        >>> parse_json('{"a": }', "a.jsonl", line=7)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
+    """
+    place = where if line is None else f"line {line} of {where}"
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise ValueError(
+            f"Expected at most {MAX_JSON_CHARACTERS:,} characters of JSON in {place}, but got {len(text):,}."
+        )
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"Expected JSON in {where}, but line {error.lineno if line is None else line}, column {error.colno} cannot "
+            f"be read as such: {error.msg}."
+        ) from None
+    except RecursionError:
+        raise _too_deep(place) from None
+    except ValueError:  # Python's own limit on digits
+        raise ValueError(f"Expected JSON in {place}, but it holds a number of more than 4,300 digits.") from None
+    if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
+        raise _too_deep(place)
+    return content
+
+
+def read_text(file: Path, where: str | None = None) -> str:
+    """Read a text file in UTF-8, which may begin with a mark of its byte order.
+
+    Args:
+        file: The file.
+        where: What it is called, for errors; None for its path.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it holds other bytes.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected a file at {where or file}, but there is none.")
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected text in UTF-8 in {where or file}, but it holds other bytes.") from None
+
+
+def read_json(file: Path) -> Any:
+    """Read one JSON document from a file within the limits; see `parse_json` and `read_text`."""
+    return parse_json(read_text(file), str(file))
+
+
+def _depth(text: str) -> int:
+    """Return how deep a valid document is nested."""
+    marks = np.frombuffer(_STRING.sub("", text).encode("ascii", "replace"), dtype=np.uint8)
+    steps = np.zeros(len(marks), dtype=np.int8)
+    steps[(marks == ord("[")) | (marks == ord("{"))] = 1
+    steps[(marks == ord("]")) | (marks == ord("}"))] = -1
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
+
+
+def _too_deep(place: str) -> ValueError:
+    return ValueError(f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper.")
+
+
+# ---------------------------------------------------------------------------- Numeric helpers that several floors share
+
+
+_SOFTMAX_ROWS = 8192
+
+
+_FEW_CLASSES = 32
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take the softmax over the last axis without overflow; (…, K) to (…, K)."""
+    if logits.shape[-1] > _FEW_CLASSES:
+        shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float64)
+    rows = logits.reshape(-1, logits.shape[-1])
+    result = np.empty(rows.shape)
+    for start in range(0, len(rows), _SOFTMAX_ROWS):
+        # numpy reduces slowly along a short axis; a loop over the classes, on blocks that fit the cache, is quicker.
+        block = np.array(rows[start : start + _SOFTMAX_ROWS].T, dtype=np.float64)
+        top = functools.reduce(np.maximum, block)
+        block -= top
+        np.exp(block, out=block)
+        block /= functools.reduce(np.add, block)
+        result[start : start + _SOFTMAX_ROWS] = block.T
+    return result.reshape(logits.shape)
+
+
+T = TypeVar("T", bound=str)
+
+ROW_SUM_TOLERANCE = 1e-2
+"""How far a row of probabilities may sum from 1.
+
+A softmax in bfloat16 (8 bits of mantissa) rounds every entry by up to 0.4 %, so its rows sum to 1 within 0.004 plus the
+rounding of the sum; float16 and float32 lie well inside. Nothing is renormalised.
+"""
+
+RANGE_TOLERANCE = 1e-6
+"""How far a probability may leave [0, 1] by rounding; it is clipped to the range."""
+
+_LISTS = dict.fromkeys((list, Iterable, Sequence), "a list")
+_NOUNS: Mapping[Any, str] = {str: "a text", os.PathLike: "a path", Mapping: "a mapping", dict: "a mapping", **_LISTS}
+
+MOST_DRAWS = 10_000_000
+"""How many resamples or permutations may be asked for."""
+
+MOST_BINS = 1_000_000
+"""How many bins may be asked for."""
+
+SCORE_KINDS = ("probabilities", "logits", "log_probabilities")
+
+
+# ------------------------------------------------------------------------------------------------ names and packages
+
+
+def check_kind(value: object, name: str, kind: Any) -> None:
+    """Refuse a value that is not of a kind: a class, or a union of classes, whose items are not looked at.
+
+    Numbers are not looked at either: whoever reads them knows their range and says it.
+
+    Example:
+        >>> check_kind(7, "text", str | None)
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected `text` to be a text, but got 7 (int).
+    """
+    parts = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    kinds = [typing.get_origin(part) or part for part in parts]
+    if not {Any, int, float, bool} & set(kinds) and not isinstance(value, tuple(kinds)):
+        nouns = " or ".join(_NOUNS.get(each, f"a {each.__name__}") for each in kinds if each is not types.NoneType)
+        raise TypeError(f"Expected `{name}` to be {nouns}, but got {one_line(value)} ({type(value).__name__}).")
+
+
+def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
+    """Check an option that takes one of a few words.
+
+    Example:
+        >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected `bins` to be one of 'uniform' or 'quantile', but got \
+'quantiles'. Did you mean 'quantile'?
+    """
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = [repr(word) for word in allowed]
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    if not isinstance(value, str):
+        raise OptionTypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name)
+    hint = did_you_mean(value, allowed)
+    raise OptionError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}", option=name)
+
+
+def require_value(value: Any, name: str, what: str) -> Any:
+    """Return an option that has no default, or say that it is missing.
+
+    Example:
+        >>> require_value(None, "suite", "a Suite")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected `suite` (a Suite), but got None.
+    """
+    if value is None:
+        raise OptionError(f"Expected `{name}` ({what}), but got None.", option=name)
+    return value
+
+
+# ------------------------------------------------------------------------------------------------------------ scalars
+
+
+def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Check a whole number that is at least `minimum` and, where there is one, at most `maximum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise OptionTypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name)
+    number = int(value)
+    if number < minimum:
+        raise OptionError(f"Expected `{name}` to be at least {minimum}, but got {_brief(number)}.", option=name)
+    if maximum is not None and number > maximum:
+        raise OptionError(f"Expected `{name}` to be at most {maximum}, but got {_brief(number)}.", option=name)
+    return number
+
+
+def check_seed(value: object, name: str = "seed") -> int:
+    """Check a seed: a whole number from 0."""
+    return check_count(value, name, minimum=0)
+
+
+def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
+    """Check a finite real number, with closed bounds."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise OptionTypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.", option=name)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
+        raise OptionError(f"Expected `{name}` to be a finite number, but got {number}.", option=name)
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        if minimum is None:
+            bounds = f"at most {maximum}"
+        elif maximum is None:
+            bounds = f"at least {minimum}"
+        else:
+            bounds = f"between {minimum} and {maximum}"
+        raise OptionError(f"Expected `{name}` to be {bounds}, but got {number}.", option=name)
+    return number
+
+
+def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
+    """Check a number in [0, 1], or in (0, 1) where the ends make no sense."""
+    number = check_number(value, name)
+    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
+    if not inside:
+        interval = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+        raise OptionError(f"Expected `{name}` to be {interval}, but got {number}.", option=name)
+    return number
+
+
+def check_bool(value: object, name: str) -> bool:
+    """Check a flag."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise OptionTypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.", option=name)
+    return bool(value)
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+def check_scores(
+    predictions: object, *, scores: str = "probabilities", name: str = "predictions", allow_vector: bool = True
+) -> NDArray[np.float64]:
+    r"""Check a table of class scores and return it as probabilities.
+
+    Args:
+        predictions: (N, K) scores with K >= 2, or (N,) P(class 1) of a binary task, which becomes (N, 2). Lists, numpy
+            arrays of any float type, and tensors (bfloat16 too, with or without gradients) are accepted.
+        scores: What the numbers are: "probabilities" (rows sum to 1 within `ROW_SUM_TOLERANCE`), "logits" (softmax is
+            taken) or "log_probabilities" (exponentials are taken, and checked as probabilities).
+        name: What the caller calls the table.
+        allow_vector: Whether (N,) is accepted.
+
+    Returns:
+        (N, K) float64 probabilities in [0, 1].
+
+    Raises:
+        TypeError: If it is not a table of numbers.
+        ValueError: If a shape, a sum or a value is wrong; the first bad row is named.
+
+    Example:
+        >>> check_scores([[0.0, 0.0], [3.0, 3.0]], scores="logits")
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
+        >>> check_scores([[0.5, 0.5], [0.5, 0.33]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each row of `predictions` to sum to 1, but row 1 sums to 0.83.
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    table = as_floats(predictions, name)
+    if table.size == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if table.ndim == 1 and allow_vector:
+        if scores == "logits":
+            raise ValueError(
+                f"Expected `{name}` of shape (N, K) when scores='logits', but got shape {table.shape}; "
+                "a vector is read as P(class 1)."
+            )
+        _check_finite(table, name, allow_minus_infinity=scores == "log_probabilities")
+        positive = np.exp(table) if scores == "log_probabilities" else table
+        positive = _check_range(positive, name)
+        return np.column_stack((1.0 - positive, positive))
+    if table.ndim != 2:
+        wanted = "(N, K) or (N,)" if allow_vector else "(N, K)"
+        raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"Expected at least two classes in `{name}`, but each row has {table.shape[1]}; "
+            "for a binary task pass (N,) P(class 1) or (N, 2)."
+        )
+    if scores == "probabilities" and _are_probabilities(table):
+        return table
+    _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
+    if scores == "logits":
+        lost = np.flatnonzero(np.isneginf(table).all(axis=1))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
+        return softmax(table)
+    if scores == "log_probabilities":
+        table = np.exp(table)
+    table = _check_range(table, name)
+    _check_row_sums(table.sum(axis=1), name)
+    return table
+
+
+def check_ragged(predictions: object, *, scores: str = "probabilities", name: str = "predictions") -> Ragged:
+    """Check rows of choice scores whose lengths may differ and return probabilities.
+
+    Args:
+        predictions: A sequence of N rows, each with at least two numbers, or an (N, K) array.
+        scores: As in `check_scores`; a softmax is taken inside each row.
+        name: What the caller calls them.
+
+    Returns:
+        The rows as `Ragged` float64 probabilities.
+
+    Example:
+        >>> check_ragged([[0.5, 0.5], [0.2, 0.3, 0.5]]).lengths
+        array([2, 3])
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    rows = as_ragged(predictions, name)
+    if len(rows) == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if rows.lengths.min() < 2:
+        row = int(np.flatnonzero(rows.lengths < 2)[0])
+        raise ValueError(
+            f"Expected at least two choices in each row of `{name}`, but row {row} has {rows.lengths[row]}."
+        )
+    _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
+    values = rows.values
+    if scores == "logits":
+        lost = np.flatnonzero(np.isneginf(rows.reduce(np.maximum)))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
+        return rows.softmax()
+    if scores == "log_probabilities":
+        values = np.exp(values)
+    values = _check_range(values, name, rows=rows)
+    checked = Ragged(values, rows.offsets)
+    _check_row_sums(checked.reduce(np.add), name)
+    return checked
+
+
+def check_logits(
+    predictions: object, *, scores: str = "logits", name: str = "predictions"
+) -> NDArray[np.float64] | Ragged:
+    """Check scores and return them in the logarithm: logits whose softmax gives the probabilities.
+
+    Nothing is lost to underflow, as it is where the softmax is taken first.
+
+    Args:
+        predictions: (N, K) scores, (N,) P(class 1) or its logarithm, or N rows of different lengths.
+        scores: What the numbers are, as in `check_scores`.
+        name: What the caller calls them.
+
+    Returns:
+        (N, K) float64 logits, or `Ragged` ones where the rows differ in length; minus infinity for a probability of 0.
+
+    Example:
+        >>> check_logits([[0.0, 3.0]])
+        array([[0., 3.]])
+    """
+    predictions = ingest(predictions, name)
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=scores, name=name)
+        if scores != "probabilities":
+            return as_ragged(predictions, name)
+        with np.errstate(divide="ignore"):
+            return Ragged(np.log(rows.values), rows.offsets)
+    probabilities = check_scores(predictions, scores=scores, name=name)
+    table = as_floats(predictions, name)
+    with np.errstate(divide="ignore"):
+        if scores == "probabilities":
+            return np.log(probabilities)
+        if table.ndim == 1:
+            # log(1 - p) from log p, which a rounding error may carry just above 0
+            positive = np.minimum(table, 0.0)
+            return np.column_stack((np.log(-np.expm1(positive)), positive))
+    return table
+
+
+def as_ragged(rows: object, name: str) -> Ragged:
+    """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
+    if isinstance(rows, Ragged):
+        return rows
+    items = ingest(rows, name, "a sequence of rows of numbers")
+    if isinstance(items, np.ndarray):
+        table = as_floats(items, name)
+        if table.ndim != 2:
+            raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
+        return Ragged.of_table(table)
+    parts = []
+    for index, row in enumerate(items):
+        part = as_floats(row, f"{name}[{index}]")
+        if part.ndim != 1:
+            raise ValueError(
+                f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
+            )
+        parts.append(part)
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return Ragged.of(values.astype(np.float64, copy=False), [len(part) for part in parts])
+
+
+def is_ragged(rows: object) -> bool:
+    """Tell whether a list of rows has rows of different lengths."""
+    if isinstance(rows, Ragged):
+        return bool(len(rows) and (rows.lengths != rows.lengths[0]).any())
+    if is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
+        return False
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
+        return False
+    try:
+        lengths = {len(row) for row in rows}
+    except TypeError:
+        return False
+    return len(lengths) > 1
+
+
+def check_labels(
+    references: object,
+    n_classes: int | NDArray[np.int64] | None = None,
+    *,
+    name: str = "references",
+    minimum: int | None = 0,
+) -> NDArray[np.int64]:
+    """Check class labels: whole numbers from `minimum` to below `n_classes`.
+
+    Args:
+        references: (N,) labels. Floats, booleans and strings are refused, as evaluate would cast them silently.
+        n_classes: Number of classes, for all items or for each item; None to leave the upper end open.
+        name: What the caller calls them.
+        minimum: The smallest legal label, 0 or -1 (for items without a right answer); None to leave the lower end open.
+
+    Returns:
+        (N,) int64.
+
+    Example:
+        >>> check_labels([0, 2], 2)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each label in `references` to be between 0 and 1, but item 1 is 2.
+    """
+    values = to_numpy(references, name)
+    if values.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {values.shape}.")
+    if values.size == 0:
+        raise ValueError(f"Expected at least one label in `{name}`, but it is empty.")
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            raise ValueError(f"Expected whole numbers in `{name}`, but item {bad[0]} is {values[bad[0]]}.")
+        fractional = np.flatnonzero(values != np.floor(values))
+        items = references if isinstance(references, (list, tuple)) else ()
+        first = next((item for item, value in enumerate(items) if not _is_whole(value)), 0)
+        where = int(fractional[0]) if fractional.size else first
+        error = ValueError if fractional.size else TypeError
+        raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
+    if values.dtype.kind not in "iu":
+        item = next((i for i, value in enumerate(values) if not _is_whole(value)), 0)
+        if _is_whole(values[item]):
+            item = next(i for i, value in enumerate(values) if not -_LARGEST_LABEL - 1 <= value <= _LARGEST_LABEL)
+            raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
+        raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
+    if values.dtype == np.uint64 and values.max() > _LARGEST_LABEL:
+        item = int(np.flatnonzero(values > _LARGEST_LABEL)[0])
+        raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
+    labels = values.astype(np.int64, copy=False)
+    upper = None if n_classes is None else np.asarray(n_classes) - 1
+    wrong = np.zeros(len(labels), dtype=np.bool_) if minimum is None else labels < minimum
+    if upper is not None:
+        wrong = wrong | (labels > upper)
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        if upper is None:
+            span = f"at least {minimum}"
+        else:
+            span = f"between {minimum} and {int(upper if upper.ndim == 0 else upper[item])}"
+        raise ValueError(f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}.")
+    return labels
+
+
+def check_vector(
+    values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
+) -> NDArray[np.float64]:
+    """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
+    vector = check_finite_vector(values, name)
+    if vector.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    for bad, bound in (
+        (vector < minimum if minimum is not None else np.zeros(0, bool), f"at least {minimum}"),
+        (vector > maximum if maximum is not None else np.zeros(0, bool), f"at most {maximum}"),
+    ):
+        if bad.any():
+            item = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"Expected each value in `{name}` to be {bound}, but item {item} is {vector[item]}.")
+    return vector
+
+
+def check_finite_vector(values: object, name: str) -> NDArray[np.float64]:
+    """Check a vector of numbers, whatever their range; (N,) float64."""
+    vector = as_floats(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    _check_finite(vector, name)
+    return vector
+
+
+def check_flags(values: object, name: str) -> NDArray[np.bool_]:
+    """Check a non-empty (N,) vector of True/False; 0 and 1 are accepted."""
+    flags = to_numpy(values, name)
+    if flags.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {flags.shape}.")
+    if flags.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    if flags.dtype.kind == "b":
+        return flags.astype(np.bool_, copy=False)
+    if flags.dtype == object:
+        bad = np.array([not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags])
+    else:
+        bad = ~np.isin(flags, (0, 1))
+    if bad.any() or flags.dtype.kind not in "iuO":
+        item = int(np.argmax(bad))
+        raise TypeError(f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}.")
+    return flags.astype(np.bool_)
+
+
+def check_same_length(**columns: Any) -> int:
+    """Check that the named columns have one length and return it.
+
+    Example:
+        >>> check_same_length(predictions=[1, 2, 3], references=[1, 2])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `predictions` and `references` of one length, but got 3 and 2.
+    """
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        names = [f"`{name}`" for name in lengths]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        counts = [str(length) for length in lengths.values()]
+        raise ValueError(f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}.")
+    return next(iter(lengths.values()))
+
+
+def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
+    """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
+    checked = list(ingest(texts, name, "a sequence of texts"))
+    if not checked:
+        raise ValueError(f"Expected at least one text in `{name}`, but it is empty.")
+    for index, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise TypeError(f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}.")
+        if not allow_empty and not text.strip():
+            raise ValueError(f"Expected each text of `{name}` to have words, but item {index} is empty.")
+    return checked
+
+
+def check_choices(
+    prompts: object, choices: Sequence[object], name: str = "prompts", *, allow_empty: bool = False
+) -> tuple[list[str], list[list[str]], NDArray[np.int64]]:
+    """Check multiple-choice items: N prompts, of which one may be empty, and N lists of at least two texts.
+
+    Args:
+        prompts: The prompts.
+        choices: The choices.
+        name: What the prompts are called in errors.
+        allow_empty: Whether a choice may be empty.
+
+    Returns:
+        The prompts, the choices, and (N,) how many each item has.
+
+    Example:
+        >>> check_choices(["Why cook?"], [["To eat."]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least two choices in each item of `choices`, but item 0 has 1.
+    """
+    texts = check_texts(prompts, name, allow_empty=True)
+    check_same_length(**{name: texts}, choices=choices)
+    rows = check_choice_lists(choices, "choices", allow_empty=allow_empty)
+    return texts, rows, np.array([len(row) for row in rows], dtype=np.int64)
+
+
+def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool = True) -> list[list[str]]:
+    """Check the choices of multiple-choice items: N lists of at least two texts.
+
+    Args:
+        rows: The choices.
+        name: What they are called in errors.
+        allow_empty: Whether a choice may be empty.
+
+    Example:
+        >>> check_choice_lists([["yes", "no"], "maybe"])
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
+    """
+    items: list[list[str]]
+    if allow_empty and type(rows) is list and _are_lists_of_texts(rows):
+        items = rows
+    else:
+        items = _lists_of("choices", rows, name)
+        if not allow_empty or not _are_lists_of_texts(items):
+            items = [check_texts(row, f"{name}[{index}]", allow_empty=allow_empty) for index, row in enumerate(items)]
+    if min(map(len, items)) < 2:
+        index = next(index for index, item in enumerate(items) if len(item) < 2)
+        raise ValueError(
+            f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[index])}."
+        )
+    return items
+
+
+def _are_lists_of_texts(rows: list[Any]) -> bool:
+    return set(map(type, rows)) == {list} and set(map(type, itertools.chain.from_iterable(rows))) == {str}
+
+
+def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:
+    """Check a non-empty sequence of lists of tokens; a list without tokens is an error unless allowed.
+
+    Example:
+        >>> check_token_lists([["good", "film"], "bad film"])
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
+    """
+    checked = _lists_of("tokens", rows, name)
+    for index, tokens in enumerate(checked):
+        if not tokens and not allow_empty:
+            raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
+        if not all(isinstance(token, str) for token in tokens):
+            bad = next(token for token in tokens if not isinstance(token, str))
+            raise TypeError(f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}.")
+    return checked
+
+
+def _lists_of(what: str, rows: object, name: str) -> list[Any]:
+    """Check that rows are lists, and that there is one."""
+    items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
+    if not items:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    if not all(issubclass(kind, list) for kind in set(map(type, items))):
+        index = next(index for index, row in enumerate(items) if not isinstance(row, list))
+        raise TypeError(
+            f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(items[index])}."
+        )
+    return items
+
+
+def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
+    """Check that ids are unique and return them as strings."""
+    checked = [str(item) for item in ids]
+    if len(set(checked)) < len(checked):
+        seen: set[str] = set()
+        for index, item in enumerate(checked):
+            if item in seen:
+                raise ValueError(f"Expected each `{name}` once, but {item!r} comes again at item {index}.")
+            seen.add(item)
+    return checked
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+_BLOCK_VALUES = 131_072
+_LARGEST_LABEL = np.iinfo(np.int64).max
+
+
+def _brief(number: int) -> str:
+    """Write a whole number, of which Python writes at most some thousands of digits."""
+    return str(number) if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def _row_of(index: int, values: NDArray[np.float64], rows: Ragged | None) -> int:
+    if rows is not None:
+        return rows.row_of(index)
+    return index // values.shape[1] if values.ndim == 2 else index
+
+
+def _check_finite(
+    values: NDArray[np.float64], name: str, *, allow_minus_infinity: bool = False, rows: Ragged | None = None
+) -> None:
+    # A sum is finite when all its terms are: one pass, and no mask in the usual case.
+    if np.isfinite(values.sum()):
+        return
+    bad = np.isnan(values) | (np.isposinf(values) if allow_minus_infinity else np.isinf(values))
+    if not bad.any():
+        return
+    index = int(np.flatnonzero(bad)[0])
+    value = values.reshape(-1)[index]
+    held = "NaN" if np.isnan(value) else str(value)
+    raise ValueError(f"Expected finite numbers in `{name}`, but row {_row_of(index, values, rows)} holds {held}.")
+
+
+def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None = None) -> NDArray[np.float64]:
+    low, high = values.min(), values.max()
+    if low >= 0 and high <= 1:
+        return values
+    bad = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"Expected probabilities between 0 and 1 in `{name}`, but row {_row_of(index, values, rows)} holds "
+            f"{float(values.reshape(-1)[index]):.6g}; for raw model outputs say scores='logits'."
+        )
+    return np.clip(values, 0.0, 1.0)
+
+
+def _are_probabilities(table: NDArray[np.float64]) -> bool:
+    """Tell in one pass, on blocks that stay in the cache, whether no check of probabilities has anything to say."""
+    step = max(1, _BLOCK_VALUES // table.shape[1])
+    for start in range(0, len(table), step):
+        block = table[start : start + step]
+        # einsum adds along short rows several times faster than sum(axis=1) does. NaN passes no comparison.
+        sums = np.einsum("ij->i", block)
+        whole = sums.max() <= 1.0 + ROW_SUM_TOLERANCE and sums.min() >= 1.0 - ROW_SUM_TOLERANCE
+        if not (whole and block.min() >= 0.0 and block.max() <= 1.0):
+            return False
+    return True
+
+
+def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
+    if sums.max() - 1.0 > ROW_SUM_TOLERANCE or 1.0 - sums.min() > ROW_SUM_TOLERANCE:
+        row = int(np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)[0])
+        raise ValueError(f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}.")
+
+
+def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
+    r"""Write choices with letters under a prompt; return the text to ask, and the letters.
+
+    Raises:
+        ValueError: If there are more choices than letters.
+
+    Example:
+        >>> lettered("Why cook?", ["To eat.", "To run."])
+        ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
+    """
+    if len(choices) > len(LETTERS):
+        raise ValueError(f"Expected at most {len(LETTERS)} choices with letters, but got {len(choices)}.")
+    letters = list(LETTERS[: len(choices)])
+    lines = "\n".join(f"{letter}. {text}" for letter, text in zip(letters, choices, strict=True))
+    return f"{prompt}\n{lines}\nAnswer:".lstrip("\n"), letters

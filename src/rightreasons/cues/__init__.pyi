@@ -1,0 +1,17 @@
+from .agreement import fleiss_kappa as fleiss_kappa
+from .agreement import human_performance as human_performance
+from .classifier import cue_classifier as cue_classifier
+from .easy_hard import compare_gaps as compare_gaps
+from .easy_hard import easy_hard_gap as easy_hard_gap
+from .measure import measure_cues as measure_cues
+from .statistics import cue_statistics as cue_statistics
+
+__all__ = [
+    "compare_gaps",
+    "cue_classifier",
+    "cue_statistics",
+    "easy_hard_gap",
+    "fleiss_kappa",
+    "human_performance",
+    "measure_cues",
+]

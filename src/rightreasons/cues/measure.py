@@ -1,0 +1,292 @@
+"""Cues of multiple-choice data: which there are, how far they lead, and whether a model is better where they help.
+
+`measure_cues` needs the data alone; with the scores of a model it also compares the model on Easy and on Hard items.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Estimate, cluster_wilson, estimate_of
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_ragged
+from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer, group_index
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.options import CuesOptions
+from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics
+
+if TYPE_CHECKING:
+    import datasets
+
+
+GROUPS = "source_id"
+"""The column of groups where none is named."""
+
+MIN_ITEMS = 20
+"""With fewer items than this, or fewer groups of them, nothing can be said about cues."""
+
+MARGIN = 0.1
+"""A gain or a loss by cues, or a gap, that is ruled out before it is said that there is no sign of cues."""
+
+Conclusion = Literal["gives answers away", "misleads", "cannot tell", "no sign"]
+"""What cues alone say of the data; see `CueFigures.conclusion`."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ChoiceItems:
+    """Labeled multiple-choice items.
+
+    Attributes:
+        prompts: n prompts.
+        choices: n lists of choices.
+        labels: (n,) indices of the right choices.
+        groups: n names of what belongs together, such as an item and its mirror; None where each item is on its own.
+        easy: (n,) whether the data itself calls an item Easy; None where it does not say.
+        rows: (n,) the rows of the table that the items come from; empty where they come from none.
+    """
+
+    prompts: Sequence[str]
+    choices: Sequence[Sequence[str]]
+    labels: NDArray[np.int64]
+    groups: Sequence[Hashable] | None = None
+    easy: NDArray[np.bool_] | None = None
+    rows: NDArray[np.intp] = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def of(cls, table: datasets.Dataset, groups_column: str | None = None) -> ChoiceItems:
+        """Take the labeled items of a table in the common schema.
+
+        Args:
+            table: Rows {prompt, choices, label}; labels below 0 stand for none.
+            groups_column: The column of groups; None for `source_id` where there is one.
+
+        Returns:
+            The items; `easy` comes from a column of that name.
+
+        Raises:
+            ValueError: If `groups_column` names no column.
+        """
+        if groups_column is not None and groups_column not in table.column_names:
+            raise ValueError(f"Expected a column {groups_column!r}, but the data has {', '.join(table.column_names)}.")
+        labels = np.array(table["label"][:], dtype=np.int64)
+        rows = np.flatnonzero(labels >= 0)
+        kept = table.select(rows)
+        groups, easy = (
+            list(kept[name]) if name in kept.column_names else None for name in (groups_column or GROUPS, "easy")
+        )
+        flags = None if easy is None else np.array(easy, dtype=np.bool_)
+        return cls(kept["prompt"][:], kept["choices"][:], labels[rows], groups, flags, rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ModelOnCues(Result):
+    """How a model does on items that cues alone get right (Easy), and on the others (Hard).
+
+    Attributes:
+        predicted: (n,) its choices.
+        confidence: (n,) its confidence in them.
+        gap: The comparison; None where all items are Easy, or none is.
+        hard_errors: Rows of the Hard items that it gets wrong, the most confident first.
+    """
+
+    predicted: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    gap: EasyHardGap | None
+    hard_errors: NDArray[np.intp]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CueFigures(Result):
+    """What cues give away; see `measure_cues`.
+
+    Attributes:
+        statistics: The cues of the training items, or of the items themselves.
+        n_train: Number of training items; None where the items themselves are counted.
+        accuracy: Accuracy of a classifier that sees cues alone, with its interval over groups (`cluster_wilson`).
+        chance: Accuracy of guessing.
+        classifier: Cross-validation on the items; None where there are training items.
+        easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
+        easy_is_given: Whether the data itself says which items are Easy.
+        n_groups: Number of groups of items; without groups, that of the items.
+        n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
+        model: How a model does on them; None without its scores.
+    """
+
+    statistics: CueStatistics
+    n_train: int | None
+    accuracy: Estimate
+    chance: float
+    classifier: CueClassifier | None
+    easy: NDArray[np.bool_]
+    easy_is_given: bool
+    n_groups: int
+    n_twins: int
+    model: ModelOnCues | None
+
+    @property
+    def significant(self) -> tuple[Cue, ...]:
+        """The cues whose productivity differs from chance after Holm's correction."""
+        return tuple(cue for cue in self.statistics.cues if cue.p_holm < 1 - self.statistics.confidence_level)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What cues alone say of the data.
+
+        Returns:
+            "cannot tell" for fewer than `MIN_ITEMS` groups. "gives answers away" where the whole interval of `accuracy`
+            lies above chance and the permutation test, if there is one, agrees. "misleads" where it lies below: a
+            cross-validated classifier is misled where items that share their choices but not their answer, such as an
+            item and its twin, are in different folds, and the data says nothing of cues until they are grouped.
+            "cannot tell" where the interval reaches `MARGIN` above or below chance; else "no sign".
+        """
+        low, high = self.accuracy.low, self.accuracy.high
+        if low is None or high is None or self.n_groups < MIN_ITEMS:
+            return "cannot tell"
+        if low > self.chance and not self._is_by_chance:
+            return "gives answers away"
+        if high < self.chance:
+            return "misleads"
+        # As decimals: an end that is one margin away in theory reaches it, despite rounding.
+        return "cannot tell" if round(max(high - self.chance, self.chance - low), 9) >= MARGIN else "no sign"
+
+    @property
+    def _is_by_chance(self) -> bool:
+        """Whether the permutation test, if it has permutations enough, does not tell the classifier from chance."""
+        if self.classifier is None or self.classifier.p_value is None:
+            return False
+        smallest = 2 / (1 + self.classifier.n_permutations)
+        return smallest < 1 - self.statistics.confidence_level <= self.classifier.p_value
+
+    @property
+    def too_few(self) -> str:
+        """What the items leave open, in words."""
+        n_items = counted(len(self.easy), "item does", "items do")
+        return f"{n_items} not rule out an effect of {100 * MARGIN:.0f} points"
+
+    def telling(self, limit: int) -> tuple[Cue, ...]:
+        """Return cues for a table: first those that differ from chance, then others, each by applicability."""
+        others = [cue for cue in self.statistics.cues if cue not in self.significant]
+        return (*self.significant, *others)[:limit]
+
+
+def measure_cues(
+    items: ChoiceItems,
+    *,
+    train: ChoiceItems | None = None,
+    logits: NDArray[np.float64] | Ragged | Sequence[NDArray[np.float64]] | None = None,
+    options: CuesOptions | None = None,
+    resampling: Resampling = Resampling(),
+    n_permutations: int = 200,
+) -> CueFigures:
+    """Count the cues of multiple-choice data, and see how far they alone lead.
+
+    Args:
+        items: The items.
+        train: What a model learns from: its cues are counted, and a classifier that learned them is tested on the
+            items. None to count the cues of the items, and to cross-validate on them.
+        logits: Scores of a model for the choices of the items; (n, K) or ragged.
+        options: Families of cues and number of folds; with fewer groups than the default number, one per group.
+        resampling: Level, resamples and seed of intervals and tests.
+        n_permutations: Permutations for the p-value of the cross-validated classifier; default 200, 0 for none.
+
+    Returns:
+        A `CueFigures`.
+
+    Raises:
+        ValueError: If an option is out of range or lengths differ.
+
+    References:
+        Niven and Kao (2019), "Probing Neural Network Comprehension of Natural Language Arguments"; Kavumba et al.
+        (2019), "When Choosing Plausible Alternatives, Clever Hans can be Clever", Table 4.
+
+    Example:
+        >>> items = ChoiceItems(["Why?"] * 20, [["a true one", "a false one"]] * 20, np.zeros(20, dtype=np.int64))
+        >>> figures = measure_cues(items, options=CuesOptions(n_folds=5))
+        >>> figures.accuracy.value, figures.chance, figures.conclusion
+        (1.0, 0.5, 'gives answers away')
+        >>> [cue.cue for cue in figures.significant]
+        ['false', 'true']
+    """
+    options = options or CuesOptions()
+    counted, level = items if train is None else train, resampling.level
+    features: dict[str, Any] = {"features": options.features}
+    statistics = cue_statistics(
+        counted.choices,
+        counted.labels,
+        prompts=counted.prompts,
+        min_applicability=options.min_applicability,
+        confidence_level=level,
+        **features,
+    )
+    groups = list(range(len(items)) if items.groups is None else items.groups)
+    classifier = None
+    if train is None:
+        classifier = cue_classifier(
+            items.choices,
+            items.labels,
+            prompts=items.prompts,
+            groups=groups,
+            n_folds=options.n_folds if "n_folds" in options.changed() else min(options.n_folds, len(set(groups))),
+            n_permutations=n_permutations,
+            confidence_level=level,
+            seed=resampling.seed,
+            **features,
+        )
+        credit = np.array(classifier.credits)
+    else:
+        credit = cue_transfer(
+            train.choices,
+            train.labels,
+            items.choices,
+            items.labels,
+            train_prompts=train.prompts,
+            test_prompts=items.prompts,
+            **features,
+        )
+    group = group_index(groups, len(items))
+    interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=level)
+    easy = credit == 1.0 if items.easy is None else items.easy
+    return CueFigures(
+        statistics=statistics,
+        n_train=None if train is None else len(train),
+        accuracy=estimate_of(float(credit.mean()), interval),
+        chance=float(np.mean([1 / len(choices) for choices in items.choices])),
+        classifier=classifier,
+        easy=easy,
+        easy_is_given=items.easy is not None,
+        n_groups=len(set(groups)),
+        n_twins=_n_twins(items.choices, groups),
+        model=None if logits is None else _measure_model(items.labels, easy, logits, resampling),
+    )
+
+
+def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:
+    """Count the items whose choices are also those of an item in another group."""
+    groups_of: dict[frozenset[str], set[Hashable]] = {}
+    keys = [frozenset(choice.strip().casefold() for choice in offered) for offered in choices]
+    for key, group in zip(keys, groups, strict=True):
+        groups_of.setdefault(key, set()).add(group)
+    return sum(len(groups_of[key]) > 1 for key in keys)
+
+
+def _measure_model(
+    labels: NDArray[np.int64], easy: NDArray[np.bool_], logits: object, resampling: Resampling
+) -> ModelOnCues:
+    confidences = check_ragged(logits, scores="logits", name="logits")
+    predicted, confidence = confidences.argmax(), confidences.reduce(np.maximum)
+    gap = None
+    if easy.any() and not easy.all():
+        gap = easy_hard_gap(predicted, labels, easy, resampling=resampling)
+    errors = np.flatnonzero(~easy & (predicted != labels))
+    return ModelOnCues(predicted, confidence, gap, errors[np.argsort(-confidence[errors], kind="stable")])

@@ -1,0 +1,21 @@
+"""The options of the question about cues."""
+
+from __future__ import annotations
+
+from rightreasons.core.choices import FEATURES
+from rightreasons.core.options import QuestionOptions, option
+
+
+class CuesOptions(QuestionOptions):
+    """Do the answer options give the answer away?"""
+
+    features: tuple[str, ...] = option(
+        ("unigram", "length", "overlap", "negation"),
+        f"Families of cues, of {', '.join(FEATURES)}; comma-separated.",
+        choices=FEATURES,
+    )
+    min_applicability: int = option(1, "Minimum applicability of a cue.", minimum=1)
+    groups_column: str | None = option(
+        None, "Column that names the group each item belongs to; source_id where there is one."
+    )
+    n_folds: int = option(10, "Folds of the cue-only classifier.", minimum=2)

@@ -1,0 +1,198 @@
+"""Do the answer options give the answer away? Cues in the choices, and whether the model is better where they help."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.cues import plots
+from rightreasons.cues.easy_hard import EasyHardGap
+from rightreasons.cues.measure import MARGIN, MIN_ITEMS, ChoiceItems, CueFigures, ModelOnCues, measure_cues
+from rightreasons.cues.options import CuesOptions
+from rightreasons.page.parts import Cell, Column, Example, ItemFigure
+from rightreasons.page.plots import Drawing
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+
+SHOWN = 30
+"""Cues in the table; half of them, at most, are drawn."""
+
+N_EXAMPLES = 6
+
+NIVEN = "Niven & Kao 2019; Kavumba et al. 2019"
+GAP = "Kavumba et al. 2019; approximate randomization: Noreen 1989"
+
+CUE_COLUMNS = (
+    Column("cue", "Cue", "text", "A word of a choice, or a shape of the choice in angle brackets."),
+    Column("applicability", "Applicable", "count", "Items in which exactly one choice has it."),
+    Column("productivity", "Productivity [{{ level }}]", "share", "Share of those where it is right."),
+    Column("coverage", "Coverage", "share", "Applicable items over all items."),
+    Column("p", "p", "p_value", "Exact binomial test against chance."),
+    Column("p_holm", "p (Holm)", "p_value", "The same, corrected for all cues."),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CuesMeasurement:
+    """The cues of the audited items, and how the model does on them."""
+
+    context: AuditContext
+    items: ChoiceItems
+    cues: CueFigures
+    model: ModelOnCues
+
+    @property
+    def n_items(self) -> int:
+        """The number of labeled items."""
+        return len(self.items)
+
+    @property
+    def gap(self) -> EasyHardGap | None:
+        """Easy against Hard items; None where all are of one kind."""
+        return self.model.gap
+
+    @property
+    def gap_is_shown(self) -> bool:
+        """Whether the model is better on Easy items."""
+        alpha = 1 - self.cues.statistics.confidence_level
+        return self.gap is not None and self.gap.p_value < alpha and self.gap.easy_hard_gap > 0
+
+
+def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
+    """Count the cues of the training split, or of the items, and compare the model on Easy and Hard items."""
+    items = ChoiceItems.of(context.primary.data, options.groups_column)
+    train, logits = None, context.scores().logits
+    if context.train is not None and {"choices", "prompt", "label"} <= set(context.train.column_names):
+        train = ChoiceItems.of(context.train) or None
+    cues = measure_cues(
+        items,
+        train=train,
+        logits=[logits[int(row)] for row in items.rows],
+        options=options,
+        resampling=context.resampling,
+        n_permutations=0,
+    )
+    if cues.model is None:
+        raise ValueError("Expected the model's scores for the items, but there are none.")
+    return CuesMeasurement(context, items, cues, cues.model)
+
+
+def cue_rows(m: CuesMeasurement) -> Iterator[tuple[Cell, ...]]:
+    """Return the rows of the table of cues."""
+    level = m.cues.statistics.confidence_level
+    for cue in m.cues.telling(SHOWN):
+        productivity = Estimate(cue.productivity, cue.low, cue.high, level, "Clopper-Pearson")
+        yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
+
+
+def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
+    """Draw the first cues of the table."""
+    cues = m.cues.telling(SHOWN // 2)
+    points = [plots.CuePoint.of(cue, significant=cue in m.cues.significant) for cue in cues]
+    return plots.cue_productivity(key, cues=points, chance=m.cues.chance)
+
+
+def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
+    """Draw the accuracy on all, on Easy and on Hard items."""
+    names = ("accuracy", "easy_accuracy", "hard_accuracy")
+    ends = [getattr(m.gap, f"{name}_interval") for name in names]
+    values = tuple(getattr(m.gap, name) for name in names)
+    bars = plots.Bars("this model", values, tuple(end.low for end in ends), tuple(end.high for end in ends))
+    return plots.easy_hard_bars(key, bars=[bars], chance=m.cues.chance)
+
+
+def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
+    """Show the most confident errors on Hard items."""
+    for place in m.model.hard_errors[:N_EXAMPLES]:
+        row, predicted = int(m.items.rows[place]), int(m.model.predicted[place])
+        yield example_of(m.context, m.context.primary, row, predicted, float(m.model.confidence[place]), marks=())
+
+
+def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
+    """Say whether each of the Easy and of the Hard items is right."""
+    easy = np.asarray(m.cues.easy, dtype=bool)
+    right = m.model.predicted == m.items.labels
+    for key, name, chosen in (
+        ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", easy),
+        ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~easy),
+    ):
+        if chosen.any():
+            ids = [m.context.primary.ids[row] for row in m.items.rows[chosen]]
+            yield ItemFigure.of(key, name, "higher", ids, right[chosen])
+
+
+CUES = Question(
+    name="cues",
+    order=3,
+    title="Do the answer options give the answer away?",
+    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, SHOWN=SHOWN),
+    needs=(
+        Need("choices", lambda context, options: context.primary.choices is not None),
+        Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
+    ),
+    measure=measure,
+    figures=(
+        Figure("easy_hard_gap", lambda m: m.gap and estimate_of(m.gap.easy_hard_gap, m.gap.interval), GAP),
+        Figure("cue_only_accuracy", lambda m: m.cues.accuracy, "Kavumba et al. 2019, Table 4 (word frequency)"),
+        Figure(
+            "easy_accuracy",
+            lambda m: m.gap and estimate_of(m.gap.easy_accuracy, m.gap.easy_accuracy_interval),
+            GAP,
+            better="higher",
+            n=lambda m: m.gap.n_easy,
+        ),
+        Figure(
+            "hard_accuracy",
+            lambda m: m.gap and estimate_of(m.gap.hard_accuracy, m.gap.hard_accuracy_interval),
+            GAP,
+            better="higher",
+            n=lambda m: m.gap.n_hard,
+        ),
+    ),
+    headlines=("easy_hard_gap", "cue_only_accuracy", "easy_accuracy", "hard_accuracy"),
+    verdict=(
+        Rule("neutral", "one_kind", lambda m: m.gap is None),
+        Rule("bad", "misled", lambda m: m.gap_is_shown and m.gap.hard_accuracy_interval.high < m.cues.chance),
+        Rule("warn", "better", lambda m: m.gap_is_shown),
+        Rule("warn", "cues_alone", lambda m: m.cues.conclusion == "gives answers away"),
+        Rule("neutral", "misleading", lambda m: m.cues.conclusion == "misleads"),
+        Rule("neutral", "too_few", lambda m: m.cues.conclusion == "cannot tell" or m.gap.interval.high >= MARGIN),
+        Rule("good", "no_sign"),
+    ),
+    parts=(
+        Part(
+            "cues",
+            (
+                Plot("cue_productivity", draw_cues, NIVEN),
+                Table("cues", CUE_COLUMNS, cue_rows, NIVEN),
+            ),
+        ),
+        Part("alone", figures=("cue_only_accuracy",)),
+        Part(
+            "gap",
+            (Plot("easy_hard", draw_gap, GAP), Examples("hard_errors", hard_errors)),
+            figures=("easy_hard_gap", "easy_accuracy", "hard_accuracy"),
+            when=lambda m: m.gap,
+        ),
+    ),
+    leads=(
+        Lead(
+            "gap",
+            figure="easy_hard_gap",
+            plot="easy_hard",
+            size=lambda m: max(m.gap.easy_hard_gap, 0.0),
+            when=lambda m: m.gap,
+        ),
+        Lead("alone", figure="cue_only_accuracy"),
+    ),
+    data=lambda m: {
+        "cues": m.cues.statistics.to_dict(),
+        "easy_hard_gap": m.gap and m.gap.to_dict(),
+        "easy_ids": [m.context.primary.ids[row] for row in m.items.rows[m.cues.easy]],
+    },
+    by_item=by_item,
+)

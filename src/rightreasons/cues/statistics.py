@@ -1,0 +1,513 @@
+"""Superficial cues of multiple-choice data: applicability, productivity and coverage.
+
+A cue is anything that can be read off a choice without understanding the item: a word, a run of words, being the
+longest choice. It is *applicable* to an item when exactly one of the choices has it, for only then can it point at an
+answer. Everything here counts such pointings and asks how often they point at the right choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.core import validation
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.choices import FEATURES
+from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
+from rightreasons.core.intervals import holm, poisson_binomial_p_value
+from rightreasons.core.results import Result
+from rightreasons.core.tokens import is_plain, key_bytes, key_words, scan, words
+
+Tokenizer = Callable[[str], Sequence[str]]
+
+LONGEST, SHORTEST = "<longest>", "<shortest>"
+MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
+NEGATION = "<negation>"
+
+BATCH = 10_000
+"""Items that are read at once, so that what is sorted stays in the processor's cache."""
+
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
+)
+_NGRAM_SIZE = {"bigram": 2, "trigram": 3}
+_FEWEST_BITS, _MOST_BITS = 12, 20
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio, made odd: its products spread keys over all slots (Knuth, TAOCP 3, 6.4)."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CueTable:
+    """Where cues point, before anything is known about the right answers: one entry for each applicable (item, cue).
+
+    Attributes:
+        names: V cues, sorted.
+        item: (E,) the item of each entry.
+        choice: (E,) the one choice of that item that has the cue.
+        cue: (E,) the index of the cue in `names`.
+        n_choices: (N,) how many choices each item has.
+    """
+
+    names: tuple[str, ...]
+    item: NDArray[np.int64]
+    choice: NDArray[np.int64]
+    cue: NDArray[np.int64]
+    n_choices: NDArray[np.int64]
+
+
+def extract_cues(
+    data: Sequence[Sequence[str]],
+    *,
+    prompts: Sequence[str] | None = None,
+    features: Sequence[str] = ("unigram",),
+    tokenizer: Tokenizer | None = None,
+) -> CueTable:
+    """Find each cue that exactly one choice of an item has; the arguments are those of `cue_statistics`."""
+    reader = CueReader(data, prompts, features, tokenizer)
+    item, choice, cue = np.concatenate(list(reader), axis=1)
+    names = reader.vocabulary.names()
+    in_order = sorted(np.flatnonzero(np.bincount(cue)).tolist(), key=names.__getitem__)
+    rank = np.zeros(len(names), dtype=np.int64)
+    rank[in_order] = np.arange(len(in_order))
+    return CueTable(
+        names=tuple(names[index] for index in in_order),
+        item=item,
+        choice=choice,
+        cue=rank[cue],
+        n_choices=reader.n_choices,
+    )
+
+
+class CueReader:
+    """The entries of a `CueTable` batch by batch, each (3, E): items, choices and cues, numbered as they come."""
+
+    def __init__(
+        self, data: object, prompts: object, features: Sequence[str], tokenizer: Tokenizer | None = None
+    ) -> None:
+        self._families = check_features(features)
+        self._items = validation.check_choice_lists(data, "data")
+        if prompts is None and "overlap" in self._families:
+            raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
+        self._prompts: list[str] = []
+        if prompts is not None:
+            self._prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
+            validation.check_same_length(data=self._items, prompts=self._prompts)
+        self.n_choices = np.fromiter(map(len, self._items), dtype=np.int64, count=len(self._items))
+        self.vocabulary = _Vocabulary(tokenizer, int(self.n_choices.sum()))
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        for start in range(0, len(self._items), BATCH):
+            batch = slice(start, start + BATCH)
+            entries = _pointings(
+                self._items[batch], self.n_choices[batch], self._prompts[batch], self._families, self.vocabulary
+            )
+            entries[0] += start
+            yield entries
+
+
+def check_features(features: object) -> tuple[str, ...]:
+    """Check names of cue families; a single name is accepted."""
+    names = (features,) if isinstance(features, str) else features
+    if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
+        raise OptionTypeError(
+            f"Expected `features` to be names of cue families, but got {kind_of(features)}.", option="features"
+        )
+    checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
+    if not checked:
+        raise OptionError("Expected at least one name in `features`, but it is empty.", option="features")
+    return tuple(name for name in FEATURES if name in checked)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+class _Vocabulary:
+    """Gives each token and each cue a number, in the order in which they come."""
+
+    def __init__(self, tokenizer: Tokenizer | None, n_texts: int) -> None:
+        self._tokenizer = None if tokenizer is words else tokenizer
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        # The numbers of keys, of one or two numbers, that were read before; a word displaces another of the same slot.
+        self._bits = min(max((2 * n_texts).bit_length(), _FEWEST_BITS), _MOST_BITS)
+        self._slot_keys = [np.zeros((width, 1 << self._bits), dtype=np.uint64) for width in (1, 2)]
+        self._slot_numbers = [np.zeros(1 << self._bits, dtype=np.int64) for _ in (1, 2)]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def names(self) -> list[str]:
+        """Return each name at its number."""
+        return list(self._numbers)
+
+    def number(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Return the numbers of names."""
+        return np.fromiter(map(self._numbers.__getitem__, names), dtype=np.int64)
+
+    def read(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the tokens of all texts in their order, and which text each is of."""
+        if self._tokenizer is None and is_plain("".join(texts)):
+            plain = np.ones(len(texts), dtype=np.bool_)
+        else:
+            plain = np.array([self._tokenizer is None and is_plain(text) for text in texts], dtype=np.bool_)
+        scanned = scan(list(compress(texts, plain)))
+        numbers = np.empty(len(scanned.starts), dtype=np.int64)
+        numbers[scanned.is_short] = self._number_keys(scanned.keys.reshape(-1, 1))
+        numbers[scanned.is_wide] = self._number_keys(scanned.wide_keys)
+        numbers[~(scanned.is_short | scanned.is_wide)] = self.number(scanned.long)
+        lengths = np.diff(np.searchsorted(scanned.starts, scanned.ends), prepend=0)
+        owner = np.repeat(np.flatnonzero(plain), lengths)
+        if plain.all():
+            return numbers, owner
+        split = self._tokenizer or words
+        tokens = [list(split(text)) for text in compress(texts, ~plain)]
+        lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+        owner = np.concatenate((owner, np.repeat(np.flatnonzero(~plain), lengths)))
+        order = np.argsort(owner, kind="stable")
+        return np.concatenate((numbers, self.number(chain.from_iterable(tokens))))[order], owner[order]
+
+    def _number_keys(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the numbers of (T, W) keys."""
+        columns = keys.T
+        slot_keys, slot_numbers = self._slot_keys[len(columns) - 1], self._slot_numbers[len(columns) - 1]
+        mixed = columns[0] * _GOLDEN
+        for column in columns[1:]:
+            mixed = (mixed ^ column) * _GOLDEN
+        slots = (mixed >> np.uint64(64 - self._bits)).view(np.int64)
+        numbers: NDArray[np.int64] = slot_numbers.take(slots)
+        differs = slot_keys[0].take(slots) != columns[0]
+        for known, column in zip(slot_keys[1:], columns[1:], strict=True):
+            differs |= known.take(slots) != column
+        new = np.flatnonzero(differs)
+        if len(new):
+            unknown = keys[new, 0] if len(columns) == 1 else key_bytes(keys[new])
+            _, first, inverse = np.unique(unknown, return_index=True, return_inverse=True)
+            of_distinct = self.number(key_words(key_bytes(keys[new[first]])))
+            numbers[new] = of_distinct[inverse]
+            slot_keys[:, slots[new[first]]] = columns[:, new[first]]
+            slot_numbers[slots[new[first]]] = of_distinct
+        return numbers
+
+
+def _pointings(
+    items: Sequence[Sequence[str]],
+    n_choices: NDArray[np.int64],
+    prompts: Sequence[str],
+    families: tuple[str, ...],
+    vocabulary: _Vocabulary,
+) -> NDArray[np.int64]:
+    """Return (3, E): the item, the choice and the cue of each entry of a batch."""
+    starts = np.cumsum(n_choices) - n_choices
+    item_of = np.repeat(np.arange(len(items)), n_choices)
+    texts = list(chain.from_iterable(items))
+    tokens, owner = vocabulary.read(texts)
+    cues: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+
+    def mark_extremes(values: NDArray[np.float64], largest: str, smallest: str) -> None:
+        # A tie marks several choices, which makes the cue inapplicable, as it should be.
+        for ufunc, name in ((np.maximum, largest), (np.minimum, smallest)):
+            extreme = np.flatnonzero(values == ufunc.reduceat(values, starts)[item_of])
+            cues.append((extreme, vocabulary.number([name] * len(extreme))))
+
+    for family in families:
+        if family == "unigram":
+            cues.append((owner, tokens))
+        elif family in _NGRAM_SIZE:
+            cues.append(_ngrams(tokens, owner, _NGRAM_SIZE[family], vocabulary))
+        elif family == "length":
+            mark_extremes(np.bincount(owner, minlength=len(texts)).astype(np.float64), LONGEST, SHORTEST)
+        elif family == "overlap":
+            mark_extremes(_overlaps(tokens, owner, item_of, prompts, vocabulary), MOST_OVERLAP, LEAST_OVERLAP)
+        else:
+            negated = np.array([row for row, text in enumerate(texts) if _NEGATION.search(text)], dtype=np.int64)
+            cues.append((negated, vocabulary.number([NEGATION] * len(negated))))
+    owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True)) if len(cues) > 1 else cues[0]
+    # Sorted by item, cue and choice, a cue of one choice alone is a run of equal keys.
+    for_choice, for_cue = int(n_choices.max() - 1).bit_length(), len(vocabulary).bit_length()
+    place = (item_of << (for_cue + for_choice)) | (np.arange(len(texts)) - np.repeat(starts, n_choices))
+    keys = np.sort(place.take(owner) | (cue << for_choice))
+    pair = keys >> for_choice
+    edge = pair[:1] == pair[:1]  # True, or nothing where there is no cue
+    differs = pair[1:] != pair[:-1]
+    first, last = (np.flatnonzero(np.concatenate(edges)) for edges in ((edge, differs), (differs, edge)))
+    alone = keys.take(first)
+    alone = alone[alone == keys.take(last)]
+    entries = np.empty((3, len(alone)), dtype=np.int64)
+    np.right_shift(alone, for_cue + for_choice, out=entries[0])
+    np.bitwise_and(alone, (1 << for_choice) - 1, out=entries[1])
+    np.bitwise_and(alone >> for_choice, (1 << for_cue) - 1, out=entries[2])
+    return entries
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct keys in order, faster than `np.unique`, which hashes them first."""
+    keys = np.sort(keys)
+    distinct: NDArray[np.int64] = keys[np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))]
+    return distinct
+
+
+def _ngrams(
+    tokens: NDArray[np.int64], owner: NDArray[np.int64], size: int, vocabulary: _Vocabulary
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the choice and the cue of each run of tokens."""
+    last = max(len(tokens) - size + 1, 0)
+    starts = np.flatnonzero(owner[:last] == owner[size - 1 :][:last])
+    runs, inverse = np.unique(tokens[starts[:, None] + np.arange(size)], axis=0, return_inverse=True)
+    names = vocabulary.names()
+    numbers = vocabulary.number([" ".join([names[token] for token in run]) for run in runs.tolist()])
+    return owner[starts], numbers[inverse.reshape(-1)]
+
+
+def _overlaps(
+    tokens: NDArray[np.int64],
+    owner: NDArray[np.int64],
+    item_of: NDArray[np.int64],
+    prompts: Sequence[str],
+    vocabulary: _Vocabulary,
+) -> NDArray[np.float64]:
+    """Return the share of each choice's distinct words that are in its prompt; 0 where it has no words."""
+    prompt_tokens, prompt_owner = vocabulary.read(prompts)
+    size = len(vocabulary)
+    is_word = np.array([name[:1].isalnum() for name in vocabulary.names()], dtype=np.bool_)[tokens]
+    choice, word = np.divmod(_distinct(owner[is_word] * size + tokens[is_word]), max(size, 1))
+    shared = np.isin(item_of[choice] * size + word, prompt_owner * size + prompt_tokens)
+    count = np.bincount(choice, minlength=len(item_of))
+    return np.bincount(choice, weights=shared, minlength=len(item_of)) / np.maximum(count, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cue(Result):
+    """What one cue gives away.
+
+    Attributes:
+        cue: The word, the words joined by a space, or the name of a shape cue in angle brackets.
+        applicability: In how many items exactly one choice has the cue.
+        productivity: In which share of those items the choice that has it is right, in [0, 1]. `chance` is harmless.
+        coverage: applicability / number of items, in [0, 1].
+        n_correct: applicability × productivity, as a count.
+        chance: The productivity expected of a cue that says nothing: the mean of 1/m over its items.
+        p_value: Exact two-sided binomial test of productivity = chance.
+        p_holm: The same, corrected by Holm's method over all cues of the table.
+        low: Lower end of the exact (Clopper-Pearson) interval of productivity.
+        high: Upper end of it.
+    """
+
+    cue: str
+    applicability: int
+    productivity: float
+    coverage: float
+    n_correct: int
+    chance: float
+    p_value: float
+    p_holm: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class CueStatistics(Result):
+    """The cue table of a data set.
+
+    Attributes:
+        cues: The cues by falling applicability, then by name.
+        n_items: How many items were counted.
+        n_cues: How many cues reach `min_applicability`; Holm's correction runs over all of them, shown or not.
+        n_significant: How many of those have `p_holm` below 1 - confidence_level.
+        min_applicability: Minimum applicability of a cue in the table.
+        confidence_level: The level of the intervals.
+    """
+
+    cues: tuple[Cue, ...]
+    n_items: int
+    n_cues: int
+    n_significant: int
+    min_applicability: int
+    confidence_level: float
+
+    def find(self, cue: str) -> Cue:
+        """Return the row of one cue."""
+        for row in self.cues:
+            if row.cue == cue:
+                return row
+        raise unknown_name("cue of this table", cue, [row.cue for row in self.cues[:20]])
+
+
+class CueCounts:
+    r"""Counts behind the cue table, which add up.
+
+    For an item i with m_i choices, token sets T_1..T_m and right choice y_i, cue k is applicable when it is in exactly
+    one T_j; with two choices this is Niven and Kao's definition:
+
+        \alpha_k = \sum_i 1[\exists! j: k \in T_{ij}]
+        \pi_k    = \frac{1}{\alpha_k} \sum_i 1[\exists! j: k \in T_{ij} \wedge j = y_i]
+        \xi_k    = \alpha_k / n
+
+    Counts add up: shards counted apart give those of the whole.
+
+    Args:
+        features: Families of cues, of `FEATURES`.
+        tokenizer: How to split a text into tokens; `tokens.words` by default. It splits off
+            punctuation, which reproduces the published tables: by white space alone, "in" has applicability 46 on COPA
+            instead of 47, because "in." is another word.
+
+    References:
+        Niven and Kao (2019), Probing Neural Network Comprehension of Natural Language Arguments, §3.
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §2.
+
+    Example:
+        >>> counts = CueCounts()
+        >>> counts = counts.update([["the cat", "a dog"], ["a cat", "the dog"]], [0, 1])
+        >>> [(row.cue, row.applicability, row.productivity) for row in counts.result().cues]
+        [('a', 2, 0.0), ('cat', 2, 0.5), ('dog', 2, 0.5), ('the', 2, 1.0)]
+    """
+
+    def __init__(self, features: Sequence[str] = ("unigram",), tokenizer: Tokenizer | None = None) -> None:
+        self.features = check_features(features)
+        self.tokenizer = tokenizer or words
+        self.n_items = 0
+        # By number of choices, because that sets what chance is: {m: {cue: count}}.
+        self.applicable: dict[int, Counter[str]] = {}
+        self.correct: dict[int, Counter[str]] = {}
+
+    def update(self, data: Sequence[Sequence[str]], labels: object, prompts: Sequence[str] | None = None) -> CueCounts:
+        """Count further items; the arguments are those of `cue_statistics`. Returns itself."""
+        reader = CueReader(data, prompts, self.features, self.tokenizer)
+        right = check_answers(labels, reader.n_choices)
+        sizes = np.flatnonzero(np.bincount(reader.n_choices)).tolist()
+        row_of = np.searchsorted(sizes, reader.n_choices)
+        counts = np.zeros((len(sizes), 2, 0), dtype=np.int64)
+        for item, choice, cue in reader:
+            n_names = len(reader.vocabulary)
+            counts = np.pad(counts, ((0, 0), (0, 0), (0, n_names - counts.shape[2])))
+            cell = (2 * row_of[item] + (choice == right[item])) * n_names + cue
+            counts += np.bincount(cell, minlength=counts.size).reshape(counts.shape)
+        names = reader.vocabulary.names()
+        for size, (wrong, correct) in zip(sizes, counts, strict=True):
+            seen = np.flatnonzero(wrong + correct).tolist()
+            for kept, column in ((self.applicable, wrong + correct), (self.correct, correct)):
+                kept.setdefault(size, Counter()).update({names[cue]: int(column[cue]) for cue in seen})
+        self.n_items += len(right)
+        return self
+
+    def result(
+        self,
+        *,
+        min_applicability: int = 1,
+        top: int | None = None,
+        confidence_level: float = 0.95,
+    ) -> CueStatistics:
+        """Turn the counts into the cue table; the arguments are those of `cue_statistics`."""
+        minimum = validation.check_count(min_applicability, "min_applicability")
+        level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
+        if top is not None:
+            validation.check_count(top, "top")
+        if self.n_items == 0:
+            raise ValueError("Expected at least one counted item, but these cue counts are empty.")
+        sizes = sorted(self.applicable)
+        totals: Counter[str] = Counter()
+        for m in sizes:
+            totals.update(self.applicable[m])
+        names = sorted((cue for cue, count in totals.items() if count >= minimum), key=lambda k: (-totals[k], k))
+        by_size = np.array([[self.applicable[m][cue] for m in sizes] for cue in names], dtype=np.int64)
+        by_size = by_size.reshape(len(names), len(sizes))
+        hits = np.array([sum(self.correct[m][cue] for m in sizes) for cue in names], dtype=np.int64)
+        alpha = by_size.sum(axis=1)
+        chance = (by_size / np.array(sizes, dtype=np.float64)).sum(axis=1) / np.maximum(alpha, 1)
+        p_values = _p_values(by_size, hits, sizes)
+        p_holm = holm(p_values)
+        low, high = _clopper_pearson(hits, alpha, level)
+        productivity = hits / np.maximum(alpha, 1)
+        columns = (alpha, productivity, alpha / self.n_items, hits, chance, p_values, p_holm, low, high)
+        rows = zip(names[:top], *(column[:top].tolist() for column in columns), strict=True)
+        return CueStatistics(
+            cues=tuple(Cue(*row) for row in rows),
+            n_items=self.n_items,
+            n_cues=len(names),
+            n_significant=int(np.count_nonzero(p_holm < 1 - level)),
+            min_applicability=minimum,
+            confidence_level=level,
+        )
+
+
+def cue_statistics(
+    data: Sequence[Sequence[str]],
+    labels: object,
+    *,
+    prompts: Sequence[str] | None = None,
+    features: Sequence[str] = ("unigram",),
+    tokenizer: Tokenizer | None = None,
+    min_applicability: int = 1,
+    top: int | None = None,
+    confidence_level: float = 0.95,
+) -> CueStatistics:
+    r"""Count how often each superficial cue is applicable, and how often it points at the right choice.
+
+    applicability α_k = number of items where exactly one choice has cue k; productivity π_k = share of those where that
+    choice is right; coverage ξ_k = α_k / n. A cue is worth exploiting when π_k differs from chance 1/m in either
+    direction. Items are taken as independent in the tests and intervals.
+
+    Args:
+        data: N items, each a list of at least two choices; the number of choices may differ.
+        labels: (N,) the index of the right choice, from 0.
+        prompts: N prompts; needed by the feature "overlap" alone.
+        features: Families of cues: "unigram", "bigram", "trigram"; "length" (`<longest>`, `<shortest>`, in tokens, ties
+            do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the choice's token types that are in
+            the prompt); "negation" (`<negation>`: a word such as "not", "never" or "didn't").
+        tokenizer: A function from a text to its tokens; lower-cased words and punctuation marks by default.
+        min_applicability: Minimum applicability; rarer cues are left out of the table and of Holm's correction.
+        top: Number of cues in the table; the correction still runs over all.
+        confidence_level: Of the intervals.
+
+    Returns:
+        `CueStatistics`: `cues` by falling applicability and how many there are.
+
+    Raises:
+        TypeError: If a choice is not a text.
+        ValueError: If an item has fewer than two choices, a label is out of range or lengths differ.
+
+    References:
+        Niven and Kao (2019), §3; Kavumba et al. (2019), Table 2; Holm (1979).
+
+    Example:
+        >>> table = cue_statistics([["It was red.", "It is blue."], ["He was in.", "He ran."]], [0, 0], top=2)
+        >>> [(row.cue, row.applicability, row.productivity, row.coverage) for row in table.cues]
+        [('was', 2, 1.0, 1.0), ('blue', 1, 0.0, 0.5)]
+    """
+    counts = CueCounts(features, tokenizer).update(data, labels, prompts)
+    return counts.result(min_applicability=min_applicability, top=top, confidence_level=confidence_level)
+
+
+def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
+    """Check the index of the right choice of each item."""
+    right = validation.check_labels(labels, name=name)
+    validation.check_same_length(data=n_choices, **{name: right})
+    return validation.check_labels(right, n_choices, name=name)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
+    """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
+    if not len(hits):
+        return np.zeros(0)
+    distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
+    chances = 1.0 / np.array(sizes, dtype=np.float64)
+    p_values = [poisson_binomial_p_value(row[-1], chances, row[:-1]) for row in distinct]
+    return np.array(p_values)[inverse.reshape(-1)]
+
+
+def _clopper_pearson(
+    hits: NDArray[np.int64], trials: NDArray[np.int64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    tail = (1 - level) / 2
+    low = np.where(hits == 0, 0.0, stats.beta.ppf(tail, np.maximum(hits, 1), trials - hits + 1))
+    high = np.where(hits == trials, 1.0, stats.beta.ppf(1 - tail, hits + 1, np.maximum(trials - hits, 1)))
+    return low, high

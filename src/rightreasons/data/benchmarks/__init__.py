@@ -1,1 +1,0 @@
-"""The benchmark data sets, one file per family."""

@@ -1,1 +1,0 @@
-"""The machinery behind every data set: builders, the catalog, verified sources, publishing."""

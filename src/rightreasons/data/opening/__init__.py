@@ -1,1 +1,0 @@
-"""Opens a user's own data: files, splits, columns, labels, choices, questions, predictions."""

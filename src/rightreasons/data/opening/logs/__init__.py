@@ -1,1 +1,0 @@
-"""Logs of evaluation harnesses as columns of predictions, in the names that `predictions` looks for."""

@@ -1,1 +1,0 @@
-"""Data beyond memory, batch by batch."""

@@ -1,1 +1,0 @@
-"""Changes of texts and items: perturbations, confusion probes, mirrored items, substitutions."""

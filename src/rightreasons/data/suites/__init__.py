@@ -1,1 +1,0 @@
-"""Behavioral suites: cases, templates, an editor, and the files that hold them."""

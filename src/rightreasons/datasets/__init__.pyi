@@ -1,0 +1,35 @@
+from .builder import available_datasets as available_datasets
+from .builder import load_dataset as load_dataset
+from .perturbing.planting import mirror_dataset as mirror_dataset
+from .perturbing.planting import plant as plant
+from .perturbing.probes import perturb as perturb
+from .perturbing.substitutions import class_words as class_words
+from .publishing import publish as publish
+from .suites.cases import Case as Case
+from .suites.cases import Functionality as Functionality
+from .suites.editor import directional as directional
+from .suites.editor import inv as inv
+from .suites.editor import mft as mft
+from .suites.files import open_suite as open_suite
+from .suites.files import read_hatecheck as read_hatecheck
+from .suites.suite import Suite as Suite
+from .suites.templates import fill as fill
+
+__all__ = [
+    "Case",
+    "Functionality",
+    "Suite",
+    "available_datasets",
+    "class_words",
+    "directional",
+    "fill",
+    "inv",
+    "load_dataset",
+    "mft",
+    "mirror_dataset",
+    "open_suite",
+    "perturb",
+    "plant",
+    "publish",
+    "read_hatecheck",
+]

@@ -1,0 +1,246 @@
+"""The released CheckList suites for sentiment, paraphrase detection and reading comprehension.
+
+The authors released pickles, which are read without running anything.
+In the release, the expectation of a test is code; here `EXPECTATIONS` names it, or else the type of the test: the label
+for an MFT, an invariance for an INV.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+
+from rightreasons.datasets.builder import Builder, Config, Source, sha256_of
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.checklist import PickledTest, pickled_tests, read_pickled_suite, replacements
+from rightreasons.datasets.suites.suite import Suite, example_features
+
+Row = dict[str, Any]
+
+_RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
+
+_DAMAGED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    UnicodeError,
+    zlib.error,
+)
+
+PAPER_LABELS = {
+    "Order does matter for asymmetric relations": 0,
+    "(question, f(question)) where f(question) replaces synonyms?": 1,
+}
+"""Labels that BeLUGA corrects: the first is the opposite of the released one, the second makes an INV test an MFT."""
+
+_LESS: Row = {"name": "monotonic", "increasing": False, "tolerance": 0.1, "where_first": {"not": [1]}}
+_DIFFERENT: Row = {"name": "equal", "value": 0, "skip_first": True}
+_NO_DUPLICATE: Row = {**_DIFFERENT, "where_first": {"is": [1]}}  # only pairs that the model calls duplicates
+_NOT_NEGATIVE: Row = {"name": "not_equal", "value": 0}
+
+EXPECTATIONS: Mapping[str, Row] = {
+    "intensifiers": {**_LESS, "increasing": True},
+    "reducers": _LESS,
+    '"used to" should reduce': _LESS,
+    "add positive phrases": {"name": "sentiment_shift", "positive": True, "tolerance": 0.1},
+    "add negative phrases": {"name": "sentiment_shift", "positive": False, "tolerance": 0.1},
+    "simple negations: not negative": _NOT_NEGATIVE,
+    "simple negations: I thought x was negative, but it was not (should be neutral or positive)": _NOT_NEGATIVE,
+    "Hard: Negation of negative with neutral stuff in the middle (should be positive or neutral)": _NOT_NEGATIVE,
+    # released as an invariance of one example: a question and itself reworded
+    "(question, f(question)) where f(question) replaces synonyms?": {"name": "equal", "value": 1},
+    "(q, paraphrase(q))": {"name": "equal", "value": 1},
+    "Change first name in one of the questions": _NO_DUPLICATE,
+    "Change first and last name in one of the questions": _NO_DUPLICATE,
+    "Change location in one of the questions": _NO_DUPLICATE,
+    "Change numbers in one of the questions": _NO_DUPLICATE,
+    "Keep entitites, fill in with gibberish": _DIFFERENT,
+    "Testing implications": {"name": "transitive"},
+}
+"""What the released tests expect beyond the label of an MFT and the invariance of an INV, by their names.
+
+Of "Q & A: no", whose released function takes a positive answer for a neutral one, the label is asked.
+"""
+
+SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation", "paper_test": "test"}
+"""Split of the data set -> part of BeLUGA's split; "test" is the whole suite."""
+
+
+@dataclasses.dataclass
+class SuiteConfig(Config):
+    """A suite, as released or with two labels corrected as in BeLUGA."""
+
+    paper_labels: bool = False
+
+
+class CheckList(Builder):
+    """The common part of the three suites."""
+
+    BUILDER_CONFIG_CLASS = SuiteConfig
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [SuiteConfig(name="default")]
+    FOLDER = "checklist"
+    CITATION = (
+        "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
+    )
+    LICENSE = "MIT"
+    HOMEPAGE = "https://github.com/marcotcr/checklist"
+
+    STEM: ClassVar[str]
+    TEXT_COLUMNS: ClassVar[tuple[str, ...]]
+    LABEL_NAMES: ClassVar[tuple[str, ...] | None] = None
+    ARCHIVE: ClassVar[tuple[int, str]]
+
+    _kept: tuple[Path, Suite] | None = None
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        name, (size, sha256) = f"{cls.STEM}_suite.tar.gz", cls.ARCHIVE
+        return ((Source(f"release/{name}", f"{_RELEASE}/{name}", size, sha256),),)
+
+    def features(self) -> datasets.Features:
+        return example_features(self.TEXT_COLUMNS, self.LABEL_NAMES)
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        files = tuple(self.files) or (self.forms("default")[0][0].path,)
+        return dict.fromkeys(SPLITS, files)
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        suite = self._read(next(iter(files.values())))
+        part = SPLITS[split]
+        yield from (suite if part is None else suite.split(part)).examples()
+
+    def suite(self) -> Suite:
+        """Return the whole suite, with its expectations, from the local files or else the publisher's."""
+        if not self.files:
+            config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
+            # Download and verify the files of the data set; this sets `self.files`.
+            self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
+        return self._read(Path(next(iter(self.files.values()))))
+
+    def _read(self, path: Path) -> Suite:
+        # Every split is a part of the one file, which takes seconds to read: it is kept for the others.
+        if self._kept is None or self._kept[0] != path:
+            labels = {"label_names": self.LABEL_NAMES, "paper_labels": self.config.paper_labels}
+            self._kept = path, read_checklist(path, self.NAME, self.TEXT_COLUMNS, **labels)
+        return self._kept[1]
+
+
+class CheckListSentiment(CheckList):
+    """Sentiment: 38 functionalities over tweets about airlines; labels 0 negative, 1 neutral, 2 positive."""
+
+    NAME = "checklist_sentiment"
+    STEM = "sentiment"
+    TEXT_COLUMNS = ("text",)
+    LABEL_NAMES = ("negative", "neutral", "positive")
+    DESCRIPTION = "CheckList's sentiment suite. Some texts are abusive."
+    ARCHIVE = (2109760, "d546320bd859e04fc3eb5f11b62ca96d7b19b29010b8925843cbfb8722091111")
+
+
+class CheckListParaphrase(CheckList):
+    """Paraphrase detection: 53 functionalities over Quora questions; labels 0 not_duplicate, 1 duplicate."""
+
+    NAME = "checklist_paraphrase"
+    STEM = "qqp"
+    TEXT_COLUMNS = ("text", "text_pair")
+    LABEL_NAMES = ("not_duplicate", "duplicate")
+    DESCRIPTION = "CheckList's suite of Quora question pairs."
+    ARCHIVE = (3902543, "60836d96a7f64b8006b78134a75f6664677a90318b0830768d971dbde35e64c4")
+
+
+class CheckListReading(CheckList):
+    """Reading comprehension: 24 functionalities over SQuAD; the expected answer is a text."""
+
+    NAME = "checklist_reading"
+    STEM = "squad"
+    TEXT_COLUMNS = ("context", "question")
+    DESCRIPTION = "CheckList's suite of SQuAD questions."
+    ARCHIVE = (3599964, "2942d48eaa71cdd525416db253571207a6f64c1ec79ad3b2aa2dbda98d05253e")
+
+
+def read_checklist(
+    path: Path,
+    name: str,
+    text_columns: tuple[str, ...],
+    *,
+    label_names: tuple[str, ...] | None = None,
+    paper_labels: bool = False,
+    run: bool = False,
+) -> Suite:
+    """Read a released suite.
+
+    Args:
+        path: Its archive.
+        name: The name of the suite.
+        text_columns: The names of the texts of an example.
+        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
+        paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
+        run: Whether to read the cases alone that were run, in the order of CheckList's files of predictions.
+
+    Raises:
+        ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
+    """
+    try:
+        functionalities = [_functionality(test, paper_labels, run) for test in pickled_tests(path)]
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise ValueError(
+            f"Expected a released suite of CheckList in {path}, but it cannot be read: {error!r}."
+        ) from error
+    return Suite(name, text_columns, tuple(each for each in functionalities if each.cases or not run), label_names)
+
+
+def convert_checklist(path: Path, *, text_columns: Sequence[str] | None = None) -> Suite:
+    """Turn a suite that CheckList has saved into one whose file says what it expects.
+
+    Args:
+        path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one; nothing of it is run.
+        text_columns: As in `read_pickled_suite`.
+
+    Returns:
+        The cases that were run, in the order of CheckList's files of predictions. The expectations of a released
+        archive are those of its name here; of another file, code is `unknown`.
+
+    Raises:
+        ValueError: As `read_pickled_suite`.
+    """
+    checksum = sha256_of(path)
+    for released in (CheckListSentiment, CheckListParaphrase, CheckListReading):
+        if checksum == released.ARCHIVE[1]:
+            names = released.LABEL_NAMES
+            return read_checklist(path, released.NAME, released.TEXT_COLUMNS, label_names=names, run=True)
+    return read_pickled_suite(path, text_columns=text_columns)
+
+
+def _functionality(test: PickledTest, paper_labels: bool, run: bool) -> Functionality:
+    corrected = PAPER_LABELS.get(test.name) if paper_labels else None
+    kind = test.kind if corrected is None else "MFT"
+    _, texts = test.texts(run=run)
+    if corrected is None:
+        labels = test.labels(texts)
+    else:
+        labels = {row: (corrected,) * len(examples) for row, examples in texts.items()}
+    meta = test.value("meta") if kind == "INV" else None
+    cases = tuple(
+        Case(str(row), examples, labels.get(row), replacements(meta[row], len(examples)) if meta else None)
+        for row, examples in texts.items()
+    )
+    return Functionality(test.name, test.capability, kind, _expectation(test.name, kind, cases), cases)
+
+
+def _expectation(name: str, test_type: str, cases: Sequence[Case]) -> Row:
+    """Return what a test expects: by its name, or else by its type."""
+    if test_type == "MFT" and cases and any(label is not None for label in cases[0].labels or ()):
+        texts = any(isinstance(label, str) for label in cases[0].labels or ())
+        return {"name": "equal", "clean": "article"} if texts else {"name": "equal"}
+    if name in EXPECTATIONS:
+        return dict(EXPECTATIONS[name])
+    return {"name": "invariant", "tolerance": 0.1} if test_type == "INV" else {"name": "unknown", "why": "not released"}

@@ -1,0 +1,445 @@
+"""The COPA family: Balanced COPA, COPA Easy and Hard, BCOPA-CE.
+
+An item is a premise, a question (for its cause or its effect), and two alternatives, one of them more plausible.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+from xml.etree.ElementTree import Element, ParseError
+
+import datasets
+from datasets.utils.file_utils import xopen
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from rightreasons.core.errors import one_line
+from rightreasons.core.label_names import listing
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.validation import check_seed, read_json
+from rightreasons.datasets.builder import Builder, Config, Source, members, sources_of
+from rightreasons.datasets.perturbing.planting import check_mirrored, choices_of
+
+# --------------------------------------------------------------------------------- files: XML, an archive of it, or CSV
+
+
+Row = dict[str, Any]
+
+MAX_BYTES = 1 << 24
+"""The maximum size of a file or of the content of an archive: 16 MiB; the published ones have 0.2 MB."""
+
+QUESTIONS = ("cause", "effect")
+
+_MAX_ID_DIGITS = 18
+_ARCHIVES = (b"BZh", b"\x1f\x8b", b"PK\x03\x04")
+_COLUMNS = ("id", "premise", "question", "choice1", "choice2", "label")
+
+
+def read_items(file: str, member: str) -> list[Row]:
+    """Read the items of one file; its first bytes determine its format.
+
+    Args:
+        file: A path, or an address on the hub.
+        member: The name of the XML file in `file` where that is an archive.
+
+    Returns:
+        Items in the file's order: id, premise, question ("cause" or "effect"), choice1, choice2, and label (0 or 1).
+
+    Raises:
+        ValueError: If the file is hostile or damaged, or contains an invalid item.
+    """
+    with xopen(file, "rb") as stream:
+        content = stream.read(MAX_BYTES + 1)
+    if content.startswith(_ARCHIVES):
+        content, file = _from_archive(file, member), f"{member} in {file}"
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"Expected at most {MAX_BYTES} bytes in {file}, but it is larger.")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    rows = list(_from_xml(content, file) if content.lstrip().startswith(b"<") else _from_csv(content, file))
+    seen: set[int] = set()
+    for row in rows:
+        if row["id"] in seen:
+            raise ValueError(f"Expected each item once in {file}, but id {row['id']} comes again.")
+        seen.add(row["id"])
+    return rows
+
+
+def parse_xml(content: bytes, where: str) -> Element:
+    """Parse untrusted XML: no entity is declared or resolved, and no other file is read.
+
+    The published files name their grammar (`<!DOCTYPE copa-corpus SYSTEM "copa.dtd">`), which is never resolved.
+
+    Raises:
+        ValueError: If the document declares an entity or is not well formed.
+    """
+    try:
+        root: Element = fromstring(content, forbid_dtd=False)
+    except DefusedXmlException as error:
+        raise ValueError(f"Expected no XML entities in {where}, but it declares or refers to one ({error}).") from None
+    except ParseError as error:
+        raise ValueError(f"Expected well-formed XML in {where}, but it is broken: {error}.") from None
+    except (LookupError, ValueError):
+        raise ValueError(f"Expected XML in UTF-8 in {where}, but it declares an unreadable encoding.") from None
+    return root
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _from_archive(file: str, member: str) -> bytes:
+    # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must match.
+    bodies = [body for name, body in members(file, max_bytes=MAX_BYTES) if PurePosixPath(name).name == member]
+    if len(bodies) != 1:
+        raise ValueError(f"Expected one file {member!r} in the archive {file}, but it holds {len(bodies)}.")
+    return bodies[0]
+
+
+def _from_xml(content: bytes, where: str) -> Iterator[Row]:
+    root = parse_xml(content, where)
+    if root.tag != "copa-corpus":
+        raise ValueError(f"Expected the root element <copa-corpus> in {where}, but it is <{root.tag}>.")
+    for number, item in enumerate(root):
+        if item.tag != "item":
+            raise ValueError(f"Expected elements <item> in {where}, but element {number} is <{item.tag}>.")
+        row: Row = {"id": item.get("id"), "question": item.get("asks-for")}
+        for column, tag in (("premise", "p"), ("choice1", "a1"), ("choice2", "a2")):
+            texts = [element.text for element in item.findall(tag)]
+            if len(texts) != 1:
+                raise ValueError(f"Expected one <{tag}> in item {row['id']} of {where}, but it has {len(texts)}.")
+            row[column] = texts[0]
+        right = item.get("most-plausible-alternative")
+        if right not in ("1", "2"):
+            raise ValueError(
+                f"Expected most-plausible-alternative of item {row['id']} in {where} to be 1 or 2, but it is {right!r}."
+            )
+        yield _checked({**row, "label": int(right) - 1}, where)
+
+
+def _from_csv(content: bytes, where: str) -> Iterator[Row]:
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
+        rows = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"Expected XML or CSV in {where}, but it is neither: {error}.") from None
+    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ValueError(
+            f"Expected the columns {', '.join(_COLUMNS)} in {where}, but {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing; it has {listing(reader.fieldnames or ())}."
+        )
+    for row in rows:
+        if row["label"] not in ("0", "1"):
+            raise ValueError(
+                f"Expected the label of item {row['id']} in {where} to be 0 or 1 (choices count from 0 here), "
+                f"but it is {row['label']!r}."
+            )
+        yield _checked({**row, "label": int(row["label"])}, where)
+
+
+def _checked(row: Row, where: str) -> Row:
+    """Return an item with its id as a number and its texts without the spaces around them (item 1129 has one)."""
+    key = row["id"]
+    if key is None or not key.isascii() or not key.isdigit() or len(key) > _MAX_ID_DIGITS:
+        raise ValueError(
+            f"Expected each item's id in {where} to be a whole number of at most {_MAX_ID_DIGITS} digits, but got "
+            f"{key if key is None else key[:40]!r}."
+        )
+    if row["question"] not in QUESTIONS:
+        raise ValueError(
+            f"Expected item {key} in {where} to ask for a cause or an effect, but it asks for {row['question']!r}."
+        )
+    texts = {name: (row[name] or "").strip() for name in ("premise", "choice1", "choice2")}
+    for name, text in texts.items():
+        if not text:
+            raise ValueError(f"Expected words in each text of {where}, but {name!r} of item {key} has none.")
+    if texts["choice1"] == texts["choice2"]:
+        raise ValueError(f"Expected two different alternatives in item {key} of {where}, but they are the same.")
+    return {name: {**row, **texts, "id": int(key)}[name] for name in _COLUMNS}
+
+
+TRAIN_XML = "balacopa-dev-all.xml"
+TEST_XML = "copa-test.xml"
+
+# Of those without a checksum we had no copy to take one from; their content is checked instead, item by item.
+_FILES = sources_of("copa")
+BALANCED_ARCHIVE, BALANCED_XML, EASY_HARD_IDS, COPA_TEST_XML, COPA_ARCHIVE, HUB_TRAIN, HUB_TEST, BCOPA_CE_XML = _FILES
+
+ORIGINALS = range(1, 501)
+MIRROR_OFFSET = 1000
+TEST_ITEMS = range(501, 1001)
+CE_ITEMS = range(1501, 2501)
+
+KNOWN_ANSWERS: Mapping[int, str] = {1: "The sun was rising.", 501: "It was fragile."}
+"""One answer of each part, to detect labels that count from the wrong number."""
+
+
+@dataclasses.dataclass
+class BalancedCopaConfig(Config):
+    """A configuration of Balanced COPA.
+
+    Attributes:
+        seed: The seed of the half that `balanced_50` takes.
+    """
+
+    seed: int = 0
+
+
+class CopaBuilder(Builder):
+    """The common part of the family: the columns, the formats of the files, and the checks of the items."""
+
+    def features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "id": datasets.Value("int64"),
+                "premise": datasets.Value("string"),
+                "question": datasets.Value("string"),
+                "choice1": datasets.Value("string"),
+                "choice2": datasets.Value("string"),
+                "label": datasets.Value("int64"),
+                "mirrored": datasets.Value("bool"),
+                "source_id": datasets.Value("int64"),
+            }
+        )
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+
+    def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        # An item is checked against its mirror, so the rows of the hub are read together too.
+        yield from self.rows(files)
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        """Read and check the items of the configuration; `files` maps the path of a source to its location."""
+        raise NotImplementedError
+
+
+class BalancedCopa(CopaBuilder):
+    """COPA's 500 training items and a mirrored item for each; the test set of COPA beside it."""
+
+    NAME = "balanced_copa"
+    BUILDER_CONFIG_CLASS = BalancedCopaConfig
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [
+        BalancedCopaConfig(name="balanced", description="500 originals and 500 mirrored items"),
+        BalancedCopaConfig(name="original", description="500 originals"),
+        BalancedCopaConfig(name="balanced_50", description="250 originals and their mirrored items"),
+        BalancedCopaConfig(name="test", description="the 500 items of COPA's test set"),
+    ]
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        if config_name == "test":
+            return (
+                *_places(("copa", COPA_ARCHIVE))[:1],
+                *_places(("copa", COPA_TEST_XML)),
+                *_places(("copa", COPA_ARCHIVE))[1:],
+                *_places(("balanced_copa", HUB_TEST)),
+            )
+        return (
+            *_places(("balanced_copa", BALANCED_ARCHIVE)),
+            *_places(("balanced_copa", BALANCED_XML)),
+            *_places(("balanced_copa", HUB_TRAIN)),
+        )
+
+    def check_options(self) -> None:
+        check_seed(self.config.seed)
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        ((test, files),) = super().splits().items()
+        return {test if self.config.name == "test" else "train": files}
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        (file,) = files.values()
+        if self.config.name == "test":
+            return copa_test(file)
+        rows = balanced_items(file)
+        if self.config.name == "original":
+            return [row for row in rows if not row["mirrored"]]
+        if self.config.name == "balanced_50":
+            half = half_of(ORIGINALS, self.config.seed)
+            return [row for row in rows if row["source_id"] in half]
+        return rows
+
+
+class CopaEasyHard(CopaBuilder):
+    """COPA's test set, split by whether a model that sees only the alternatives solves an item."""
+
+    NAME = "copa_easy_hard"
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [
+        Config(name="all", description="all 500 items, with a column `easy`"),
+        Config(name="easy", description="the 190 Easy items"),
+        Config(name="hard", description="the 310 Hard items"),
+    ]
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        ids = ("balanced_copa", EASY_HARD_IDS)
+        return tuple(
+            form for copa in (COPA_ARCHIVE, COPA_TEST_XML, HUB_TEST) for form in _places(ids, ("copa", copa))
+        ) + _places(ids, ("balanced_copa", HUB_TEST))
+
+    def features(self) -> datasets.Features:
+        return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        by_name = {PurePosixPath(path).name: file for path, file in files.items()}
+        easy = easy_ids(by_name.pop(EASY_HARD_IDS.path))
+        (test,) = by_name.values()
+        rows = [{**row, "easy": row["id"] in easy} for row in copa_test(test)]
+        wanted = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
+        return [row for row in rows if row["easy"] in wanted]
+
+
+class BcopaCe(CopaBuilder):
+    """BCOPA-CE: each premise with a cause and an effect, once asking for each."""
+
+    NAME = "bcopa_ce"
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        # The last one is its place in the repository that publishes it.
+        return (
+            *_places(("bcopa_ce", BCOPA_CE_XML)),
+            (dataclasses.replace(BCOPA_CE_XML, path=f"data/{BCOPA_CE_XML.path}"),),
+        )
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        (file,) = files.values()
+        return cause_effect_items(file)
+
+
+# --------------------------------------------------------------------------------------------- the content of the files
+
+
+def balanced_items(file: str) -> list[Row]:
+    """Read Balanced COPA's 1,000 items and check their balance.
+
+    Raises:
+        ValueError: If an item is missing or occurs twice, a mirrored item differs from its original in its alternatives
+            or its question, both have the same answer, or labels count from the wrong number.
+    """
+    rows = read_items(file, TRAIN_XML)
+    _check_items(rows, [*ORIGINALS, *(key + MIRROR_OFFSET for key in ORIGINALS)], file)
+    rows = [_placed(row, row["id"] % MIRROR_OFFSET if row["id"] > MIRROR_OFFSET else row["id"]) for row in rows]
+    try:
+        check_mirrored(rows)
+    except ValueError as error:
+        raise ValueError(f"{str(error).removesuffix('.')} (in {file}).") from None
+    return rows
+
+
+def copa_test(file: str) -> list[Row]:
+    """Read the 500 items of COPA's test set."""
+    rows = read_items(file, TEST_XML)
+    _check_items(rows, TEST_ITEMS, file)
+    return [_placed(row, row["id"]) for row in rows]
+
+
+def cause_effect_items(file: str) -> list[Row]:
+    """Read BCOPA-CE and pair its items by their texts: `mirrored` is the one with the larger id.
+
+    Raises:
+        ValueError: If an item is missing, has no partner with the same premise and alternatives, or a pair does not ask
+            for a cause and for an effect with opposite answers.
+    """
+    rows = read_items(file, BCOPA_CE_XML.path)
+    _check_items(rows, CE_ITEMS, file)
+    pairs: dict[tuple[str, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["id"])):
+        pairs.setdefault((row["premise"], *sorted(choices_of(row))), []).append(row)
+    source: dict[int, int] = {}
+    for pair in pairs.values():
+        ids = [row["id"] for row in pair]
+        if len(pair) != 2:
+            raise ValueError(
+                f"Expected each premise of {file} twice with the same alternatives, but item {ids[0]} has "
+                f"{len(pair) - 1} partners."
+            )
+        answers = {choices_of(row)[row["label"]] for row in pair}
+        if {row["question"] for row in pair} != {"cause", "effect"} or len(answers) != 2:
+            raise ValueError(
+                f"Expected the items {ids[0]} and {ids[1]} of {file} to ask for a cause and an effect with opposite "
+                "answers, but they do not."
+            )
+        source.update(dict.fromkeys(ids, ids[0]))
+    return [_placed(row, source[row["id"]]) for row in rows]
+
+
+def easy_ids(file: str) -> frozenset[int]:
+    """Read the ids of COPA's Easy test items, and check that the two subsets partition the test set."""
+    subsets = read_json(Path(file))
+    wanted = f"Expected lists of the ids 'easy' and 'hard' in {file}"
+    if not isinstance(subsets, dict):
+        raise ValueError(f"{wanted}, but got {one_line(subsets)}.")
+    parts = []
+    for name in ("easy", "hard"):
+        ids = subsets.get(name)
+        if not isinstance(ids, list) or any(isinstance(key, bool) or not isinstance(key, int) for key in ids):
+            raise ValueError(f"{wanted}, but {name!r} is {one_line(ids)}.")
+        parts.append(frozenset(ids))
+    easy, hard = parts
+    if easy & hard:
+        raise ValueError(f"Expected each item of {file} in one subset, but {min(easy & hard)} is in both.")
+    if easy | hard != frozenset(TEST_ITEMS):
+        wrong = min((easy | hard) ^ frozenset(TEST_ITEMS))
+        raise ValueError(
+            f"Expected the subsets of {file} to partition the items 501 to 1000, but item {wrong} is wrong."
+        )
+    return easy
+
+
+def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
+    """Choose half of the ids by a draw for each id, which depends on neither the order nor the other ids.
+
+    Example:
+        >>> len(half_of(range(1, 501), seed=0)), half_of(range(1, 501), 0) == half_of(range(1, 501), 1)
+        (250, False)
+    """
+    order = sorted(ids, key=lambda key: (item_rng(seed, key).random(), key))
+    return frozenset(order[: len(order) // 2])
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _places(*files: tuple[str, Source]) -> tuple[tuple[Source, ...], ...]:
+    """Return the possible places of files from one or two folders: below the named folder, in it, or beside it.
+
+    So `data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders.
+    """
+    below = tuple(dataclasses.replace(source, path=f"{folder}/{source.path}") for folder, source in files)
+    flat = tuple(source for _, source in files)
+    beside = tuple(
+        tuple(
+            source if folder == home else dataclasses.replace(source, path=f"../{folder}/{source.path}")
+            for folder, source in files
+        )
+        for home in dict.fromkeys(("balanced_copa", *(folder for folder, _ in files)))
+    )
+    return tuple(dict.fromkeys((below, flat, *beside)))
+
+
+def _placed(row: Row, source_id: int) -> Row:
+    return {**row, "mirrored": source_id != row["id"], "source_id": source_id}
+
+
+def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> None:
+    ids, wanted = {row["id"] for row in rows}, set(expected)
+    if wanted - ids:
+        raise ValueError(
+            f"Expected {len(wanted)} items in {file}, but {len(wanted - ids)} are missing, the first of them "
+            f"{min(wanted - ids)}."
+        )
+    if ids - wanted:
+        raise ValueError(f"Expected {len(wanted)} items in {file}, but item {min(ids - wanted)} is not one of them.")
+    for row in rows:
+        answer = KNOWN_ANSWERS.get(row["id"])
+        if answer is not None and choices_of(row)[row["label"]] != answer:
+            raise ValueError(
+                f"Expected the answer of item {row['id']} in {file} to be {answer!r}, but its label names "
+                f"{choices_of(row)[row['label']]!r}: the labels seem to count from another number."
+            )

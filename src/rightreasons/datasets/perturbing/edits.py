@@ -1,0 +1,782 @@
+"""Changes of a text: the perturbations by name, and words that are taken out, replaced or put in."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import itertools
+import json
+import math
+import re
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightreasons.core.errors import unknown_name
+from rightreasons.core.options import check_options
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.validation import (
+    check_bool,
+    check_count,
+    check_fraction,
+    check_kind,
+    check_one_of,
+    check_texts,
+    require_value,
+)
+
+# ---------------------------------------------------------------------------------------------------------------- words
+
+
+WORDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
+"""Lists of words by what they are."""
+
+NAMES: Mapping[str, tuple[str, ...]] = {kind: tuple(group) for kind, group in WORDS["names"].items()}
+"""Common first names; a name is replaced by one of its own list, so that pronouns still fit."""
+
+LAST_NAMES: tuple[str, ...] = tuple(WORDS["last_names"])
+"""Common last names that are no other words."""
+
+PLACES: Mapping[str, tuple[str, ...]] = {kind: tuple(group) for kind, group in WORDS["places"].items()}
+"""Cities and countries; a place is replaced by one of its own list."""
+
+SWAPS_TO_WORDS = frozenset(WORDS["swaps_to_words"])
+"""Words of four letters and more that a swap of two letters makes of other words, which changes what a text says."""
+
+VERBS: Mapping[str, tuple[str, str]] = {base: (third, past) for base, third, past in map(str.split, WORDS["verbs"])}
+"""Base -> (third person, past) of verbs whose three forms differ."""
+
+
+# -------------------------------------------------------------------------------------------------------------- changes
+
+
+PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
+"""Addresses, handles and hashtags."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A changed item.
+
+    Attributes:
+        texts: Its texts, one per column.
+        replaced: (old, new) where one word replaces another everywhere; None otherwise.
+    """
+
+    texts: tuple[str, ...]
+    replaced: tuple[str, str] | None = None
+
+
+def protected_spans(text: str) -> list[tuple[int, int]]:
+    """Return (first, one past last) of each span that no perturbation may change.
+
+    Example:
+        >>> protected_spans("@united see www.a.com")
+        [(0, 7), (12, 21)]
+    """
+    return [match.span() for match in PROTECTED.finditer(text)]
+
+
+def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Tell whether a span shares a character with any of some others."""
+    return any(start < last and first < end for first, last in spans)
+
+
+def substitute(pattern: re.Pattern[str], write: Callable[[re.Match[str]], str], text: str) -> str:
+    """Do `pattern.sub(write, text)` outside the protected spans."""
+    protected = protected_spans(text)
+    return pattern.sub(lambda match: match.group() if touches(protected, *match.span()) else write(match), text)
+
+
+def cased_like(model: str, text: str) -> str:
+    """Write a text with the capitals of another: all of them, the first, or unchanged.
+
+    Example:
+        >>> cased_like("DON'T", "do not"), cased_like("Don't", "do not")
+        ('DO NOT', 'Do not')
+    """
+    letters = [character for character in model if character.isalpha()]
+    if len(letters) > 1 and all(character.isupper() for character in letters):
+        return text.upper()
+    return text[:1].upper() + text[1:] if model[:1].isupper() else text
+
+
+# Words that start with a vowel sound, and so take "an", unless the second pattern matches ("a user", "a European").
+_AN = re.compile(r"hour|honest|honor|honour|heir|8|1[18](?!\d)|[AEFHILMNORSX](?![a-z])|[aeiou]")
+_A = re.compile(r"una(?=n)|uni(?![dmn])|us[aeu]|ut[aeio]|u[bgr][aioqu](?!s)|uk|eu|ewe|one(?![a-z])|once|U(?![a-z])")
+
+
+def with_article(word: str) -> str:
+    """Put "a" or "an" before a word, by its pronunciation.
+
+    Example:
+        >>> [with_article(word) for word in ("actor", "user", "hour", "MBA", "European", "uninvited guest")]
+        ['an actor', 'a user', 'an hour', 'an MBA', 'a European', 'an uninvited guest']
+    """
+    lowered = word[:1].lower() + word[1:] if word[1:2].islower() else word
+    return f"{'an' if _AN.match(lowered) and not _A.match(lowered) else 'a'} {word}"
+
+
+# ------------------------------------------------------------------------------------------------------------- spelling
+
+
+_LONG_WORD = re.compile(r"(?<![\w'’])[A-Za-z]{4,}(?![\w'’])")
+_STARTS = re.compile(r"(?:^|[.!?:;,…\"“(\n]|@\w+)\s*$")
+_ASKS = re.compile(r"\b(?:why|what|when|where|who|how|which)\s+$", re.IGNORECASE)
+_NOUN = re.compile(r"\s+(?:(?:the|a|an|this|that|these|those|my|your|his|her|its|our|their|any|some|every)\b|[A-Z])")
+
+_NEAR = 80  # characters to look back, so that long texts take no longer than many short ones
+
+_HELPERS = "is|are|was|were|do|does|did|have|has|had|would|could|should|must|need"
+_NOT = re.compile(rf"\b(({_HELPERS}|ca|wo|sha)n['’]t)\b(\s+(?:I|you|he|she|it|we|they|there)\b)?", re.IGNORECASE)
+_SHORT = re.compile(
+    r"\b(?:(I)['’](m)|(\w+)['’](re|ve|ll)|(let)['’](s)"
+    r"|(it|he|she|that|what|there|here|who|where|how)['’](s)(?=\s+(?!\w+ed\b)\w))\b",
+    re.IGNORECASE,
+)
+_FULL = {"m": "am", "re": "are", "ve": "have", "ll": "will", "s": "is"}
+_HAS = re.compile(r"\s+(?:been|got|had)\b")
+
+_WITH_NOT = re.compile(rf"\b(?:({_HELPERS}) not|(can) ?not|(will) not)\b", re.IGNORECASE)
+_LONG = re.compile(
+    r"\b(?:(I) (am)|(you|we|they) (are)|(it|he|she|that|what|there|here|who|where|how) (is)"
+    r"|(I|you|he|she|it|we|they) (will)"
+    r"|(I|you|we|they) (have)(?= (?:been|had|never|always|got|seen|done|\w{3,}ed)\b))(?= [a-z])",
+    re.IGNORECASE,
+)
+
+
+def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywhere: bool = False) -> Iterator[Change]:
+    """Swap adjacent letters in `n` places of the item.
+
+    The letters differ and are in a word of four or more letters; no swap makes another known word (form, from).
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        n: The number of swaps.
+        anywhere: Whether to swap any two characters, spaces included, as CheckList does.
+    """
+    check_count(n, "n")
+    places = [
+        (column, at) for column, text in enumerate(texts) for at in _places(text, check_bool(anywhere, "anywhere"))
+    ]
+    while True:
+        chosen: list[tuple[int, int]] = []
+        for index in rng.permutation(len(places)):
+            column, at = places[index]
+            if all(column != other or abs(at - there) > 1 for other, there in chosen):
+                chosen.append((column, at))
+            if len(chosen) == n:
+                break
+        if len(chosen) < n:
+            return
+        changed = [list(text) for text in texts]
+        for column, at in chosen:
+            changed[column][at : at + 2] = changed[column][at + 1], changed[column][at]
+        yield Change(tuple("".join(characters) for characters in changed))
+
+
+def contractions(texts: Sequence[str], rng: np.random.Generator, *, how: str = "either") -> Iterator[Change]:
+    """Expand contractions ("don't" to "do not"), and contract what is written out.
+
+    Args:
+        texts: The texts of an item.
+        rng: Not used.
+        how: "expand", "contract", or "either": one changed item of each kind.
+    """
+    check_one_of(how, ("either", "expand", "contract"), "how")
+    if how != "contract":
+        yield Change(tuple(_expanded(text) for text in texts))
+    if how != "expand":
+        yield Change(tuple(_contracted(text) for text in texts))
+
+
+def punctuation(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
+    """Remove the final punctuation mark, or end with a period where there was none or another mark.
+
+    Texts that end in an address, a handle or a hashtag are left alone, and a question gets no period.
+    """
+    yield Change(tuple(_ended(text, "") for text in texts))
+    yield Change(tuple(_ended(text, ".") for text in texts))
+
+
+def _places(text: str, anywhere: bool) -> list[int]:
+    protected = protected_spans(text)
+    if anywhere:
+        spans = [(0, len(text))]
+    else:
+        spans = [match.span() for match in _LONG_WORD.finditer(text)]
+    return [
+        at
+        for start, end in spans
+        for at in range(start, end - 1)
+        if text[at].lower() != text[at + 1].lower()
+        and not touches(protected, at, at + 2)
+        and (anywhere or _swapped(text[start:end], at - start).lower() not in SWAPS_TO_WORDS)
+    ]
+
+
+def _swapped(word: str, at: int) -> str:
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def _expanded(text: str) -> str:
+    def with_not(match: re.Match[str]) -> str:
+        word, stem, pronoun = match[1], match[2].lower(), match[3] or ""
+        helper = {"ca": "can", "wo": "will", "sha": "shall"}.get(stem, stem)
+        before = match.string[max(0, match.start() - _NEAR) : match.start()]
+        begins, asks = _STARTS.search(before), _ASKS.search(before)
+        if (begins or asks) and pronoun:
+            return f"{cased_like(word, helper)}{pronoun} {cased_like(word, 'not') if word.isupper() else 'not'}"
+        if (asks or (begins and helper != "do")) and _NOUN.match(match.string[match.end() :]):
+            return match.group()  # "isn't the film": where the "not" goes depends on where the noun ends
+        return cased_like(word, "cannot" if helper == "can" else f"{helper} not") + pronoun
+
+    def short(match: re.Match[str]) -> str:
+        word, ending = (part for part in match.groups() if part)
+        full = "us" if word.lower() == "let" else _FULL[ending.lower()]
+        if full == "is" and _HAS.match(match.string[match.end() :]):
+            full = "has"
+        return f"{word} {full.upper() if ending.isupper() else full}"
+
+    return substitute(_SHORT, short, substitute(_NOT, with_not, text))
+
+
+def _contracted(text: str) -> str:
+    def with_not(match: re.Match[str]) -> str:
+        helper = next(part for part in match.groups() if part).lower()
+        return cased_like(match.group(), {"can": "can't", "will": "won't"}.get(helper, f"{helper}n't"))
+
+    def long(match: re.Match[str]) -> str:
+        word, verb = (part for part in match.groups() if part)
+        ending = {"am": "m", "are": "re", "is": "s", "will": "ll", "have": "ve"}[verb.lower()]
+        return f"{word}'{ending.upper() if verb.isupper() else ending}"
+
+    return substitute(_LONG, long, substitute(_WITH_NOT, with_not, text))
+
+
+def _ended(text: str, mark: str) -> str:
+    body = text.rstrip()
+    bare = body.rstrip(".!?…")
+    last = bare.split()[-1] if bare.split() else ""
+    if not last or PROTECTED.search(last) or not (bare[-1].isalnum() or bare[-1] in "\"'”’)"):
+        return text
+    if mark and (body.endswith("?") or not bare[-1].isalnum()):
+        return text
+    return bare + mark
+
+
+# ------------------------------------------------------------------------------------------------------------- negation
+
+
+_BE = ("am", "is", "are", "was", "were")
+_MODALS = ("can", "will", "would", "could", "should", "must", "may", "might")
+_HAVE = {"have": "do", "has": "does", "had": "did"}
+_DO = ("do", "does", "did")
+_DETERMINERS = frozenset(WORDS["determiners"])
+_PLURAL = frozenset(("i", "you", "we", "they"))
+_PARTICIPLE = re.compile(r"been|had|done|gone|seen|taken|given|become|made|got|\w{3,}ed")
+_THIRD = {third: base for base, (third, _) in VERBS.items()}
+_PAST = {past: base for base, (_, past) in VERBS.items()}
+
+# Sentences in which the scope of a negation is in doubt are left alone.
+_DOUBTFUL = frozenset(WORDS["doubtful"])
+_OTHER_NEGATION = frozenset(WORDS["other_negation"])
+_NEEDS_NOT = frozenset(WORDS["needs_not"])
+_WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
+_SHORT_BE = re.compile(r"(?:it|he|she|that|there)'s|i'm|(?:you|we|they)'re")
+_BETWEEN = re.compile(r"[,()–—]| - ")  # where another clause may begin
+_NT = re.compile(r"(\w+?)n['’]t")
+
+
+def negation(texts: Sequence[str], rng: np.random.Generator, *, how: str = "either") -> Iterator[Change]:
+    """Negate a simple sentence with be, do, have, a modal or a common verb, or remove its only negation.
+
+    This changes only single clauses in which the scope of "not" is clear: no questions, quantifiers, conjunctions or
+    imperatives. Every text of the item must be such a sentence.
+
+    Args:
+        texts: The texts of an item.
+        rng: Unused.
+        how: "add", "remove" or "either".
+    """
+    check_one_of(how, ("either", "add", "remove"), "how")
+    changed = [_turned(text, how) for text in texts]
+    if all(text is not None for text in changed):
+        yield Change(tuple(text for text in changed if text is not None))
+
+
+def _turned(text: str, how: str) -> str | None:
+    body = text.rstrip().rstrip(".!")
+    words = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(body)]
+    lowered = [word.lower().replace("’", "'") for word, _, _ in words]
+    if not 2 <= len(words) <= 25 or re.search(r"[.?!;:\"“”\n]", body) or body.endswith("?"):
+        return None
+    if sum(map(_has_verb, _BETWEEN.split(body))) > 1:
+        return None
+    if _DOUBTFUL & set(lowered) or "that" in lowered[1:] or _OTHER_NEGATION & set(lowered):
+        return None
+    negated = [at for at, word in enumerate(lowered) if word in ("not", "cannot") or word.endswith("n't")]
+    if negated and how != "add" and len(negated) == 1 and not _NEEDS_NOT & set(lowered):
+        changed = _without(lowered, negated[0])
+    elif not negated and how != "remove":
+        changed = _with_not(lowered)
+    else:
+        return None
+    if changed is None:
+        return None
+    # The other words keep their place and capitals; (first, last) is the span of words to rewrite.
+    first, last, new = changed
+    start, end = words[first][1], words[last - 1][2]
+    if not new:  # remove the space with the word
+        start = words[first - 1][2]
+    return f"{body[:start]}{new.upper() if body.isupper() else new}{body[end:]}{text[len(body) :]}"
+
+
+def _has_verb(part: str) -> bool:
+    """Tell whether a part of a sentence has a finite verb, and so is a clause."""
+    words = [match.group().lower().replace("’", "'") for match in _WORD.finditer(part)]
+    finite = {*_BE, *_MODALS, *_HAVE, *_DO, *_THIRD, *_PAST, "cannot"}
+    return any(
+        word in finite
+        or _SHORT_BE.fullmatch(word) is not None
+        or _NT.fullmatch(word) is not None
+        or (word in VERBS and at > 0 and words[at - 1] in _PLURAL)
+        for at, word in enumerate(words)
+    )
+
+
+def _with_not(words: Sequence[str]) -> tuple[int, int, str] | None:
+    """Return the words to rewrite, as (first, one past last, new words)."""
+    helpers = (*_BE, *_MODALS, *_HAVE, *_DO)
+    for at, word in enumerate(words[:7]):
+        after = words[at + 1] if at + 1 < len(words) else ""
+        if _SHORT_BE.fullmatch(word):
+            return (at + 1, at + 2, f"not {after}") if after else None
+        if word not in helpers and word not in VERBS and word not in _THIRD and word not in _PAST:
+            continue
+        if at == 0:  # a question or an imperative
+            return None
+        if word in _BE:
+            return at, at + 1, f"{word} not"
+        if words[at - 1] in _DETERMINERS:  # a noun: "the work", "my will"
+            continue
+        if word in _MODALS:
+            return (at, at + 1, "cannot" if word == "can" else f"{word} not") if after else None
+        if word in _HAVE:
+            return at, at + 1, f"{word} not" if _PARTICIPLE.fullmatch(after) else f"{_HAVE[word]} not have"
+        if word in _DO:
+            return at, at + 1, f"{word} not" if after in VERBS else f"{word} not do"
+        return _verb_with_not(words, at)
+    return None
+
+
+def _verb_with_not(words: Sequence[str], at: int) -> tuple[int, int, str] | None:
+    word = words[at]
+    if {*_BE, *_MODALS, *_HAVE, *_DO} & set(words[at + 1 :]) or (words[at + 1 : at + 2] == ["to"] and word == "used"):
+        return None  # a noun ("nice looks are rare"), or "used to"
+    if word in VERBS:
+        return (at, at + 1, f"do not {word}") if words[at - 1] in _PLURAL else None
+    helper, base = ("does", _THIRD[word]) if word in _THIRD else ("did", _PAST[word])
+    return at, at + 1, f"{helper} not {base}"
+
+
+def _without(words: Sequence[str], at: int) -> tuple[int, int, str] | None:
+    word = words[at]
+    short = _NT.fullmatch(word)
+    if word == "cannot":
+        return (at, at + 1, "can") if at else None
+    if short:
+        helper = {"ca": "can", "wo": "will", "sha": "shall", "ai": ""}.get(short[1], short[1])
+        first = at
+    else:
+        helper, first = words[at - 1] if at else "", at - 1
+    if first < 1 and not _SHORT_BE.fullmatch(helper):  # a question or an imperative
+        return None
+    verb = words[at + 1] if at + 1 < len(words) else ""
+    if helper in _DO:
+        if helper == "do" and verb:
+            return first, at + 2, verb
+        if verb not in VERBS:
+            return None
+        return first, at + 2, VERBS[verb][0 if helper == "does" else 1]
+    if helper in (*_BE, *_MODALS, *_HAVE, "shall") and verb:
+        return first, at + 1, helper
+    if _SHORT_BE.fullmatch(helper) and verb:
+        return at, at + 1, ""
+    return None
+
+
+# -------------------------------------------------------------------------------------------- names, places and numbers
+
+
+Words = Sequence[str] | Mapping[str, Sequence[str]]
+
+_BEFORE = r"(?<![\w@#’'-])(?<!St\. )(?<!Saint )"
+_AFTER = r"(?![\w-])"
+_ALONE = r"(?! (?:[A-Z]\w|of\b))"  # "New York Times", "Bank of England" are no places
+
+_BEFORE_NUMBER = r"(?<![\w.,:/+-])"
+_AFTER_NUMBER = r"(?![\w%/-]|[.,:]\d| %)"
+_NUMBER = re.compile(rf"{_BEFORE_NUMBER}(?:[2-9]|[1-9]\d{{1,5}}){_AFTER_NUMBER}")
+_EMERGENCY = frozenset({"911", "999", "112"})  # emergency calls, not quantities
+_YEARS = range(1900, 2100)
+
+
+def names(texts: Sequence[str], rng: np.random.Generator, *, names: Words | None = None) -> Iterator[Change]:
+    """Replace one first name with another of the same list, everywhere in the item.
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        names: Names, or lists of them by kind; None for common male and female ones.
+    """
+    yield from _replacements(texts, rng, _groups(NAMES if names is None else names, "names"), "")
+
+
+def locations(texts: Sequence[str], rng: np.random.Generator, *, places: Words | None = None) -> Iterator[Change]:
+    """Replace one city with another or one country with another, everywhere in the item.
+
+    A place that is part of a longer name ("New York Times") stays.
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        places: Places, or lists of them by kind; None for well-known cities and countries.
+    """
+    yield from _replacements(texts, rng, _groups(PLACES if places is None else places, "places"), _ALONE)
+
+
+def numbers(
+    texts: Sequence[str], rng: np.random.Generator, *, within: float = 0.2, years: bool = False
+) -> Iterator[Change]:
+    """Replace one whole number with another near it, everywhere in the item.
+
+    This changes numbers from 2 to 999,999 that are not part of a date, time, range, percentage or decimal. The number 1
+    stays, and no number becomes it: "1 hour" is no "2 hour".
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        within: The maximum distance, as a share of the number, or 1 where that is less; the number of digits stays.
+        years: Whether 1900 to 2099 count as numbers.
+    """
+    share = check_fraction(within, "within", open_ends=True)
+    olds = dict.fromkeys(
+        match.group()
+        for text in texts
+        for match in _NUMBER.finditer(_masked(text))
+        if match.group() not in _EMERGENCY and (check_bool(years, "years") or int(match.group()) not in _YEARS)
+    )
+    candidates = {}
+    for old in olds:
+        value, digits = int(old), len(old)
+        step = max(1, math.floor(value * share))
+        low, high = max(value - step, 10 ** (digits - 1), 2), min(value + step, 10**digits - 1)
+        others = range(low, high + 1) if high - low < 1000 else rng.integers(low, high + 1, size=100).tolist()
+        candidates[old] = [str(other) for other in others if str(other) not in olds]
+    yield from _drawn(texts, rng, candidates, _BEFORE_NUMBER, _AFTER_NUMBER)
+
+
+def _groups(words: Words, name: str) -> dict[str, tuple[str, ...]]:
+    if isinstance(words, str) or not isinstance(words, (Sequence, Mapping)):
+        raise TypeError(f"Expected `{name}` to be a list of words, or lists by kind, but got {words!r}.")
+    groups = words if isinstance(words, Mapping) else {name: words}
+    return {
+        kind: tuple(check_texts(sorted(group) if isinstance(group, (set, frozenset)) else group, name))
+        for kind, group in groups.items()
+    }
+
+
+def _replacements(
+    texts: Sequence[str], rng: np.random.Generator, groups: Mapping[str, Sequence[str]], after: str
+) -> Iterator[Change]:
+    kind_of = {word: kind for kind, group in groups.items() for word in group}
+    # A longer name first: "New York City" before "New York".
+    words = "|".join(re.escape(word) for word in sorted(kind_of, key=len, reverse=True))
+    pattern = re.compile(f"{_BEFORE}(?:{words}){_AFTER}{after}")
+    masked = [_masked(text) for text in texts]
+    olds = dict.fromkeys(match.group() for text in masked for match in pattern.finditer(text))
+    candidates = {}
+    for old in olds:
+        # "a Boston flight" needs a word that goes with "a".
+        articled = any(re.search(rf"\b[Aa]n? {re.escape(old)}\b", text) for text in masked)
+        candidates[old] = [
+            new
+            for new in groups[kind_of[old]]
+            if not any(re.search(rf"\b{re.escape(new)}\b", text) for text in texts)
+            and not (articled and with_article(new).split()[0] != with_article(old).split()[0])
+        ]
+    yield from _drawn(texts, rng, candidates, _BEFORE, _AFTER + after)
+
+
+def _drawn(
+    texts: Sequence[str], rng: np.random.Generator, candidates: Mapping[str, Sequence[str]], before: str, after: str
+) -> Iterator[Change]:
+    """Yield every replacement in random order, each made wherever the word is between `before` and `after`.
+
+    The words take turns, however many replacements each has.
+    """
+    left = {old: [group[i] for i in rng.permutation(len(group))] for old, group in candidates.items()}
+    while any(left.values()):
+        olds = [old for old, group in left.items() if group]
+        for index in rng.permutation(len(olds)):
+            old = olds[index]
+            new = left[old].pop()
+            pattern = re.compile(f"{before}{re.escape(old)}{after}")
+            yield Change(tuple(_put(pattern, new, text) for text in texts), (old, new))
+
+
+def _put(pattern: re.Pattern[str], new: str, text: str) -> str:
+    return substitute(pattern, lambda _: new, text)
+
+
+def _masked(text: str) -> str:
+    """Mask protected spans, character for character."""
+    return PROTECTED.sub(lambda match: "_" * len(match.group()), text)
+
+
+# ------------------------------------------------------------------------------------------------------ added sentences
+
+
+_ALPHABET = string.ascii_letters + string.digits
+
+
+def phrase(
+    texts: Sequence[str], rng: np.random.Generator, *, phrases: Sequence[str] | None = None, where: str = "end"
+) -> Iterator[Change]:
+    """Add a sentence to every text of the item.
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        phrases: The sentences; required.
+        where: "end" or "start".
+    """
+    check_one_of(where, ("end", "start"), "where")
+    sentences = check_texts(require_value(phrases, "phrases", "a list of sentences"), "phrases")
+    for index in rng.permutation(len(sentences)):
+        yield Change(tuple(_joined(text, sentences[index], where) for text in texts))
+
+
+def url_or_handle(
+    texts: Sequence[str], rng: np.random.Generator, *, kinds: Sequence[str] = ("url", "handle")
+) -> Iterator[Change]:
+    """Add a made-up short address or handle before or after every text of the item.
+
+    Args:
+        texts: The texts of an item.
+        rng: The source of the random choices.
+        kinds: "url", "handle" or both.
+    """
+    for kind in check_texts(kinds, "kinds"):
+        check_one_of(kind, ("url", "handle"), "kinds")
+    while True:
+        kind = kinds[int(rng.integers(len(kinds)))]
+        token = "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=6))
+        added = f"https://t.co/{token}" if kind == "url" else f"@{token}"
+        first = bool(rng.integers(2))
+        yield Change(tuple(f"{added} {text}" if first else f"{text} {added}" for text in texts))
+
+
+def _phrases(kind: str) -> Callable[..., Iterator[Change]]:
+    """Return `phrase` with the sentences of a kind: "positive", "negative" or "neutral"."""
+    return functools.partial(phrase, phrases=tuple(WORDS[f"{kind}_phrases"]))
+
+
+def _joined(text: str, sentence: str, where: str) -> str:
+    if where == "start":
+        return f"{sentence} {text}"
+    body = text.rstrip()
+    last = body.split()[-1] if body else ""
+    stop = "." if body[-1:].isalnum() and not PROTECTED.search(last) else ""
+    return f"{body}{stop} {sentence}"
+
+
+# ------------------------------------------------------------------------------------------------ perturbations by name
+
+
+MAX_COPIES = 1000
+"""The maximum number of changed items per item."""
+
+_DRAWS = 10  # attempts per changed item
+
+
+@dataclasses.dataclass(frozen=True)
+class Perturbation:
+    """A way to change an item.
+
+    Attributes:
+        name: Its name.
+        function: (texts, rng, **options) -> the changes, one after another; none where it does not apply.
+        preserves_label: Whether a changed item has the label of the original.
+        everywhere: Whether this requires that every text of the item is changed alike.
+        copies: The default number of changed texts.
+        expectation: The default expectation of a directional test; None where it depends on the task.
+    """
+
+    name: str
+    function: Callable[..., Iterator[Change]]
+    preserves_label: bool
+    everywhere: bool = False
+    copies: int = 1
+    expectation: Mapping[str, Any] | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of its options."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
+
+    def keeps_label(self, columns: Sequence[int] | None = None) -> bool:
+        """Tell whether a change of these texts of an item keeps its label; None for all texts."""
+        return self.preserves_label and (columns is None or not self.everywhere)
+
+
+def _shift(positive: bool) -> Mapping[str, Any]:
+    return {"name": "sentiment_shift", "positive": positive, "tolerance": 0.1}
+
+
+PERTURBATIONS: Mapping[str, Perturbation] = {
+    perturbation.name: perturbation
+    for perturbation in (
+        Perturbation("typos", typos, True),
+        Perturbation("contractions", contractions, True, copies=2),
+        Perturbation("punctuation", punctuation, True, copies=2),
+        Perturbation("names", names, True, everywhere=True, copies=5),
+        Perturbation("locations", locations, True, everywhere=True, copies=5),
+        Perturbation("numbers", numbers, True, everywhere=True, copies=5),
+        Perturbation("url_or_handle", url_or_handle, True, copies=5),
+        Perturbation("neutral_phrase", _phrases("neutral"), True, copies=3),
+        Perturbation("positive_phrase", _phrases("positive"), False, copies=3, expectation=_shift(True)),
+        Perturbation("negative_phrase", _phrases("negative"), False, copies=3, expectation=_shift(False)),
+        Perturbation("phrase", phrase, False, copies=3),
+        Perturbation("negation", negation, False),
+    )
+}
+"""Every perturbation by its name."""
+
+
+def find_perturbation(name: str | Perturbation) -> Perturbation:
+    """Return a perturbation.
+
+    Args:
+        name: Its name; a `Perturbation` is returned unchanged.
+
+    Raises:
+        ValueError: If there is no perturbation of this name; the nearest known one is given.
+    """
+    if isinstance(name, Perturbation):
+        return name
+    check_kind(name, "name", str)
+    if name not in PERTURBATIONS:
+        raise unknown_name("perturbation", name, PERTURBATIONS)
+    return PERTURBATIONS[name]
+
+
+def changes(
+    texts: Sequence[str],
+    perturbation: str | Perturbation,
+    *,
+    item_id: object,
+    seed: int = 0,
+    copies: int | None = None,
+    columns: Sequence[int] | None = None,
+    **options: Any,
+) -> list[Change]:
+    """Change an item.
+
+    Args:
+        texts: The texts of the item, one per column.
+        perturbation: The name of a perturbation, or one of your own.
+        item_id: The id of the item; the draw depends on it and on the seed alone.
+        seed: The seed.
+        copies: The maximum number of changed items, all different; None for the perturbation's default.
+        columns: The numbers of the texts to change; None for all.
+        **options: Options of the perturbation.
+
+    Returns:
+        The changed items; empty where the perturbation does not apply.
+
+    Raises:
+        ValueError: If the perturbation or an option is unknown, or a column is missing.
+    """
+    chosen = find_perturbation(perturbation)
+    check_options(options, chosen.options, f"the perturbation {chosen.name!r}")
+    wanted = chosen.copies if copies is None else check_count(copies, "copies")
+    if wanted > MAX_COPIES:
+        raise ValueError(f"Expected `copies` to be at most {MAX_COPIES:,}, but got {wanted:,}.")
+    numbers = list(range(len(texts))) if columns is None else list(columns)
+    if not set(numbers) <= set(range(len(texts))):
+        raise ValueError(f"Expected `columns` to be numbers of the {len(texts)} texts of an item, but got {numbers}.")
+    rng = item_rng(seed, f"{chosen.name}|{item_id}")
+    original = tuple(check_texts(texts, "texts", allow_empty=True))
+    made: dict[tuple[str, ...], Change] = {}
+    attempts = chosen.function(tuple(original[column] for column in numbers), rng, **options)
+    for change in itertools.islice(attempts, _DRAWS * wanted):
+        changed = list(original)
+        for column, text in zip(numbers, change.texts, strict=True):
+            changed[column] = text
+        if tuple(changed) != original:
+            made.setdefault(tuple(changed), Change(tuple(changed), change.replaced))
+        if len(made) == wanted:
+            break
+    return list(made.values())
+
+
+Span = tuple[int, int]
+
+
+def delete_words(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without some of its words, and without the spaces that they leave.
+
+    Args:
+        text: The text.
+        spans: (first character, one past the last) of each word; they do not overlap.
+
+    Example:
+        >>> delete_words("Who wrote Hamlet, who?", [(0, 3), (18, 21)])
+        'wrote Hamlet,?'
+    """
+    for start, end in sorted(spans, reverse=True):
+        before, after = text[:start], text[end:]
+        if after[:1].isspace() and (not before or before[-1].isspace()):
+            after = after[1:]
+        elif before[-1:].isspace() and not after[:1].isalnum():
+            before = before[:-1]
+        text = before + after
+    return text
+
+
+def replace_words(text: str, spans: Sequence[Span], new: str, *, cased: bool = True) -> str:
+    """Return a text with another word in the place of some of its words.
+
+    Args:
+        text: The text.
+        spans: (first character, one past the last) of each word.
+        new: The other word.
+        cased: Whether it takes the capitals of the word that it replaces; a mask token does not.
+
+    Example:
+        >>> replace_words("Who wrote Hamlet?", [(0, 3)], "red")
+        'Red wrote Hamlet?'
+    """
+    for start, end in sorted(spans, reverse=True):
+        word = cased_like(text[start:end], new) if cased else new
+        text = text[:start] + word + text[end:]
+    return text
+
+
+def insert_word(text: str, place: int, word: str) -> str:
+    """Return a text with a word put in front of the character at a place.
+
+    Example:
+        >>> insert_word("a good film", 2, "copper")
+        'a copper good film'
+    """
+    return f"{text[:place]}{word} {text[place:]}"

@@ -1,0 +1,408 @@
+"""The four confusion probes: multiple-choice items perturbed so that a sound model should change its mind.
+
+| probe | change | right choice afterwards |
+|---|---|---|
+| no_question | removes the prompt | none; the old one is pseudo-correct |
+| wrong_question | replaces the prompt with that of another item | none; the old one is pseudo-correct |
+| no_right_answer | replaces the right choice with a choice of another item | none |
+| extra_choices | adds choices of other items | the same one, at a random position |
+
+Three distractors go beyond the paper, and are compared with these random ones:
+
+| distractor | change | right choice afterwards |
+|---|---|---|
+| near_choices | adds the choices of other items that are most like the right one | the same one, at a random position |
+| none_added | adds "None of the above" | the same one |
+| none_right | takes the right choice out and adds "None of the above" | the added one |
+
+Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So another order, a
+subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import hashlib
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import datasets
+import pyarrow as pa
+
+from rightreasons.core.validation import check_count, check_ids, check_one_of, check_seed
+from rightreasons.datasets.builder import multiple_choice_features
+
+ORIGINAL = "original"
+
+PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
+"""The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
+
+DISTRACTORS = ("near_choices", "none_added", "none_right")
+"""The names of the distractors: near choices in the place of random ones, and "None of the above" wrong and right."""
+
+NONE_OF_THE_ABOVE = "None of the above"
+
+AUTO = "auto"
+"""`duplicates`: leave out the items with equal choices that the probe cannot use."""
+
+DOUBLE = "double"
+"""`k` of extra_choices: add as many choices as the item has."""
+
+FEATURES = multiple_choice_features(
+    source_id=datasets.Value("string"),
+    probe=datasets.Value("string"),
+    pseudo_label=datasets.Value("int64"),
+    prompt_source=datasets.Value("string"),
+    choice_sources=datasets.List(datasets.Value("string")),
+    original_positions=datasets.List(datasets.Value("int64")),
+)
+"""The columns of a perturbed item.
+
+`label` is -1 where no choice is right; `pseudo_label` is the position of the choice that used to be right, -1 where it
+is gone or still right. `prompt_source` and `choice_sources` are the ids of the items that the prompt and each choice
+come from (the prompt's is empty where there is none). `original_positions` has the new position of each of the item's
+own choices, -1 for one that was replaced.
+"""
+
+ALONE = ("no_question", "none_added", "none_right")
+"""What needs no other items."""
+
+WORD = re.compile(r"\w+")
+
+_TRIES = 64  # random draws before the pool is searched in order
+
+Row = dict[str, Any]
+
+
+class Pool:
+    """The items to borrow texts from: Arrow columns in the order of their ids, stored once.
+
+    Args:
+        items: A multiple-choice dataset, or its rows.
+
+    Raises:
+        ValueError: If it is empty or an id occurs twice.
+    """
+
+    def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
+        if isinstance(items, datasets.Dataset):
+            table = items.select_columns(["id", "prompt", "choices"]).with_format("arrow")[:]
+        else:
+            rows = [{name: row[name] for name in ("id", "prompt", "choices")} for row in items]
+            schema = pa.schema([("id", pa.string()), ("prompt", pa.string()), ("choices", pa.list_(pa.string()))])
+            table = pa.Table.from_pylist(rows, schema=schema)
+        if table.num_rows == 0:
+            raise ValueError("Expected at least one item in the pool to borrow from, but it is empty.")
+        check_ids(table.column("id").to_pylist())
+        table = table.sort_by("id").combine_chunks()
+        self._ids, self._prompts = table.column("id").chunk(0), table.column("prompt").chunk(0)
+        choices = table.column("choices").chunk(0)
+        self._choices, self._starts = choices.flatten(), choices.offsets.to_pylist()
+
+    @functools.cached_property
+    def words(self) -> tuple[list[dict[str, float]], dict[str, list[int]]]:
+        """The words of every choice with weights of norm 1, and the choices of every word.
+
+        The weight of a word is the logarithm of the number of choices over that of the choices that have it.
+        """
+        bags = [frozenset(WORD.findall(text.casefold())) for text in self._choices.to_pylist()]
+        places: dict[str, list[int]] = {}
+        for place, bag in enumerate(bags):
+            for word in sorted(bag):
+                places.setdefault(word, []).append(place)
+        weights = []
+        for bag in bags:
+            own = {word: math.log(len(bags) / len(places[word])) for word in sorted(bag)}
+            norm = math.sqrt(sum(weight**2 for weight in own.values()))
+            weights.append({word: weight / norm for word, weight in own.items()} if norm else {})
+        return weights, places
+
+    def nearest(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield items with one of their choices: those that share weighted words with a text, the most alike first."""
+        weights, places = self.words
+        likeness: dict[int, float] = {}
+        for word in sorted(set(WORD.findall(text.casefold()))):
+            for place in places.get(word, ()):
+                # The weight of the word in the text is proportional to that in the pool; its norm orders nothing.
+                rarity = math.log(len(weights) / len(places[word]))
+                likeness[place] = likeness.get(place, 0.0) + rarity * weights[place].get(word, 0.0)
+        for place, alike in sorted(likeness.items(), key=lambda pair: (-pair[1], pair[0])):
+            if alike <= 0:
+                return
+            yield bisect.bisect_right(self._starts, place) - 1, str(self._choices[place].as_py())
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def id(self, item: int) -> str:
+        """Return the id of an item."""
+        return str(self._ids[item].as_py())
+
+    def prompt(self, item: int) -> str:
+        """Return the prompt of an item."""
+        return str(self._prompts[item].as_py())
+
+    def choice(self, item: int, draw: int) -> str:
+        """Return a choice of an item, chosen by any whole number."""
+        start, end = self._starts[item], self._starts[item + 1]
+        return str(self._choices[start + draw % (end - start)].as_py())
+
+    def choices(self, item: int) -> list[str]:
+        """Return all choices of an item."""
+        return [self.choice(item, draw) for draw in range(self._starts[item + 1] - self._starts[item])]
+
+
+def perturb(
+    dataset: datasets.Dataset | datasets.IterableDataset,
+    probe: str,
+    *,
+    k: int | str = DOUBLE,
+    pool: Pool | datasets.Dataset | Iterable[Mapping[str, Any]] | None = None,
+    seed: int = 0,
+    duplicates: str = AUTO,
+    num_proc: int | None = None,
+) -> datasets.Dataset | datasets.IterableDataset:
+    """Apply one confusion probe to every item of a multiple-choice dataset.
+
+    Args:
+        dataset: Items with the columns id, prompt, choices and label (0-based).
+        probe: One of `PROBES` or `DISTRACTORS`.
+        k: For extra_choices and near_choices, how many choices to add, or "double" (default) for as many as the item
+            has.
+        pool: The items to borrow from; None (default) for the dataset itself. A stream needs one, except for
+            no_question. Where `dataset` is part of a set, pass the whole set: each item is then perturbed as in it.
+        seed: Seed of the draws; default 0.
+        duplicates: What to do with an item that has the same choice twice: "drop" (leave it out), "error", or "auto"
+            (default): drop it, except for no_question, which such an item does not disturb, and warn of how many items
+            of a dataset were left out.
+        num_proc: The number of processes; None for this one.
+
+    Returns:
+        The perturbed items, with the columns of `FEATURES`, lazily for a stream.
+
+    Raises:
+        ValueError: If an item has fewer than two choices, an empty prompt or a label outside its choices, or equal
+            choices with `duplicates="error"`, the pool is too small to borrow from, or an option is wrong.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+
+    Example:
+        >>> items = [
+        ...     {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0},
+        ...     {"id": "b", "prompt": "Why run?", "choices": ["To hurry.", "To sleep."], "label": 0},
+        ... ]
+        >>> perturbed = perturb(datasets.Dataset.from_list(items), "no_question")
+        >>> perturbed[0]["prompt"], perturbed[0]["label"], perturbed[0]["pseudo_label"]
+        ('', -1, 0)
+    """
+    stream = isinstance(dataset, datasets.IterableDataset)
+    check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
+    if pool is None and probe not in ALONE:
+        if stream:
+            raise ValueError(f"Expected a `pool` to borrow from for the probe {probe!r} of a stream, but got none.")
+        pool = dataset
+    perturber = Perturber(
+        probe,
+        k=k,
+        pool=pool if pool is None or isinstance(pool, Pool) else Pool(pool),
+        seed=seed,
+        duplicates=duplicates,
+    )
+    options: dict[str, Any] = {"batched": True, "features": FEATURES, "remove_columns": dataset.column_names}
+    if not stream:
+        check_ids(dataset["id"])
+        options |= {"num_proc": num_proc, "desc": probe}
+    perturbed = dataset.map(perturber.batch, **options)
+    if not stream and duplicates == AUTO and len(perturbed) < len(dataset):
+        warnings.warn(
+            f"Left out {len(dataset) - len(perturbed):,} of {len(dataset):,} items, which have the same choice twice.",
+            stacklevel=2,
+        )
+    return perturbed
+
+
+class Perturber:
+    """One probe with its options, applied item by item; see `perturb`."""
+
+    def __init__(
+        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
+    ) -> None:
+        self.probe = check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
+        self.k = k if k == DOUBLE else check_count(k, "k")
+        self.pool = pool
+        self.seed = check_seed(seed)
+        self.duplicates = check_one_of(duplicates, (AUTO, "drop", "error"), "duplicates")
+
+    def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Perturb a batch of columns."""
+        columns: dict[str, list[Any]] = {name: [] for name in FEATURES}
+        rows = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
+        for item_id, prompt, choices, label in rows:
+            for row in self.rows(item_id, prompt, choices, label):
+                for name, column in columns.items():
+                    column.append(row[name])
+        return columns
+
+    def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
+        """Perturb one item; yields nothing for an item that is dropped."""
+        if choices is None or any(choice is None for choice in choices):
+            raise ValueError(f"Expected texts as the choices of item {item_id!r}, but one is missing.")
+        if _has_duplicates(choices):
+            if self.duplicates == "error":
+                raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
+            if self.duplicates == "drop" or self.probe != "no_question":
+                return
+        if len(choices) < 2:
+            raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
+        if not prompt or not prompt.strip():
+            raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
+        needs_label = self.probe not in ("no_question", "wrong_question")
+        if label is None or not (0 if needs_label else -1) <= label < len(choices):
+            raise ValueError(
+                f"Expected the label of item {item_id!r} to be a choice (0 to {len(choices) - 1}), but it is {label}."
+            )
+        yield getattr(self, f"_{self.probe}")(str(item_id), prompt, list(choices), label)
+
+    # ------------------------------------------------------------------------------------------------------ the probes
+
+    def _no_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
+
+    def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        pool, own = self._pool(), _key(prompt)
+        for item, _ in self._candidates(item_id):
+            if pool.id(item) != item_id and _key(pool.prompt(item)) != own and pool.prompt(item).strip():
+                return self._row(item_id, pool.prompt(item), choices, prompt_source=pool.id(item), pseudo_label=label)
+        raise ValueError(
+            f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."
+        )
+
+    def _no_right_answer(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        (borrowed,) = self._borrow(item_id, choices, 1)
+        sources = [item_id] * len(choices)
+        choices[label], sources[label] = borrowed
+        positions = [-1 if place == label else place for place in range(len(choices))]
+        return self._row(item_id, prompt, choices, choice_sources=sources, original_positions=positions)
+
+    def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int, near: bool = False) -> Row:
+        k = len(choices) if self.k == DOUBLE else int(self.k)
+        extra = self._borrow(item_id, choices, k, near=choices[label] if near else None)
+        # Random and near ones leave the right choice in one place.
+        place = _Draws(self.seed, "extra_choices", item_id, "place").next() % (len(choices) + k)
+        # The wrong choices first, in their order, then the borrowed ones; the right one goes to its new position.
+        texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
+        texts.insert(place, (choices[label], item_id))
+        rank = [index - (index > label) for index in range(len(choices))]
+        positions = [place if index == label else r + (r >= place) for index, r in enumerate(rank)]
+        sources = [source for _, source in texts]
+        texts_alone = [text for text, _ in texts]
+        return self._row(
+            item_id, prompt, texts_alone, label=place, choice_sources=sources, original_positions=positions
+        )
+
+    def _near_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        return self._extra_choices(item_id, prompt, choices, label, near=True)
+
+    def _none_added(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        texts, sources = self._with_none(item_id, choices)
+        positions = list(range(len(choices)))
+        return self._row(item_id, prompt, texts, label=label, choice_sources=sources, original_positions=positions)
+
+    def _none_right(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        texts, sources = self._with_none(item_id, choices[:label] + choices[label + 1 :])
+        positions = [-1 if place == label else place - (place > label) for place in range(len(choices))]
+        return self._row(
+            item_id, prompt, texts, label=len(texts) - 1, choice_sources=sources, original_positions=positions
+        )
+
+    def _with_none(self, item_id: str, choices: list[str]) -> tuple[list[str], list[str]]:
+        if any(_key(choice).rstrip(".") == _key(NONE_OF_THE_ABOVE) for choice in choices):
+            raise ValueError(f"Expected choices without {NONE_OF_THE_ABOVE!r} in item {item_id!r}, but it has it.")
+        return [*choices, NONE_OF_THE_ABOVE], [*[item_id] * len(choices), ""]
+
+    # --------------------------------------------------------------------------------------------------------- private
+
+    def _row(self, item_id: str, prompt: str, choices: list[str], **columns: Any) -> Row:
+        """Return an item with its own prompt and choices, and no right one, but for what `columns` say."""
+        return {
+            "id": f"{item_id}/{self.probe}",
+            "prompt": prompt,
+            "choices": choices,
+            "label": -1,
+            "source_id": item_id,
+            "probe": self.probe,
+            "pseudo_label": -1,
+            "prompt_source": item_id,
+            "choice_sources": [item_id] * len(choices),
+            "original_positions": list(range(len(choices))),
+            **columns,
+        }
+
+    def _pool(self) -> Pool:
+        if self.pool is None:
+            raise ValueError(f"Expected a `pool` to borrow from for the probe {self.probe!r}, but got none.")
+        return self.pool
+
+    def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
+        """Yield items of the pool to try, each with a number to choose by: first at random, then all in order."""
+        draws, size = _Draws(self.seed, self.probe, item_id), len(self._pool())
+        last = 0
+        for _ in range(_TRIES):
+            last = draws.next() % size
+            yield last, draws.next()
+        for step in range(1, size + 1):
+            yield (last + step) % size, draws.next()
+
+    def _borrow(
+        self, item_id: str, choices: Sequence[str], k: int, *, near: str | None = None
+    ) -> list[tuple[str, str]]:
+        """Draw k choices of other items, each different from the item's own choices and from one another.
+
+        With `near` they are those most like a text, and random ones only where too few share a word with it.
+        """
+        pool = self._pool()
+        taken = {_key(choice) for choice in choices}
+        borrowed: list[tuple[str, str]] = []
+        drawn = ((item, pool.choice(item, draw)) for item, draw in self._candidates(item_id))
+        every = ((item, text) for item in range(len(pool)) for text in pool.choices(item))  # where the pool is small
+        alike = () if near is None else pool.nearest(near)
+        for item, text in itertools.chain(alike, drawn, every):
+            if _key(text) not in taken and pool.id(item) != item_id:
+                taken.add(_key(text))
+                borrowed.append((text, pool.id(item)))
+                if len(borrowed) == k:
+                    return borrowed
+        raise ValueError(
+            f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of {len(pool)} items "
+            f"has only {len(borrowed)} that differ."
+        )
+
+
+class _Draws:
+    """A stream of 64-bit numbers that depends on its parts alone; much faster to create than a numpy generator."""
+
+    def __init__(self, *parts: object) -> None:
+        self._hash = hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=64)
+        self._words: list[int] = []
+
+    def next(self) -> int:
+        if not self._words:
+            block = self._hash.digest()
+            self._words = [int.from_bytes(block[i : i + 8], "little") for i in range(56, -1, -8)]
+            self._hash.update(b"\x1f")
+        return self._words.pop()
+
+
+def _key(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _has_duplicates(choices: Sequence[str]) -> bool:
+    return len({_key(choice) for choice in choices}) < len(choices)

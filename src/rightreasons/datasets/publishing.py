@@ -1,0 +1,224 @@
+"""Writes a data set in its data-only form: parquet files and a card.
+
+`datasets.load_dataset(folder)` opens this form without any code, so it is the form to put on the hub.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+from huggingface_hub import DatasetCardData
+
+from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.store import (
+    SEAL,
+    changed_files,
+    check_folder,
+    finish_swap,
+    read_record,
+    seal,
+    set_aside,
+    swapped_in,
+    write_text,
+    write_with,
+)
+from rightreasons.datasets.builder import Builder, builder_class, load_builder
+
+NO_INPUTS = ""
+"""A data set on disk depends on nothing but its files: it is written anew and compared."""
+
+_HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
+
+
+def publish(
+    name: str,
+    folder: str | os.PathLike[str],
+    *,
+    configs: Sequence[str] | None = None,
+    card: str | os.PathLike[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    engine: EngineOptions | None = None,
+    **options: Any,
+) -> Path:
+    """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
+
+    The files appear when all of them are written: an error or a kill leaves none. A folder that holds the same data set
+    is checked, and damaged files of it are written again; another data set that was written here is set aside.
+
+    Args:
+        name: One of `available_datasets()`.
+        folder: The folder to write; created if it does not exist.
+        configs: The configurations to write; None for all.
+        card: A README.md whose text becomes that of the card, under new front matter. None for a short card made from
+            the builder's own description.
+        data_dir: The folder of local copies of the sources.
+        overwrite: Whether the folder may hold files already.
+        engine: Where configurations are built; None builds them here, one after the other. Workers share the cache.
+        **options: As in `load_dataset`.
+
+    Returns:
+        The folder.
+
+    Raises:
+        FileNotFoundError: If the card or a source is missing.
+        ValueError: If the folder holds other files and `overwrite` is not set, or as `load_dataset` raises.
+
+    Example:
+        >>> import tempfile
+        >>> datasets.disable_progress_bars()
+        >>> sizes = {"train_size": 8, "validation_size": 4, "test_size": 4}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = publish("planted_shortcuts", folder, configs=["function"], cache_dir=folder + "/c", **sizes)
+        ...     datasets.load_dataset(str(written), "function", split="test_absent", cache_dir=folder + "/c").num_rows
+        4
+    """
+    builder_type = builder_class(name)
+    known = [config.name for config in builder_type.BUILDER_CONFIGS]
+    root = _own_folder(folder, repr(name), overwrite)
+    if card is not None and not Path(card).is_file():
+        raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
+    prepared: dict[str, datasets.DatasetDict] = {}
+    task = "text-classification"
+    wanted = known if configs is None else list(configs)
+    prepare = functools.partial(_prepare, name, None if data_dir is None else os.fspath(data_dir), options)
+    deque(run_tasks(prepare, wanted, options=engine, progress=False), maxlen=0)
+    for config in wanted:
+        builder = load_builder(name, config, data_dir=data_dir, **options)
+        prepared[config] = builder.as_dataset()
+        if {"choices", "choice1"} & set(builder.info.features):
+            task = "multiple-choice"
+    files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
+    counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
+    body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
+    tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
+    return _write(root, tables, f"{front_matter(builder_type, files, task)}\n{body}")
+
+
+def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLike[str], *, text: str = "") -> Path:
+    """Write splits as `data/<split>.parquet` with a card that lists the files, so that each opens under its name.
+
+    Args:
+        splits: The items of each split.
+        folder: The folder to write; created if it does not exist.
+        text: The text of the card.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: If the folder holds other files.
+
+    Example:
+        >>> import tempfile
+        >>> datasets.disable_progress_bars()
+        >>> rows = datasets.Dataset.from_dict({"text": ["A fine film."]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = write_splits({"test": rows, "test_absent": rows}, folder + "/planted")
+        ...     list(datasets.load_dataset(str(written), cache_dir=folder + "/c"))
+        ['test', 'test_absent']
+    """
+    root = _own_folder(folder, "the splits", overwrite=False)
+    files = {split: f"data/{split}.parquet" for split in splits}
+    data = DatasetCardData(configs=[_config("default", files)])
+    return _write(
+        root, {files[split]: rows for split, rows in splits.items()}, f"---\n{data.to_yaml()}\n---\n\n{text}\n"
+    )
+
+
+def _prepare(name: str, data_dir: str | None, options: Mapping[str, Any], config: str) -> None:
+    """Build a configuration in the cache; one that is there already stays."""
+    load_builder(name, config, data_dir=data_dir, **options).download_and_prepare()
+
+
+def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
+    """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
+    root = check_folder(folder)
+    with contextlib.suppress(OSError):
+        finish_swap(root)  # what a killed command had written
+    held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
+    if held and SEAL not in held and not overwrite:
+        raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")
+    return root
+
+
+def _write(root: Path, tables: Mapping[str, datasets.Dataset], card: str) -> Path:
+    """Write files and their card beside those of the folder, then put them into it; another data set is set aside."""
+    with swapped_in(root) as new:
+        for file, rows in tables.items():
+            (new / file).parent.mkdir(exist_ok=True)
+            write_with(new / file, functools.partial(_save, rows))
+        write_text(new / "README.md", card)
+        seal(new, NO_INPUTS)
+        if (root / SEAL).exists():
+            # The same data set again may repair a damaged file of it; another one is not mixed with it.
+            if (old := read_record(root / SEAL, NO_INPUTS)) == read_record(new / SEAL, NO_INPUTS):
+                damaged = changed_files(root, old)
+            else:
+                damaged = [path.name for path in root.iterdir() if not path.name.startswith(".")]
+            for name in damaged:
+                if (root / name).exists():
+                    set_aside(root / name, "it is damaged" if old else "it is of another data set")
+    return root
+
+
+def _save(rows: datasets.Dataset, path: Path) -> None:
+    rows.to_parquet(os.fspath(path))
+
+
+def _config(name: str, files: Mapping[str, str], *, default: bool = False) -> dict[str, Any]:
+    paths = [{"split": split, "path": file} for split, file in files.items()]
+    return {"config_name": name, **({"default": True} if default else {}), "data_files": paths}
+
+
+def front_matter(
+    builder: type[Builder], files: Mapping[str, Mapping[str, str]], task: str = "text-classification"
+) -> str:
+    """Return the front matter of a card: for `datasets` to open the files, and for the hub's page.
+
+    Args:
+        builder: The builder of the data set.
+        files: Configuration -> split -> file; the first configuration becomes the default.
+        task: The hub's name of the task.
+    """
+    listed = [_config(name, splits, default=place == 0) for place, (name, splits) in enumerate(files.items())]
+    data = DatasetCardData(
+        pretty_name=builder.NAME,
+        language="en",
+        license=_HUB_LICENSES.get(builder.LICENSE, "unknown"),
+        task_categories=[task],
+        tags=["rightreasons"],
+        configs=listed,
+    )
+    return f"---\n{data.to_yaml()}\n---\n"
+
+
+def card_body(text: str) -> str:
+    """Return the text of a card without its front matter."""
+    if not text.startswith("---\n"):
+        return text
+    return text[text.index("\n---\n", 4) + len("\n---\n") :].lstrip("\n")
+
+
+def _short_card(builder: type[Builder], counts: Mapping[str, Mapping[str, int]]) -> str:
+    rows = [
+        f"| {config} | {split} | {count:,} |" for config, splits in counts.items() for split, count in splits.items()
+    ]
+    return "\n".join(
+        (
+            f"# {builder.NAME}\n",
+            f"{builder.DESCRIPTION}\n",
+            "| configuration | split | items |",
+            "|---|---|---|",
+            *rows,
+            f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
+            f"## Citation\n\n{builder.CITATION}\n",
+        )
+    )

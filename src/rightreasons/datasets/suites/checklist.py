@@ -1,0 +1,513 @@
+"""Suites that CheckList has saved: pickles of dill, of which nothing is run.
+
+The cases come in the order of the file that CheckList writes for a model (`TestSuite.to_raw_file`), so that predictions
+made for that file can be scored: the tests in the order of `test_ranges`, and of a test that was sampled the cases of
+its `run_idxs`. A plain `Expect.eq`, `Expect.inv` or `Expect.monotonic` is known by its name and its parameters. Every
+other expectation is code, which is not read: it is `unknown`, its cases stay, and nothing is asked of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gzip
+import io
+import itertools
+import pickle
+import pickletools
+import re
+import tarfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightreasons.core.suites import TEST_TYPES, skips_first
+from rightreasons.datasets.builder import members
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
+
+# ruff: noqa: SIM905 - the instructions read better as words than as one string per line
+
+
+MAX_BYTES = 256 << 20
+"""The maximum size of a pickle."""
+
+MAX_INSTRUCTIONS = 8_000_000
+"""The maximum number of instructions; CheckList's largest suite has 1.9 million."""
+
+MAX_MEMORY = 1 << 30
+"""The maximum number of bytes that the built values take, about."""
+
+# About how many bytes a value takes beside its content, where it is more than a few.
+_SIZES = {"EMPTY_SET": 216, "FROZENSET": 216, "EMPTY_DICT": 64, "DICT": 232, "NEWOBJ": 600, "NEWOBJ_EX": 600}
+_SIZES |= {"REDUCE": 1500, "STACK_GLOBAL": 1500, "GLOBAL": 1500}
+_SIZE = 56
+
+# The instructions that only build or name values, without those that run outside code (persistent ids, extension
+# registries, out-of-band buffers).
+_OPCODES = frozenset(
+    (
+        "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 "
+        "FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE "
+        "SHORT_BINUNICODE BINUNICODE BINUNICODE8 EMPTY_LIST APPEND APPENDS LIST EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 "
+        "TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT "
+        "LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE BUILD NEWOBJ NEWOBJ_EX"
+    ).split()
+)
+
+
+class Inert:
+    """Stands for an object of a pickle: its class by name, its arguments and its state.
+
+    Attributes:
+        made_of: The arguments of its constructor.
+        state: The state that the pickle sets; None where it sets none.
+        items: The items that the pickle sets.
+        values: The values that the pickle appends or adds.
+        attributes: The attributes that a call in the pickle would set.
+    """
+
+    qualified_name = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.made_of = args
+        self.state: Any = None
+        self.items: dict[Any, Any] = {}
+        self.values: list[Any] = []
+        self.attributes: dict[str, Any] = {}
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
+        # A pickle may make an object without calling `__init__`.
+        made = super().__new__(cls)
+        Inert.__init__(made, *args)
+        return made
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.items[key] = value
+
+    def append(self, value: Any) -> None:
+        """Store a value that the pickle appends."""
+        self.values.append(value)
+
+    def extend(self, values: Any) -> None:
+        """Store values that the pickle appends."""
+        self.values.extend(values)
+
+    add = append
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Inert:
+        # dill fills the cells of a closure by calling setattr, which it names in several ways.
+        if len(args) == 3 and isinstance(args[0], Inert) and isinstance(args[1], str):
+            args[0].attributes[args[1]] = args[2]
+        return Inert(self, *args)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _Made(Inert):
+    """Stands for the call by which dill makes a class that it has stored by its content: a class for its instances."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        name = next((each for each in args if isinstance(each, str)), "")
+        return type("Inert", (Inert,), {"qualified_name": f"made {name}"})
+
+
+def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
+    r"""Read a pickle as plain data and `Inert` objects.
+
+    Args:
+        content: The pickle.
+        max_bytes: The maximum size of the pickle.
+
+    Returns:
+        The content of the pickle.
+
+    Raises:
+        ValueError: If the pickle uses an instruction that could do more than build values, is larger or asks for more
+            than allowed, or is no pickle.
+
+    Example:
+        >>> load_plain(pickle.dumps([1, "a"]))
+        [1, 'a']
+        >>> nothing_done = load_plain(b"cos\nsystem\n(S'true'\ntR.")
+        >>> nothing_done.qualified_name, nothing_done.made_of
+        ('os system', ('true',))
+    """
+    if len(content) > max_bytes:
+        raise ValueError(f"Expected a pickle of at most {max_bytes} bytes, but it has {len(content)}.")
+    try:
+        _check_opcodes(content)
+        return _Reader(io.BytesIO(content)).load()
+    except Exception as error:
+        sentence = str(error)
+        if not sentence.startswith("Expected"):
+            sentence = f"Expected a pickle of plain data, but it cannot be read: {sentence[:200]}"
+        raise ValueError(sentence) from error
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type[Inert]:
+        base = _Made if name == "_create_type" else Inert
+        return type("Inert", (base,), {"qualified_name": f"{module} {name}"})
+
+
+def _check_opcodes(content: bytes) -> None:
+    """Check all instructions before any is executed."""
+    memory = 0
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
+        memory += _SIZES.get(opcode.name, _SIZE)
+        if opcode.name not in _OPCODES:
+            raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
+        # A memo index far beyond the last entry would make the reader reserve that much memory.
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
+            raise ValueError("Expected a pickle of plain data, but its memo has holes.")
+        if count > MAX_INSTRUCTIONS or memory > MAX_MEMORY:
+            raise ValueError("Expected a pickle of a suite's size, but it asks for too many values.")
+
+
+SUFFIXES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
+"""The suffixes of suites that CheckList has saved, as they are or compressed."""
+
+_REPETITIONS = 10  # a value may stand for this number of bytes of the pickle
+_DAMAGED = (AttributeError, LookupError, RecursionError, TypeError, ValueError, OverflowError)
+
+
+class Plain:
+    """Turns the scalars and arrays of numpy whose bytes a pickle holds into Python values, up to a number of them.
+
+    A small pickle whose lists share their parts can hold any number of values.
+    """
+
+    def __init__(self, at_most: int) -> None:
+        self._left = at_most
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value with lists and tuples of plain values.
+
+        Raises:
+            ValueError: If it holds another object, or too many values.
+        """
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self, self._counted(value)))
+        if isinstance(value, dict) or (isinstance(value, Inert) and value.items):  # also a dict of another class
+            return {key: self(part) for key, part in self._counted(_entries(value)).items()}
+        if not isinstance(value, Inert):
+            return value
+        array = next((part for part in (value.state, *value.made_of) if isinstance(part, tuple) and len(part) == 5), ())
+        if array and isinstance(array[4], list):
+            return self(array[4])
+        if array:
+            _, shape, dtype, by_columns, content = array
+            values = self._counted(_from_bytes(dtype, content))
+            return values.reshape(shape, order="F" if by_columns else "C").tolist()
+        if len(value.made_of) in (2, 3) and isinstance(value.made_of[-1], bytes):  # a scalar: (maker,) dtype, bytes
+            return _from_bytes(*value.made_of[-2:]).tolist()[0]
+        raise ValueError("Expected numpy's scalars and arrays in the suite's pickle, but it holds another object.")
+
+    def _counted(self, values: Any) -> Any:
+        self._left -= len(values)
+        if self._left < 0:
+            raise ValueError("Expected the lists of the suite's pickle to be distinct, but they repeat one another.")
+        return values
+
+
+@dataclasses.dataclass(frozen=True)
+class PickledTest:
+    """One test of a pickled suite.
+
+    Attributes:
+        name: Its name.
+        kind: "MFT", "INV" or "DIR".
+        capability: What it tests.
+        state: Its attributes, as the pickle has them.
+        plain: What turns them into plain values.
+    """
+
+    name: str
+    kind: str
+    capability: str
+    state: Mapping[str, Any]
+    plain: Plain
+
+    def value(self, attribute: str) -> Any:
+        """Return an attribute as a plain value; None where there is none."""
+        return self.plain(self.state.get(attribute))
+
+    @functools.cached_property
+    def cases(self) -> list[Any]:
+        """Its cases, as plain values."""
+        cases = self.value("data")
+        if not isinstance(cases, list):
+            raise TypeError(f"Expected a list of cases, but got {type(cases).__name__}.")
+        return cases
+
+    def texts(self, *, run: bool = True) -> tuple[tuple[str, ...], dict[int, tuple[tuple[str, ...], ...]]]:
+        """Return the columns, and the texts of the examples of each case that was run, or of every case."""
+        cases = self.cases
+        nested = bool(cases) and isinstance(cases[0], list)
+        columns: tuple[str, ...] = ()
+        texts: dict[int, tuple[tuple[str, ...], ...]] = {}
+        for row in _rows(self.value("run_idxs") if run else None, len(cases)):
+            pairs = [_example(example) for example in (cases[row] if nested else [cases[row]])]
+            for names, _ in pairs:
+                if names != (columns := columns or names):
+                    raise ValueError(
+                        f"Expected the same texts in all examples, but got {', '.join(names)} in case {row}."
+                    )
+            if pairs:
+                texts[row] = tuple(each for _, each in pairs)
+        return columns, texts
+
+    def labels(self, sizes: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Any, ...]]:
+        """Return the labels of the examples of each case, which has as many as `sizes` has entries for it."""
+        labels, n_cases = self.value("labels"), len(self.cases)
+        if labels is None:
+            return {}
+        if isinstance(labels, list) and len(labels) != n_cases:
+            raise ValueError(f"{len(labels)} labels of {n_cases} cases")
+        read = {}
+        for row, examples in sizes.items():
+            of_case = labels[row] if isinstance(labels, list) else labels
+            each = of_case if isinstance(of_case, list) else [of_case] * len(examples)
+            if len(each) != len(examples):
+                raise ValueError(f"{len(each)} labels of {len(examples)} examples")
+            read[row] = tuple(map(_as_label, each))
+        return read
+
+
+def read_pickled_suite(path: Path, *, text_columns: Sequence[str] | None = None) -> Suite:
+    """Read a suite that CheckList has saved.
+
+    Args:
+        path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
+        text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two, or
+            the keys where an example is a dictionary.
+
+    Returns:
+        The suite, with the cases that were run, in CheckList's order, called as the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is no suite, or an example is no text and no tuple or dictionary of texts.
+    """
+    read: list[Functionality] = []
+    columns = tuple(text_columns or ())
+    for test in pickled_tests(path):
+        try:
+            names, texts = test.texts()
+            functionality = _functionality(test, texts) if texts else None
+        except _DAMAGED as error:
+            told = str(error)
+            told = told if told.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
+            raise ValueError(f"{told[:300]} (test {test.name[:80]!r} of {path})") from error
+        if functionality is None:
+            continue
+        if text_columns is not None and len(names) == len(columns):
+            names = columns
+        if names != (columns := columns or names):
+            first = read[0].name if read else ""
+            raise ValueError(
+                f"Expected the texts {', '.join(columns)} in all examples of {path}, as in the test {first!r}, but "
+                f"those of {test.name!r} have {', '.join(names)}."
+            )
+        read.append(functionality)
+    return Suite(path.name.removesuffix("".join(path.suffixes)) or path.name, columns, tuple(read))
+
+
+def pickled_tests(path: Path) -> list[PickledTest]:
+    """Read the tests of a pickled suite, in the order of the file that CheckList writes for a model.
+
+    Raises:
+        ValueError: If the file holds no suite.
+    """
+    content = _content(path)
+    suite = load_plain(content)
+    state = suite.state if isinstance(suite, Inert) and isinstance(suite.state, dict) else {}
+    tests = _entries(state.get("tests"))
+    if {"data", "expect"} <= state.keys():  # a test that was saved alone
+        name = state.get("name")
+        tests = {name if isinstance(name, str) and name else path.stem: suite}
+    if not tests:
+        raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
+    ranges, infos, plain = (
+        _entries(state.get("test_ranges")),
+        _entries(state.get("info")),
+        Plain(_REPETITIONS * len(content)),
+    )
+    read = []
+    for name in sorted(tests, key=lambda name: _start(ranges.get(name), len(content))):
+        test = tests[name]
+        if not isinstance(test, Inert) or not isinstance(test.state, dict) or not isinstance(name, str):
+            raise ValueError(f"Expected the tests of the suite in {path} to be CheckList's, but one is something else.")
+        info = _entries(infos.get(name))
+        kind = info.get("type") or test.qualified_name.split(" ")[-1]
+        if kind not in TEST_TYPES:
+            raise ValueError(f"Expected the test {name[:80]!r} of {path} to be an MFT, INV or DIR, but it is another.")
+        capability = info.get("capability") or test.state.get("capability") or "none"
+        if not isinstance(capability, str):
+            raise ValueError(
+                f"Expected the capability of {name[:80]!r} of {path} to be a text, but got a "
+                f"{type(capability).__name__}."
+            )
+        read.append(PickledTest(name, kind, capability, test.state, plain))
+    return read
+
+
+def replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
+    """Return the replaced pair of each example of a case, None where there is none; None where there is no pair."""
+    if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
+        return None
+    pairs = [tuple(each) if _is_pair(each) else None for each in meta]
+    return tuple(pairs) if any(pairs) else None
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
+
+
+def _content(path: Path) -> bytes:
+    # A downloaded archive has no suffix.
+    if path.name.endswith((".tar.gz", ".tgz")) or (not path.suffix and tarfile.is_tarfile(path)):
+        pickles = [content for name, content in members(path) if name.endswith((".pkl", ".pickle", ".dill"))]
+        if len(pickles) != 1:
+            raise ValueError(f"Expected one pickle in {path}, but it holds {len(pickles)}.")
+        return pickles[0]
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"Expected a compressed pickle in {path}, but it is damaged: {error}.") from None
+
+
+def _entries(value: Any) -> Mapping[Any, Any]:
+    """Return the entries of a dictionary, or of one of another class; none of anything else."""
+    if isinstance(value, dict):
+        return value
+    return value.items if isinstance(value, Inert) else {}
+
+
+def _start(span: Any, beyond: int) -> int:
+    whole = isinstance(span, (list, tuple)) and len(span) == 2 and isinstance(span[0], int)
+    return int(span[0]) if whole else beyond
+
+
+def _from_bytes(dtype: Any, content: Any) -> Any:
+    kind = dtype.made_of[0] if isinstance(dtype, Inert) and dtype.made_of else ""
+    if not isinstance(kind, str) or not re.fullmatch(r"[biufU][1-9]\d{0,6}", kind) or not isinstance(content, bytes):
+        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}.")
+    order = dtype.state[1] if isinstance(dtype.state, tuple) and len(dtype.state) > 1 else "<"
+    return np.frombuffer(content, dtype=f"{'>' if order == '>' else '<'}{kind}")
+
+
+# ------------------------------------------------------------------------------------------------------------ one test
+
+
+def _functionality(test: PickledTest, texts: Mapping[int, tuple[tuple[str, ...], ...]]) -> Functionality:
+    spec = _expectation(test.state.get("expect"), test.state.get("agg_fn", "all"), test.plain)
+    labels: dict[int, tuple[Any, ...]] = {}
+    try:
+        labels = test.labels(texts)
+    except (TypeError, ValueError) as error:
+        if spec == {"name": "equal"}:
+            spec = _unknown(f"its labels are no numbers or texts: {str(error)[:80]}")
+    if spec == {"name": "equal"} and all(label is None for case in labels.values() for label in case):
+        spec = _unknown("there are no labels")
+    if spec["name"] != "unknown" and skips_first(spec) and max(map(len, texts.values())) < 2:
+        spec = _unknown("every case has one example, which would be compared with itself")
+    cases = tuple(Case(str(row), examples, labels.get(row)) for row, examples in texts.items())
+    return Functionality(test.name, test.capability, test.kind, spec, cases)
+
+
+def _rows(chosen: Any, n: int) -> Sequence[int]:
+    if chosen is None:
+        return range(n)
+    rows = [_as_label(row) for row in chosen]
+    if len(set(rows)) != len(rows) or not all(isinstance(row, int) and 0 <= row < n for row in rows):
+        raise ValueError(f"Expected different cases below {n} in `run_idxs`, but got others.")
+    return [row for row in rows if isinstance(row, int)]
+
+
+def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns and the texts of an example."""
+    if isinstance(value, dict):
+        texts = {str(key): text for key, text in value.items() if isinstance(text, str)}
+        if texts:
+            return tuple(texts), tuple(texts.values())
+    texts_of = (value,) if isinstance(value, str) else value
+    if not isinstance(texts_of, (list, tuple)) or not texts_of or not all(isinstance(text, str) for text in texts_of):
+        kind = type(value).__name__
+        raise TypeError(f"Expected each example to be a text, or a tuple or dictionary of texts, but got a {kind}.")
+    names = ("text", "text_pair") if len(texts_of) <= 2 else tuple(f"text_{n}" for n in range(len(texts_of)))
+    return names[: len(texts_of)], tuple(texts_of)
+
+
+def _as_label(value: Any) -> int | str | None:
+    """Return a label or an answer as a whole number or a text; None where there is none."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):  # True is 1, as CheckList compares them
+        return int(value)
+    raise TypeError(f"{type(value).__name__} in the place of a label")
+
+
+# -------------------------------------------------------------------------------------------------------- expectations
+
+
+def _unknown(why: str) -> dict[str, Any]:
+    return {"name": "unknown", "why": why}
+
+
+def _expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, Any]:
+    """Return what a stored function of CheckList expects; `unknown` of every other one."""
+    function, values = _stock(record)
+    if (function, *values) == ("expect", "fn"):  # over a case, made of one over an example or a pair
+        function, values = _stock(values["fn"])
+        if (function, *values) == ("expect_fn", "fn"):
+            function, values = _stock(values["fn"])
+    spec: dict[str, Any] | None = None
+    try:
+        values = {name: plain(value) for name, value in values.items()}
+        if (function, *values) == ("ret_fn", "val"):
+            spec = {"name": "equal", "value": _as_label(values["val"])}
+        elif (function, *values) == ("expect", "tolerance"):
+            spec = {"name": "invariant", "tolerance": float(values["tolerance"])}
+        elif function == "expect" and values.keys() == {"increasing", "keep_label", "tolerance"}:
+            direction, least = bool(values["increasing"]), float(values["tolerance"])
+            label = _as_label(values["keep_label"])
+            spec = {"name": "monotonic", "increasing": direction, "tolerance": least, "label": label}
+    except (TypeError, ValueError):
+        pass
+    if spec is None or aggregate not in ("all", "all_except_first"):
+        return _unknown(f"the expectation is the function {function[:80]!r}, whose code is not read")
+    skips = aggregate == "all_except_first"
+    known = {key: value for key, value in spec.items() if value is not None}
+    return known if skips == skips_first(spec) else {**known, "skip_first": skips}
+
+
+def _stock(record: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name of a stored function, and the variables around it where it is from `checklist.expect`."""
+    code = record.made_of[0] if isinstance(record, Inert) and record.made_of else None
+    parts = code.made_of if isinstance(code, Inert) else ()
+    for file, name in itertools.pairwise(parts):
+        if isinstance(file, str) and isinstance(name, str):
+            names = parts[-2] if isinstance(parts[-2], tuple) else ()
+            if file.replace("\\", "/").endswith("checklist/expect.py"):
+                return name, dict(zip(map(str, names), _cells(record, len(names)), strict=False))
+            return name, {}
+    return str(getattr(record, "qualified_name", "")) or "of another kind", {}
+
+
+def _cells(record: Inert, n: int) -> list[Any]:
+    for cells in record.made_of[1:]:
+        if isinstance(cells, tuple) and len(cells) == n and all(isinstance(cell, Inert) for cell in cells):
+            return [cell.attributes.get("cell_contents", (*cell.made_of, None)[0]) for cell in cells]
+    return []

@@ -1,0 +1,284 @@
+"""Texts with labels: SST-2, CoLA, TREC, AG News, TweetEval, QQP, and pairs of film reviews."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+
+from rightreasons.core.validation import read_json
+from rightreasons.datasets.builder import (
+    Builder,
+    ClassificationBuilder,
+    Config,
+    classification_features,
+    read_lines,
+    read_table,
+)
+
+Row = dict[str, Any]
+
+
+class SST2(ClassificationBuilder):
+    """The whole sentences of SST-2 with labels on all three splits: 6,920, 872 and 1,821.
+
+    The publisher's copy lacks most punctuation; the hub's (SetFit/sst2) has the same sentences with the treebank's
+    tokens. GLUE's SST-2 differs: it has 67,349 training phrases and no labels on the test split.
+    """
+
+    NAME = "sst2"
+
+    def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        yield from ((text, int(label)) for text, label in read_table(files[0], columns=2))
+
+
+class CoLA(ClassificationBuilder):
+    """CoLA 1.1: 8,551 training sentences, and two development splits with labels.
+
+    `validation` holds 527 sentences from the sources of the training split and `validation_out_of_domain` 516 from
+    others. The hub's copy (GLUE) joins both in one `validation` of 1,043. No test labels are public.
+    """
+
+    NAME = "cola"
+    HUB_TEXT = "sentence"
+
+    def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        # Source, label, the author's mark, sentence.
+        yield from ((text, int(label)) for _, label, _, text in read_table(files[0], columns=4))
+
+
+# The order of the hub's copy, so that models trained on either have the same classes.
+COARSE = ("ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM")
+_FINE = {
+    "ABBR": "abb exp",
+    "ENTY": "animal body color cremat currency dismed event food instru lang letter other plant product religion "
+    "sport substance symbol techmeth termeq veh word",
+    "DESC": "def desc manner reason",
+    "HUM": "gr ind title desc",
+    "LOC": "city country mount other state",
+    "NUM": "code count date dist money ord other period perc speed temp volsize weight",
+}
+FINE = tuple(f"{coarse}:{fine}" for coarse in COARSE for fine in _FINE[coarse].split())
+
+
+class TREC(ClassificationBuilder):
+    """5,452 training and 500 test questions: six coarse classes, or with the configuration "fine" fifty.
+
+    The training file is Latin-1; its one byte beyond ASCII, between two words, is read as a space. The repository on
+    the hub holds a loading script; its commit in the table is the hub's own conversion of it to parquet.
+    """
+
+    NAME = "trec"
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="coarse"), Config(name="fine")]
+
+    def features(self) -> datasets.Features:
+        return classification_features(COARSE if self.config.name == "coarse" else FINE)
+
+    def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        for line in read_lines(files[0], "latin-1"):
+            fine, _, text = line.replace("\xf0", " ").partition(" ")
+            yield text, fine if self.config.name == "fine" else fine.partition(":")[0]
+
+    def from_hub(self, split: str, row: Row, number: int) -> Row | None:
+        return super().from_hub(split, {**row, "label": row[f"{self.config.name}_label"]}, number)
+
+
+class AGNews(ClassificationBuilder):
+    """News items of four topics.
+
+    `default` is the usual data set: title and description in one text, 120,000 training and 7,600
+    test items; a local folder without the big `train.csv` gives the test items alone. `descriptions` has the
+    description alone and works with a small local copy: its `train` holds 9,991 items (a published sample of 10,001
+    without the ten whose description is also in the test split), its `test` the 7,600.
+    """
+
+    NAME = "ag_news"
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="default"), Config(name="descriptions")]
+
+    def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        if len(files) == 2:  # the sample, and the test items, which it must not contain
+            held_out = {description.strip() for _, _, description in _csv_rows(files[1], ",", columns=3)}
+            for text, topic in _csv_rows(files[0], "\t", columns=2):
+                yield "" if text.strip() in held_out else text, topic
+            return
+        for label, title, description in _csv_rows(files[0], ",", columns=3):
+            yield description if self.config.name == "descriptions" else f"{title} {description}", int(label) - 1
+
+
+class TweetEval(ClassificationBuilder):
+    """One task of TweetEval: one file with a tweet per line and one with a label per line.
+
+    Tweets that are empty without their spaces (seven in the training and one in the validation split of `hate`) are
+    left out; the ids keep the numbers of the lines.
+    """
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        texts, labels = (read_lines(file) for file in files.values())
+        if len(texts) != len(labels):
+            raise ValueError(
+                f"Expected as many labels as tweets in split {split!r} of {self.NAME!r}, but got {len(labels)} and "
+                f"{len(texts)}."
+            )
+        yield from super().examples(split, files)
+
+    def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        yield from ((text, int(label)) for text, label in zip(*map(read_lines, files), strict=True))
+
+
+class TweetEvalEmotion(TweetEval):
+    """The emotion of a tweet (SemEval-2018 task 1): 3,257, 374 and 1,421 tweets."""
+
+    NAME = "tweeteval_emotion"
+
+
+class TweetEvalHate(TweetEval):
+    """Hateful or not, against women and immigrants (SemEval-2019 task 5): 8,993, 999 and 2,970 tweets."""
+
+    NAME = "tweeteval_hate"
+
+
+class TweetEvalIrony(TweetEval):
+    """Ironic or not (SemEval-2018 task 3): 2,862, 955 and 784 tweets."""
+
+    NAME = "tweeteval_irony"
+
+
+class TweetEvalSentiment(TweetEval):
+    """The sentiment of a tweet (SemEval-2017 task 4): 45,615, 2,000 and 12,284 tweets.
+
+    A local folder without the big training files gives the other two splits.
+    """
+
+    NAME = "tweeteval_sentiment"
+
+
+class QQP(Builder):
+    """Quora question pairs with labels 0 (not duplicate) and 1 (duplicate).
+
+    The local files are a sample that was published with another paper's code: 8,999 training and 1,000 validation
+    pairs, 36 % and 38 % of them duplicates. The hub's copy (GLUE) is complete: about 364,000 and 40,000 pairs; a pair
+    of which one question is empty is left out, and so is the test split, whose labels are not public.
+    """
+
+    NAME = "qqp"
+
+    def features(self) -> datasets.Features:
+        """Return the columns."""
+        return classification_features(self.LABELS, text_pair=datasets.Value("string"))
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+        """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
+        (file,) = files.values()
+        for number, entry in _entries(file).items():
+            texts = [entry.get(name) if isinstance(entry, dict) else None for name in ("text_a", "text_b")]
+            if not all(isinstance(text, str) and text.strip() for text in texts):
+                raise ValueError(f"Expected two questions, text_a and text_b, in entry {number!r} of {file}.")
+            if str(entry.get("label")) not in ("0", "1"):
+                raise ValueError(
+                    f"Expected the label 0 or 1 in entry {number!r} of {file}, but got {entry.get('label')!r}."
+                )
+            first, second = (str(text).strip() for text in texts)
+            yield {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": int(entry["label"])}
+
+    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
+        """Turn a row of the hub into an example."""
+        first, second = row["question1"].strip(), row["question2"].strip()
+        if not (first and second):
+            return None
+        return {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+
+
+def _entries(file: Path) -> dict[str, Any]:
+    entries = read_json(file)
+    if not isinstance(entries, dict):
+        raise ValueError(f"Expected an object of numbered entries in {file}, but got {type(entries).__name__}.")
+    return entries
+
+
+SENTIMENTS = ("Negative", "Positive")
+ROLES = ("original", "perturbed")
+_BREAK = re.compile(r"<br\s*/?>?")  # some revisions broke a tag
+
+
+class PairedReviews(Builder):
+    """The common part of both sets: the columns, and how a review becomes a row."""
+
+    def features(self) -> datasets.Features:
+        return classification_features(
+            ["negative", "positive"], pair_id=datasets.Value("string"), role=datasets.Value("string")
+        )
+
+    def review(self, split: str, pair: object, role: str, sentiment: str, text: str) -> Row:
+        """Build one row; line breaks of the web page become spaces."""
+        if sentiment not in SENTIMENTS:
+            raise ValueError(
+                f"Expected the sentiment of pair {pair} of {self.NAME!r} to be Negative or Positive, but it is "
+                f"{sentiment!r}."
+            )
+        return {
+            "id": f"{split}-{pair}-{role}",
+            "text": " ".join(_BREAK.sub(" ", text).split()),
+            "label": SENTIMENTS.index(sentiment),
+            "pair_id": f"{split}-{pair}",
+            "role": role,
+        }
+
+    def opposed(self, split: str, pair: object, first: Sequence[str], second: Sequence[str]) -> Iterator[Row]:
+        """Yield an original and its perturbed twin, whose sentiments must differ."""
+        if first[0] == second[0]:
+            raise ValueError(
+                f"Expected the two reviews of pair {pair} of {self.NAME!r} to differ in sentiment, but both are "
+                f"{first[0]!r}."
+            )
+        for role, (sentiment, text) in zip(ROLES, (first[:2], second[:2]), strict=True):
+            yield self.review(split, pair, role, sentiment, text)
+
+
+class ImdbContrast(PairedReviews):
+    """Contrast sets: IMDb reviews that experts revised to reverse the sentiment."""
+
+    NAME = "imdb_contrast"
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        originals, contrasts = (_tsv_rows(file) for file in files.values())
+        if len(originals) != len(contrasts):
+            raise ValueError(
+                f"Expected as many contrasts as originals in {self.NAME!r}, but got {len(contrasts)} and "
+                f"{len(originals)}."
+            )
+        for number, (first, second) in enumerate(zip(originals, contrasts, strict=True)):
+            yield from self.opposed(split, number, first, second)
+
+
+class ImdbCounterfactual(PairedReviews):
+    """Counterfactually augmented IMDb: reviews that crowd workers revised to reverse the sentiment."""
+
+    NAME = "imdb_counterfactual"
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        pairs: dict[str, list[list[str]]] = {}
+        for row in _tsv_rows(next(iter(files.values()))):
+            pairs.setdefault(row[2], []).append(row)
+        for pair, rows in pairs.items():
+            if len(rows) != 2:
+                raise ValueError(f"Expected two reviews of pair {pair} of {self.NAME!r}, but got {len(rows)}.")
+            # The original comes first, as the separate files of originals and revisions show where their texts agree.
+            yield from self.opposed(split, pair, *rows)
+
+
+def _tsv_rows(file: Path) -> list[list[str]]:
+    """Read the rows of a tab-separated file with quotes, without its header."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream, delimiter="\t"))[1:]
+
+
+def _csv_rows(file: Path, delimiter: str, *, columns: int) -> Iterator[list[str]]:
+    with open(file, encoding="utf-8", newline="") as stream:
+        for number, row in enumerate(csv.reader(stream, delimiter=delimiter), start=1):
+            if len(row) != columns:
+                raise ValueError(f"Expected {columns} columns in {file}, but row {number} has {len(row)}.")
+            yield row

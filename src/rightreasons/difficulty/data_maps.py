@@ -1,0 +1,267 @@
+"""Data maps: which examples a model finds easy, ambiguous or hard while it learns, and their files."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.results import Result
+from rightreasons.core.store import write_bytes
+from rightreasons.core.validation import check_fraction, check_one_of
+from rightreasons.difficulty.ranking import MIN_ITEMS, rank_correlation
+
+REGIONS = ("easy", "ambiguous", "hard")
+
+PATTERN = "step-*.npz"
+"""Files of a data map on disk: one per end of an epoch, written during training and read for a report."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DataMap(Result):
+    """Training dynamics of N examples over E epochs.
+
+    Attributes:
+        confidence: (N,) mean over the epochs of the probability of the gold label, in [0, 1].
+        variability: (N,) its standard deviation over the epochs, in [0, 0.5].
+        correctness: (N,) share of the epochs in which the prediction is the gold label, in [0, 1].
+        n_epochs: E.
+    """
+
+    confidence: NDArray[np.float64]
+    variability: NDArray[np.float64]
+    correctness: NDArray[np.float64]
+    n_epochs: int
+
+    def region(self, name: str, *, fraction: float = 1 / 3) -> NDArray[np.int64]:
+        """Return the examples of a region, the most typical first.
+
+        Args:
+            name: "easy" (highest confidence), "hard" (lowest confidence) or "ambiguous" (highest variability).
+            fraction: The share of all examples that makes a region, in (0, 1]; default a third, as in the paper.
+
+        Returns:
+            The positions of floor(fraction · N) examples, as in the authors' code, and of one at least; regions may
+            overlap.
+        """
+        check_one_of(name, REGIONS, "name")
+        check_fraction(fraction, "fraction")
+        key = {"easy": -self.confidence, "hard": self.confidence, "ambiguous": -self.variability}[name]
+        size = max(1, int(round(fraction * len(key), 9)))
+        return np.argsort(key, kind="stable")[:size].astype(np.int64)
+
+
+def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
+    r"""Map training examples by the model's predictions, epoch by epoch.
+
+    \[ \mu_i = \frac1E \sum_e p_e(y_i \mid x_i), \quad
+       \sigma_i = \sqrt{\frac1E \sum_e (p_e(y_i \mid x_i) - \mu_i)^2}, \quad
+       c_i = \frac1E \sum_e 1[\hat y_{ei} = y_i] \]
+
+    Args:
+        gold_probabilities: (E, N) probability of the gold label at the end of each epoch, in [0, 1].
+        correct: (E, N) whether the prediction was right.
+
+    Returns:
+        `DataMap`.
+
+    Raises:
+        ValueError: If the shapes differ, something is empty or a probability is out of range.
+
+    References:
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics",
+        section 2.
+
+    Example:
+        >>> dynamics = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
+        >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
+        ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
+        >>> dynamics.region("hard", fraction=0.5).tolist()
+        [1]
+    """
+    probability = as_floats(gold_probabilities, "gold_probabilities")
+    right = to_numpy(correct, "correct")
+    right = as_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
+    if probability.ndim != 2 or probability.size == 0:
+        raise ValueError(f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}.")
+    if right.shape != probability.shape:
+        raise ValueError(
+            f"Expected `correct` of the shape of `gold_probabilities`, {probability.shape}, but got {right.shape}."
+        )
+    outside = np.argwhere(~((probability >= 0) & (probability <= 1)))
+    if len(outside):
+        epoch, example = outside[0].tolist()
+        raise ValueError(
+            f"Expected probabilities between 0 and 1 in `gold_probabilities`, but example {example} of epoch {epoch} "
+            f"has {probability[epoch, example]}."
+        )
+    return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EpochScores:
+    """The scores of all training examples at the end of an epoch.
+
+    Attributes:
+        step: The training step at which the epoch ended.
+        epoch: The epochs trained by then; fractional where the end of training cut the last one short.
+        is_cut: Whether it was cut short so: a run that goes on from this step has no such end of an epoch.
+        probability: (N,) probability of the gold label.
+        correct: (N,) whether the prediction was right.
+        ids: Ids of the N examples; () where the training run had none.
+    """
+
+    step: int
+    epoch: float
+    is_cut: bool
+    probability: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    ids: tuple[str, ...] = ()
+
+
+def write_epoch(folder: str | os.PathLike[str], scores: EpochScores) -> None:
+    """Write the end of an epoch, replacing an earlier one at the same step."""
+    content = io.BytesIO()
+    np.savez(content, **{**vars(scores), "ids": np.array(scores.ids, dtype=np.str_)})
+    write_bytes(Path(folder) / _file_name(scores.step), content.getvalue())
+
+
+def read_epochs(folder: str | os.PathLike[str], *, skip_damaged: bool = False) -> list[EpochScores]:
+    """Read the epochs in a folder, in order; [] where there is none.
+
+    Raises:
+        ValueError: If a file is damaged, unless such files are skipped.
+    """
+    epochs = []
+    for file in Path(folder).glob(PATTERN):
+        try:
+            epochs.append(_read(file))
+        except ValueError:
+            if not skip_damaged:
+                raise
+    return sorted(epochs, key=lambda one: one.step)
+
+
+def forget_others(folder: str | os.PathLike[str], steps: Collection[int]) -> None:
+    """Remove the epochs of an earlier run and damaged ones: all that are not of one of the given steps."""
+    kept = {_file_name(step) for step in steps}
+    for file in Path(folder).glob(PATTERN):
+        if file.name not in kept:
+            file.unlink()
+
+
+def _file_name(step: int) -> str:
+    return f"step-{step:08d}.npz"
+
+
+def _read(file: Path) -> EpochScores:
+    try:
+        with np.load(file, allow_pickle=False) as columns:
+            step, epoch, is_cut, ids = (columns[name].tolist() for name in ("step", "epoch", "is_cut", "ids"))
+            return EpochScores(step, epoch, is_cut, columns["probability"], columns["correct"], tuple(ids))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        raise ValueError(f"Expected an epoch that DataMapCallback wrote in {file}, but it cannot be read.") from None
+
+
+def map_of(epochs: Sequence[EpochScores]) -> DataMap:
+    """Compute the data map of some epochs of the same examples."""
+    return data_map(np.stack([one.probability for one in epochs]), np.stack([one.correct for one in epochs]))
+
+
+def load_data_map(folder: str | os.PathLike[str]) -> tuple[DataMap, tuple[str, ...]]:
+    """Read the folder that `DataMapCallback(..., out=folder)` wrote.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The data map, and the ids of its examples; () where the training run had none.
+
+    Raises:
+        ValueError: If the folder has no epoch, or epochs of different examples.
+    """
+    epochs = read_epochs(folder)
+    if not epochs:
+        raise ValueError(f"Expected a folder that DataMapCallback wrote, but {folder} has no {PATTERN}.")
+    for one in epochs[1:]:
+        if len(one.probability) != len(epochs[0].probability) or one.ids != epochs[0].ids:
+            raise ValueError(
+                f"Expected the epochs in {folder} to be of the same examples, but epoch {epochs[0].epoch:g} and epoch "
+                f"{one.epoch:g} are not: they come from two runs."
+            )
+    return map_of(epochs), epochs[0].ids
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TrainingDynamics:
+    """How some of the measured items fared in training.
+
+    Attributes:
+        places: (m,) which of the measured items these are.
+        variability: (m,) standard deviation over the epochs of the probability of the label.
+        confidence: (m,) its mean.
+        n_epochs: Number of epochs.
+    """
+
+    places: NDArray[np.int64]
+    variability: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    n_epochs: int
+
+    @classmethod
+    def of_items(cls, folder: str, ids: Sequence[str], split_ids: Sequence[str], split_name: str) -> TrainingDynamics:
+        """Find items of a split in a data map: by their ids, or by their rows where the map has none.
+
+        Args:
+            folder: The folder of the data map.
+            ids: The ids of the items.
+            split_ids: The ids of all items of the split, in its order.
+            split_name: Its name, for errors.
+
+        Raises:
+            ValueError: If the folder has no data map, or too few of the items are in it.
+        """
+        dynamics, map_ids = load_data_map(folder)
+        size = len(dynamics.variability)
+        if not map_ids and size != len(split_ids):
+            raise ValueError(
+                f"Expected a data map of the {len(split_ids):,} items of {split_name}, but {folder} holds {size:,} and "
+                "no ids: ask about the split that was trained on, without a limit, or give DataMapCallback the ids."
+            )
+        row_of = {name: row for row, name in enumerate(map_ids or split_ids)}
+        rows = np.array([row_of.get(name, -1) for name in ids], dtype=np.int64)
+        places = np.flatnonzero(rows >= 0)
+        if len(places) < MIN_ITEMS:
+            raise ValueError(
+                f"Expected a data map with at least {MIN_ITEMS} of the items of {split_name} by their ids, but "
+                f"{folder} has {len(places)} of {len(rows):,}: its first id is {next(iter(row_of))!r}, and that of "
+                f"{split_name} is {split_ids[0]!r}."
+            )
+        known = rows[places]
+        return cls(places, dynamics.variability[known], dynamics.confidence[known], dynamics.n_epochs)
+
+    def to_dict(self, ids: Sequence[str], eigenvalues: NDArray[np.float64]) -> dict[str, Any]:
+        """Return it as plain values, with the rank correlations with the eigenvalues of the same items.
+
+        Args:
+            ids: (N,) the ids of the measured items.
+            eigenvalues: (N,) their eigenvalues.
+        """
+        values = eigenvalues[self.places]
+        return {
+            "n_epochs": self.n_epochs,
+            "ids": [ids[place] for place in self.places],
+            "variability": self.variability.tolist(),
+            "confidence": self.confidence.tolist(),
+            "correlation_with_variability": rank_correlation(values, self.variability).to_dict(),
+            "correlation_with_confidence": rank_correlation(values, self.confidence).to_dict(),
+        }

@@ -1,0 +1,417 @@
+"""Which examples a model is fragile on: Fisher eigenvalues, what they go with, and which single words flip them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core import intervals
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.intervals import Estimate, estimate_of, share
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import plain
+from rightreasons.core.validation import softmax
+from rightreasons.difficulty.data_maps import TrainingDynamics
+from rightreasons.difficulty.ranking import (
+    AccuracyByDifficulty,
+    RankCorrelation,
+    accuracy_by_difficulty,
+    entropy,
+    margin,
+    rank_correlation,
+    spearman,
+)
+from rightreasons.difficulty.substitutions import (
+    Attempt,
+    SubstitutionOptions,
+    SubstitutionTests,
+    replacement_sources,
+    substitution_tests,
+)
+from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
+from rightreasons.models.loading import CausalLM, Classifier
+from rightreasons.models.prompted import Prompted
+
+Floats = NDArray[np.float64]
+
+N_GROUPS = 10
+"""Maximum number of groups of rising difficulty; a group holds at least `GROUP_SIZE` items."""
+
+GROUP_SIZE = 10
+
+CORRELATION_RESAMPLES = 300
+"""Maximum resamples of a rank correlation, which is computed anew on each."""
+
+KINDS = ("synonym", "name", "neighbor", "antonym")
+"""Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
+
+REVERSED = ("antonym",)
+"""Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Correlation:
+    """The rank correlation of the eigenvalue with another measure of the same items.
+
+    Attributes:
+        test: Spearman's correlation and its p-value.
+        rho: The correlation with its bootstrap interval; None where one side is constant, or there are fewer than three
+            items.
+    """
+
+    test: RankCorrelation
+    rho: Estimate | None
+
+    @classmethod
+    def of(cls, first: Floats, second: Floats, resampling: Resampling) -> Correlation:
+        """Correlate two measures of the same items."""
+        test = rank_correlation(first, second)
+        if test.rho is None:
+            return cls(test, None)
+        return cls(test, estimate_of(test.rho, intervals.bootstrap(spearman, first, second, resampling=resampling)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class RankedItems:
+    """The n items whose difficulty is known, out of N, with what the model says of them.
+
+    Attributes:
+        rows: (n,) rows of the items whose difficulty is known; what follows is about these.
+        values: (n,) their difficulties, at least 0; larger is more fragile.
+        predicted: (n,) predicted classes, or choices.
+        confidence: (n,) their probabilities.
+        margin: (n,) gap between the two largest probabilities.
+        entropy: (n,) entropy of the probabilities, in nats.
+        labels: (n,) gold labels, -1 for none.
+    """
+
+    rows: NDArray[np.int64]
+    values: Floats
+    predicted: NDArray[np.int64]
+    confidence: Floats
+    margin: Floats
+    entropy: Floats
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @staticmethod
+    def answers(logits: Floats | Ragged, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return predictions, confidence, margin and entropy of some rows of scores, as fields."""
+        lengths = logits.lengths[rows] if isinstance(logits, Ragged) else np.zeros(len(rows), dtype=np.int64)
+        predicted = np.zeros(len(rows), dtype=np.int64)
+        confidence, gaps, entropies = np.zeros((3, len(rows)))
+        for length in np.unique(lengths):
+            same = np.flatnonzero(lengths == length)
+            probabilities = softmax(np.array([logits[int(row)] for row in rows[same]]))
+            predicted[same], confidence[same] = probabilities.argmax(axis=1), probabilities.max(axis=1)
+            gaps[same], entropies[same] = margin(probabilities), entropy(probabilities)
+        return {"predicted": predicted, "confidence": confidence, "margin": gaps, "entropy": entropies}
+
+    @property
+    def others(self) -> Mapping[str, Floats]:
+        """Further measures of the items, (n,) each, to correlate the difficulty with."""
+        return {}
+
+    @property
+    def labeled(self) -> NDArray[np.bool_]:
+        """(n,) which items have a label."""
+        return np.asarray(self.labels >= 0)
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """(n,) which predictions are the label."""
+        return np.asarray(self.predicted == self.labels)
+
+    @functools.cached_property
+    def order(self) -> list[int]:
+        """Places of the n items, the most difficult first."""
+        places: list[int] = np.argsort(-self.values, kind="stable").tolist()
+        return places
+
+    def words(self, place: int, count: int = 3) -> list[str]:
+        """Return the words of an item that its difficulty rests on; [] where they are not known."""
+        raise NotImplementedError
+
+    def row(self, place: int, label_name: Callable[[int], str]) -> dict[str, Any]:
+        """Return what a table of items has of one, in any ranking."""
+        return {
+            "prediction": label_name(int(self.predicted[place])),
+            "confidence": float(min(self.confidence[place], 1.0)),
+            "label": label_name(int(self.labels[place])),
+            "words": self.words(place),
+        }
+
+    def median(self, resampling: Resampling) -> Estimate:
+        """Return the median difficulty with its bootstrap interval."""
+        interval = intervals.bootstrap(np.median, self.values, resampling=resampling)
+        return estimate_of(float(np.median(self.values)), interval)
+
+    def share_of_hardest_tenth(self) -> float:
+        """Return the share of the sum of all difficulties that the most difficult tenth of the items holds."""
+        hardest = np.sort(self.values)[-max(1, len(self) // 10) :]
+        return float(hardest.sum() / max(float(self.values.sum()), 1e-300))
+
+    @functools.cached_property
+    def groups(self) -> AccuracyByDifficulty | None:
+        """The accuracy of groups of rising difficulty; None where labels are too few for two groups."""
+        known = self.labeled
+        n_groups = min(N_GROUPS, int(known.sum()) // GROUP_SIZE)
+        if n_groups < 2:
+            return None
+        return accuracy_by_difficulty(self.values[known], self.predicted[known], self.labels[known], n_groups=n_groups)
+
+    def accuracies(self, resampling: Resampling) -> list[Estimate]:
+        """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
+        shares = zip(self.groups.accuracies, self.groups.counts, strict=True) if self.groups else ()
+        estimates = [share(round(accuracy * count), count, resampling) for accuracy, count in shares]
+        return [estimate for estimate in estimates if estimate is not None]
+
+    def correlations(self, resampling: Resampling, dynamics: TrainingDynamics | None = None) -> dict[str, Correlation]:
+        """Return the rank correlations of the difficulty with other measures of the same items.
+
+        Args:
+            resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
+            dynamics: How some of the items fared in training; None where that is unknown.
+
+        Returns:
+            Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
+            "gradient_norm" of eigenvalues, "words" where the words are known, "variability" and "low_confidence" where
+            there are training dynamics, and "wrong" (1 for a wrong prediction) among items with a label.
+        """
+        everything = np.arange(len(self))
+        others: dict[str, tuple[NDArray[np.int64], Floats]] = {
+            "confidence": (everything, self.confidence),
+            "small_margin": (everything, -self.margin),
+            "entropy": (everything, self.entropy),
+            **{name: (everything, values) for name, values in self.others.items()},
+        }
+        if dynamics is not None:
+            others["variability"] = (dynamics.places, dynamics.variability)
+            others["low_confidence"] = (dynamics.places, -dynamics.confidence)
+        known = np.flatnonzero(self.labeled)
+        others["wrong"] = (known, (~self.correct[known]).astype(np.float64))
+        fewer = resampling.at_most(CORRELATION_RESAMPLES)
+        return {
+            name: Correlation.of(self.values[places], values, fewer)
+            for name, (places, values) in others.items()
+            if len(places)
+        }
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class DifficultyMeasurement(RankedItems):
+    """The n items whose eigenvalue is known, out of N: their `values` are largest eigenvalues.
+
+    Attributes:
+        fisher: The Fisher information of all N items.
+    """
+
+    fisher: FisherInformation
+
+    @classmethod
+    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
+        """Join Fisher information with the probabilities that it was computed from.
+
+        Args:
+            fisher: The Fisher information of N items.
+            labels: (N,) gold labels, -1 for none; None where there are none at all.
+        """
+        rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
+        return cls(
+            fisher=fisher,
+            rows=rows,
+            values=fisher.eigenvalues[rows],
+            labels=np.full(len(rows), -1) if labels is None else labels[rows],
+            **cls.answers(fisher.logits, rows),
+        )
+
+    @property
+    def others(self) -> Mapping[str, Floats]:
+        """The gradient norm, and the number of words where the eigenvector was computed."""
+        others = {"gradient_norm": self.fisher.gradient_norms[self.rows]}
+        if self.fisher.tokens is not None:
+            others["words"] = np.array([len(self.fisher.tokens[row]) for row in self.rows], dtype=np.float64)
+        return others
+
+    def words(self, place: int, count: int = 3) -> list[str]:
+        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
+        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
+        if tokens is None or norms is None:
+            return []
+        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
+
+    def to_dict(self, *, tokens: bool = False, spectrum: bool = False) -> dict[str, Any]:
+        """Return everything as plain values: columns of N, None where an item could not be computed.
+
+        Args:
+            tokens: Whether to add the tokens and how far the eigenvector moves each.
+            spectrum: Whether to add all non-zero eigenvalues.
+        """
+        fisher, values = self.fisher, self.values
+        failed = dict(fisher.failures)
+        figures: dict[str, Callable[[Floats], Any]] = {
+            "mean": np.mean, "std": np.std, "median": np.median, "min": np.min, "max": np.max
+        }  # fmt: skip
+
+        def column(known: NDArray[Any]) -> list[Any]:
+            cells = np.full(len(fisher), None, dtype=object)
+            cells[self.rows] = known.tolist()
+            return list(cells)
+
+        def lists(rows: Ragged | None) -> list[Any]:
+            named = () if rows is None else zip(fisher.ids, rows, strict=True)
+            return [None if name in failed else plain(row) for name, row in named]
+
+        result = {
+            "fim_difficulty": column(values),
+            **{name: float(figure(values)) if len(self) else None for name, figure in figures.items()},
+            "scale_free": column(fisher.scale_free[self.rows]),
+            "gradient_norms": column(fisher.gradient_norms[self.rows]),
+            "predictions": column(self.predicted),
+            "confidences": column(self.confidence),
+            "error": column(fisher.error[self.rows]),
+            "ranks": column(np.argsort(self.order) + 1),
+            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in failed.items()],
+            "n_truncated": int(fisher.truncated.sum()),
+            "label_names": list(fisher.label_names or ()),
+            "definition": fisher.definition,
+        }
+        if tokens:
+            result["tokens"] = [list(row) for row in fisher.tokens or ()]
+            result["token_norms"] = lists(fisher.token_norms)
+        if spectrum:
+            result["spectrum"] = lists(fisher.spectrum)
+        return result
+
+
+def measure_difficulty(
+    classifier: Classifier | CausalLM | Prompted,
+    texts: Sequence[str],
+    *,
+    labels: NDArray[np.int64] | None = None,
+    **options: Any,
+) -> DifficultyMeasurement:
+    """Compute how fragile the prediction of each item is.
+
+    Args:
+        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`, or a
+            `Prompted`.
+        texts: N texts, or prompts.
+        labels: (N,) gold labels, -1 for none; None where there are none at all.
+        **options: Options of `fisher_information`, such as `text_pairs`, `choices`, `ids`, `eigenvector`, `unit`,
+            `batch_size` and `out`.
+
+    Returns:
+        The items whose eigenvalue is known, with what the model says of them.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ or an option is wrong.
+
+    References:
+        Datta et al. (2020), "Geometry matters: Exploring language examples at the decision boundary".
+    """
+    return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExtremeFlips:
+    """What single replaced words do to the most and the least difficult items.
+
+    Attributes:
+        places: Places of the tested items among the measured ones: the hardest first, then the easiest.
+        n_hard: How many of them are the hardest; as many are the easiest.
+        tests: The substitution tests.
+        sources: Where the replacements come from.
+        kept: Kinds of replacements that keep the meaning of a word: synonyms, names, and neighbors of the same class.
+    """
+
+    places: list[int]
+    n_hard: int
+    tests: SubstitutionTests
+    sources: str
+    kept: tuple[str, ...]
+
+    def items(self, hard: bool, kinds: Sequence[str], resampling: Resampling) -> Estimate | None:
+        """Return the share of the hardest, or the easiest, items that one replacement of some kinds flips.
+
+        Args:
+            hard: Whether the hardest or the easiest items are meant.
+            kinds: Kinds of replacements: `kept`, where a flip is a fault, or `REVERSED`, where it is right as a rule.
+            resampling: Level of the interval.
+
+        Returns:
+            The share of the items with such a replacement; None without any.
+        """
+        flipped, tested = self.n_flipped(hard, kinds)
+        return share(flipped, tested, resampling)
+
+    def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
+        """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
+        attempts = self.attempts(hard, kinds)
+        return len({each.item for each in attempts if each.flipped}), len({each.item for each in attempts})
+
+    def attempts(self, hard: bool, kinds: Sequence[str]) -> list[Attempt]:
+        """Return the replacements of some kinds in the hardest, or the easiest, items."""
+        return [each for each in self.tests.attempts if (each.item < self.n_hard) == hard and each.kind in kinds]
+
+    def of_place(self, place: int) -> list[Attempt] | None:
+        """Return the attempts on an item, the most informative first: flips, the mildest first, then by confidence.
+
+        Args:
+            place: The place of the item among the measured ones.
+
+        Returns:
+            The attempts; None for an item that was not tested.
+        """
+        if place not in self.places:
+            return None
+        attempts = [attempt for attempt in self.tests.attempts if attempt.item == self.places.index(place)]
+        return sorted(
+            attempts,
+            key=lambda each: (not each.flipped, each.flipped and KINDS.index(each.kind), each.confidence_after),
+        )
+
+
+def measure_flips(
+    classifier: Classifier,
+    texts: Sequence[str],
+    measured: DifficultyMeasurement,
+    options: SubstitutionOptions,
+    *,
+    n_tested: int = 8,
+    neighbors: str = "same_class",
+) -> ExtremeFlips:
+    """Replace the most attributed words of the hardest and the easiest items, one at a time.
+
+    Args:
+        classifier: A sequence classifier.
+        texts: The N texts that were measured.
+        measured: Their difficulty.
+        options: How words are chosen and replaced.
+        n_tested: Maximum number of items at each end; default 8.
+        neighbors: "same_class" (default) or "any"; see `replacement_sources`.
+
+    Returns:
+        What became of the predictions.
+
+    References:
+        Datta et al. (2020), "Geometry matters", section 4.2.1.
+    """
+    # The class of a word is that of the labels, or of the predictions where there are none.
+    classes = np.where(measured.labeled, measured.labels, measured.predicted).tolist()
+    known = [texts[row] for row in measured.rows]
+    sources = replacement_sources(classifier, known, classes, neighbors=neighbors)
+    n_hard = min(n_tested, len(measured) // 2)
+    places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
+    ids = [measured.fisher.ids[measured.rows[place]] for place in places]
+    tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
+    kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
+    return ExtremeFlips(places, n_hard, tests, sources.described, kept)

@@ -1,0 +1,240 @@
+"""Difficulty of examples: pairs before and after a perturbation, agreement of two measures, accuracy by difficulty."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from rightreasons.core.intervals import Interval, bootstrap_mean
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import (
+    check_count,
+    check_labels,
+    check_number,
+    check_same_length,
+    check_scores,
+    check_vector,
+)
+
+MIN_ITEMS = 20
+"""With fewer items than this, none is ranked."""
+
+FEW = 8
+"""Of so many items at most, the p-value of a rank correlation is that of all orders."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PairedDifficulty(Result):
+    """How the difficulty of examples changes when they are perturbed; see `paired_difficulty`.
+
+    Attributes:
+        mean: Mean of difficulty(original) - difficulty(perturbed); negative where the perturbation made it harder.
+        std: Standard deviation of that difference (population).
+        not_harder: Share of pairs whose difference is at least 0, in [0, 1].
+        ineffective: Share of pairs whose difference is not below `-threshold`.
+        threshold: How much harder a perturbation has to make an example to count.
+        p_value: Two-sided Wilcoxon signed-rank test of the differences; None where all are 0.
+        n_pairs: How many pairs.
+        interval: Bootstrap interval of `mean` over pairs; None unless requested, or where all differences are equal.
+        differences: The differences themselves.
+    """
+
+    mean: float
+    std: float
+    not_harder: float
+    ineffective: float
+    threshold: float
+    p_value: float | None
+    n_pairs: int
+    interval: Interval | None
+    differences: list[float]
+
+
+def paired_difficulty(
+    original: object,
+    perturbed: object,
+    *,
+    threshold: float = 0.0,
+    resampling: Resampling | None = None,
+) -> PairedDifficulty:
+    r"""Compare the difficulty of examples with that of their perturbations.
+
+        delta_i = difficulty(original_i) - difficulty(perturbed_i)
+
+    The sign is that of the paper's Table 4: examples with a positive difference did not get harder.
+
+    Args:
+        original: (N,) difficulties, such as Fisher eigenvalues.
+        perturbed: (N,) difficulties of their perturbations, in the same order.
+        threshold: A perturbation counts as effective below `-threshold`; default 0, the paper also proposes 1.
+        resampling: How the bootstrap interval of the mean is resampled; None (default) gives none.
+
+    Returns:
+        A `PairedDifficulty`.
+
+    Raises:
+        ValueError: If the columns differ in length or hold NaN.
+
+    References:
+        Datta et al. (2020), "Geometry matters", section 4.2, Table 4 and Figure 1.
+
+    Example:
+        >>> result = paired_difficulty([1.0, 2.0, 3.0], [2.0, 2.0, 1.0])
+        >>> round(result.mean, 6), round(result.not_harder, 6)
+        (0.333333, 0.666667)
+    """
+    before, after = check_vector(original, "original"), check_vector(perturbed, "perturbed")
+    n_pairs = check_same_length(original=before, perturbed=after)
+    least = check_number(threshold, "threshold", minimum=0)
+    delta = before - after
+    return PairedDifficulty(
+        mean=float(delta.mean()),
+        std=float(delta.std()),
+        not_harder=float((delta >= 0).mean()),
+        ineffective=float((delta >= -least).mean()),
+        threshold=least,
+        p_value=float(stats.wilcoxon(delta).pvalue) if delta.any() else None,
+        n_pairs=n_pairs,
+        interval=None if resampling is None or np.ptp(delta) == 0 else bootstrap_mean(delta, resampling=resampling),
+        differences=delta.tolist(),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class RankCorrelation(Result):
+    """Spearman's rank correlation.
+
+    Attributes:
+        rho: In [-1, 1]; None where one side is constant, or with fewer than three items.
+        p_value: Two-sided p-value of "no relation"; None likewise.
+        n_items: How many items.
+    """
+
+    rho: float | None
+    p_value: float | None
+    n_items: int
+
+
+def rank_correlation(first: object, second: object) -> RankCorrelation:
+    """Measure how far two measures rank items alike (Spearman).
+
+    The p-value is exact with up to eight items: the share of the orders of one side whose |rho| is at least as large.
+    With more it is that of Student's t, which would call three items in one order certain.
+
+    Args:
+        first: (N,) values of the one measure.
+        second: (N,) values of the other.
+
+    Returns:
+        A `RankCorrelation`.
+
+    References:
+        Spearman (1904), The Proof and Measurement of Association between Two Things.
+
+    Example:
+        Two of the six orders of three items have |rho| = 1.
+
+        >>> rank_correlation([1, 2, 3], [10, 20, 15]).rho, round(rank_correlation([1, 2, 3], [1, 2, 3]).p_value, 4)
+        (0.5, 0.3333)
+    """
+    a, b = check_vector(first, "first"), check_vector(second, "second")
+    n_items = check_same_length(first=a, second=b)
+    rho = spearman(a, b)
+    if rho is None:
+        return RankCorrelation(None, None, n_items)
+    if n_items > FEW:
+        return RankCorrelation(rho, float(stats.spearmanr(a, b).pvalue), n_items)
+    one, two = (ranks - ranks.mean() for ranks in (stats.rankdata(a), stats.rankdata(b)))
+    products = np.array([*itertools.permutations(two)]) @ one
+    # The tolerance keeps equal correlations together despite rounding.
+    return RankCorrelation(rho, float(np.mean(np.abs(products) >= abs(one @ two) - 1e-9)), n_items)
+
+
+def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+    """Return the rank correlation of two columns (N,) alone; None where one is constant or N is below three."""
+    if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
+
+
+def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
+    """Return the gap between the two largest class probabilities; (N,), small where an example is difficult.
+
+    Args:
+        predictions: (N, K) class scores.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
+
+    Example:
+        >>> margin([[0.5, 0.25, 0.25]]).tolist()
+        [0.25]
+    """
+    table = np.sort(check_scores(predictions, scores=scores), axis=1)
+    return np.asarray(table[:, -1] - table[:, -2], dtype=np.float64)
+
+
+def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
+    """Return the entropy of the class probabilities in nats; (N,), large where an example is difficult.
+
+    Args:
+        predictions: (N, K) class scores.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
+
+    Example:
+        >>> entropy([[0.5, 0.5]]).round(6).tolist()
+        [0.693147]
+    """
+    return np.asarray(special.entr(check_scores(predictions, scores=scores)).sum(axis=1), dtype=np.float64)
+
+
+@dataclasses.dataclass(frozen=True)
+class AccuracyByDifficulty(Result):
+    """Accuracy in groups of rising difficulty.
+
+    Attributes:
+        accuracies: Accuracy of each group, the easiest first.
+        counts: Items of each group.
+        edges: Smallest and largest difficulty of each group.
+        correlation: Spearman's rank correlation of difficulty with being right.
+    """
+
+    accuracies: list[float]
+    counts: list[int]
+    edges: list[list[float]]
+    correlation: RankCorrelation
+
+
+def accuracy_by_difficulty(
+    difficulty: object, predictions: object, references: object, *, n_groups: int = 10
+) -> AccuracyByDifficulty:
+    """Split items into groups of equal size by difficulty, and count how often each group is right.
+
+    Args:
+        difficulty: (N,) difficulties.
+        predictions: (N,) predicted labels.
+        references: (N,) gold labels.
+        n_groups: Number of groups (default 10); fewer if there are fewer items.
+
+    Returns:
+        An `AccuracyByDifficulty`.
+
+    Example:
+        >>> accuracy_by_difficulty([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], n_groups=2).accuracies
+        [1.0, 0.0]
+    """
+    values = check_vector(difficulty, "difficulty")
+    predicted, gold = check_labels(predictions, name="predictions"), check_labels(references)
+    check_same_length(difficulty=values, predictions=predicted, references=gold)
+    right = (predicted == gold).astype(np.float64)
+    order = np.argsort(values, kind="stable")
+    groups = [group for group in np.array_split(order, check_count(n_groups, "n_groups")) if len(group)]
+    return AccuracyByDifficulty(
+        accuracies=[float(right[group].mean()) for group in groups],
+        counts=[len(group) for group in groups],
+        edges=[[float(values[group[0]]), float(values[group[-1]])] for group in groups],
+        correlation=rank_correlation(values, right),
+    )

@@ -1,1 +1,0 @@
-"""What every floor stands on: validation, results, randomness, numeric helpers. Knows numpy and scipy alone."""

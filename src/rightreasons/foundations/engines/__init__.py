@@ -1,1 +1,0 @@
-"""Many independent tasks: which engine runs them, and how they are run."""

@@ -1,1 +1,0 @@
-"""What is kept on disk: records with digests, leases of folders, and files that are swapped in together."""

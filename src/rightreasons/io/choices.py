@@ -1,0 +1,379 @@
+"""The usual formats of multiple-choice data, and how each becomes prompt, choices and label."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import string
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import datasets
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import first_number, folded, listing, number_doubt
+from rightreasons.io import columns
+from rightreasons.io.files import nested_names, with_nested
+from rightreasons.io.options import ChoiceOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceForm:
+    """The columns of a format.
+
+    Attributes:
+        prompt: The columns of the prompt, joined by spaces.
+        choices: One column with the list of choices (or of objects {text, label}, or an object {"A": …, "B": …}), or
+            one column per choice.
+        label: The column of the right choice; None where there is none.
+        first_label: The number of the first choice where labels are numbers.
+        counted: Whether the user says that labels are numbers.
+        seen: Where no known format says whether numbers begin at 0 or 1, those of all splits; None where one does.
+    """
+
+    prompt: tuple[str, ...]
+    choices: tuple[str, ...]
+    label: str | None
+    first_label: int = 0
+    counted: bool = False
+    seen: frozenset[int] | None = None
+
+
+# Prompt, choices, right choice (one of several columns), and the number of the first choice where labels are numbers.
+# The first format whose columns are all present is used; narrow ones come before wide ones.
+KNOWN_FORMS = (
+    ("prompt", "choices", "label", 0),
+    ("ctx", "endings", "label", 0),  # HellaSwag
+    ("goal", "sol1 sol2", "label", 0),  # PIQA
+    ("context question", "answerA answerB answerC", "label correct", 1),  # SocialIQA, with numbers or letters
+    ("context question", "answer0 answer1 answer2 answer3", "label", 0),  # CosmosQA
+    ("context question", "answers", "label", 0),  # ReClor
+    ("context query", "options", "correct_option", 0),  # LogiQA
+    ("passage question", "options", "label", 0),  # AGIEval
+    ("premise question", "choice1 choice2", "label", 0),  # COPA
+    ("observation_1 observation_2", "hypothesis_1 hypothesis_2", "label", 1),  # aNLI
+    ("obs1 obs2", "hyp1 hyp2", "label", 1),  # aNLI as released
+    ("startphrase", "ending0 ending1 ending2 ending3", "label", 0),  # SWAG
+    ("sentence", "option1 option2", "answer", 1),  # Winogrande
+    ("question_stem", "choices", "answerKey", 0),  # OpenBookQA
+    ("question", "choices", "answerKey", 0),  # ARC, CommonsenseQA
+    ("context question.stem", "question.choices", "answerKey", 0),  # aNLI in the form of CommonsenseQA
+    ("question.stem", "question.choices", "answerKey", 0),  # ARC, CommonsenseQA, OpenBookQA as released
+    ("question", "A B C D", "answer", 0),
+    ("question", "choices", "answer label", 0),  # MMLU
+    ("query", "choices", "gold", 0),
+    ("question", "options", "answer_idx answer correct", 0),  # MedQA, AQuA-RAT
+    ("question", "opa opb opc opd", "cop", 0),  # MedMCQA
+    ("article question", "options", "answer", 0),  # RACE
+)
+
+# Where no known format fits: a column per choice, counted from 0 or 1 (choice_0, Option 1) or lettered (answer_a).
+_COUNTED = re.compile(r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE)
+_PASSAGES = ("context", "passage", "article", "premise")
+_QUESTIONS = ("prompt", "question", "query", "question_stem", "stem", "goal", "sentence", "text", "input")
+_RIGHT = ("label", "answer", "answerkey", "answer_key", "gold", "target", "correct", "correct_answer", "correct_option")
+
+# COPA's own wording of its questions; the column says "cause" or "effect".
+_COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+
+
+def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None:
+    """Return the known format that columns have, if any; one whose label is the column named, where one is named."""
+    return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
+
+
+def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm]:
+    """Return the known formats that columns have; `prompt` names the columns of the prompt where it is not empty."""
+    known = [
+        ChoiceForm(tuple(prompts.split()), tuple(choices.split()), label, first)
+        for prompts, choices, labels, first in KNOWN_FORMS
+        if {*present}.issuperset(f"{prompts} {choices}".split())
+        for label in labels.split()
+    ]
+    return known or [*filter(None, [_counted_form(present, prompt)])]
+
+
+def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
+    """Return the format of columns that are named like choices and counted."""
+    series: dict[tuple[str, bool], dict[int, str]] = {}
+    for column in sorted(present):
+        match = _COUNTED.fullmatch(column)
+        if match:
+            number = match[2].isdigit()
+            place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
+            series.setdefault((match[1].lower(), number), {})[place] = column
+    by_lower = {column.lower(): column for column in sorted(present)}
+    if not prompt:
+        parts = (next((by_lower[name] for name in names if name in by_lower), "") for names in (_PASSAGES, _QUESTIONS))
+        prompt = tuple(filter(None, parts))
+    for (_, number), places in series.items():
+        first = min(places)
+        if prompt and len(places) > 1 and first <= number and {*places} == {*range(first, first + len(places))}:
+            label = next((by_lower[name] for name in _RIGHT if name in by_lower), None)
+            counts = number and first == 0  # so do labels; where choices count from 1, labels may count from 0
+            choices = tuple(places[place] for place in sorted(places))
+            return ChoiceForm(prompt, choices, label, seen=None if counts else frozenset())
+    return None
+
+
+def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tuple[datasets.Dataset, ChoiceForm]:
+    """Find the format of a data set: the columns that the user named, and otherwise a known format.
+
+    Returns:
+        The data set, with the nested columns of the format as columns of their own, and the format.
+    """
+    nested = nested_names(data)
+    present = {*data.column_names, *nested}
+    prompt, choices = _names(options.prompt_column), _names(options.choices_column)
+    if prompt and choices:
+        label = columns.usual_column(data, ("label", "answer", "answerkey", "gold", "target"))
+        form = ChoiceForm(prompt, choices, label, seen=frozenset())
+    else:
+        known = _forms(present, prompt)
+        if not known:
+            raise OptionError(
+                f"Expected prompts and choices in {name} in a known format, but its columns are "
+                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column=.",
+                option=("prompt_column", "choices_column"),
+            )
+        form = min(known, key=lambda each: each.label not in present)
+        label = form.label if form.label in present else None
+        form = dataclasses.replace(form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label)
+    if options.label_column is not None:
+        form = dataclasses.replace(form, label=options.label_column)
+    if options.first_label is not None:
+        form = dataclasses.replace(form, first_label=options.first_label, counted=True)
+    data = with_nested(data, (*form.prompt, *form.choices, form.label))
+    for option, named in (
+        ("prompt_column", form.prompt),
+        ("choices_column", form.choices),
+        ("label_column", _names(form.label)),
+    ):
+        for column in named:
+            columns.named_column(data, column, option, name)
+    if form.label is None and options.require_labels:
+        raise columns.no_column(data, "right choices", ("label", "answer", "answerKey"), "label_column", name)
+    return data, form
+
+
+def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return the prompts, the choices and the labels of every row."""
+    names = [*dict.fromkeys((*form.prompt, *form.choices))]
+    table = data.select_columns(names).with_format("arrow")[:]
+    prompts, choices, marks = [], [], []
+    for row, cells in enumerate(zip(*(table.column(each).to_pylist() for each in names), strict=True)):
+        item = dict(zip(names, cells, strict=True))
+        prompts.append(_prompt(item, form, row, name))
+        choices.append(_choices(item, form, row, name))
+        marks.append(_marks(item, form))
+    if form.label is None:
+        return prompts, choices, [-1] * len(prompts)
+    return prompts, choices, _labels(data, choices, marks, form, name)
+
+
+def _names(named: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (named,) if isinstance(named, str) else tuple(named or ())
+
+
+def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
+    parts = []
+    for column in form.prompt:
+        part = item[column]
+        if not isinstance(part, str):
+            raise TypeError(f"Expected texts in the column {column!r} of {name}, but row {row} holds {part!r}.")
+        parts.append(part.strip())
+    if form.prompt == ("premise", "question"):
+        parts[1] = _COPA_QUESTIONS.get(parts[1], parts[1])
+    prompt = " ".join(part for part in parts if part)
+    if not prompt:
+        raise ValueError(f"Expected a prompt in each row of {name}, but row {row} has none.")
+    return prompt
+
+
+def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
+    content = item[form.choices[0]]
+    if len(form.choices) > 1:
+        content = [item[column] for column in form.choices]
+        while content and content[-1] in (None, ""):  # this item has fewer choices than others
+            content.pop()
+    if isinstance(content, list) and len(content) > 1 and set(map(type, content)) == {str}:  # the usual case
+        return [choice.strip() for choice in content]
+    lettered = _lettered(content)
+    if lettered:  # {"A": …, "B": …}
+        content = list(lettered.values())
+    elif isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
+        content = content.get("text")
+    if isinstance(content, list) and all(isinstance(choice, (dict, type(None))) for choice in content):
+        # [{"text": …, "label": …}, …]
+        content = [None if choice is None else choice.get("text") for choice in content]
+    if not isinstance(content, list) or not all(isinstance(choice, str) for choice in content):
+        raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
+    if len(content) < 2:
+        raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
+    return [choice.strip() for choice in content]
+
+
+def _lettered(content: Any) -> dict[str, Any]:
+    """Return the choices of an object whose keys are letters, in the order of these; a letter may lack its choice."""
+    if not isinstance(content, dict) or not all(len(key) == 1 and key.isascii() and key.isalpha() for key in content):
+        return {}
+    return {key: content[key] for key in sorted(content) if content[key] is not None}
+
+
+def _marks(item: dict[str, Any], form: ChoiceForm) -> list[str]:
+    """Return the names of the choices ("A", "1", …), where the data has them."""
+    content = item[form.choices[0]]
+    if len(form.choices) > 1:
+        return []
+    if isinstance(content, dict):
+        return list(_lettered(content)) or [str(mark) for mark in content.get("label") or []]
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        return [str(choice.get("label")) for choice in content]
+    return []
+
+
+# ------------------------------------------------------------------------------------------------------- right choices
+
+
+def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
+    """Return the whole numbers in the column of right choices, or among the names of its ClassLabel."""
+    if form.label is None:
+        return set()
+    feature = data.features[form.label]
+    values = feature.names if isinstance(feature, datasets.ClassLabel) else data[form.label][:]
+    plain = {value for value in values if isinstance(value, (int, float, str))}
+    return {number for value in plain if (number := _whole(value)) is not None}
+
+
+def _labels(
+    data: datasets.Dataset,
+    choices: Sequence[Sequence[str]],
+    marks: Sequence[Sequence[str]],
+    form: ChoiceForm,
+    name: str,
+) -> list[int]:
+    """Read the column of right choices, in the one way that all of its values can be read.
+
+    The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
+    """
+    values, feature = data[form.label][:], data.features[form.label]
+    if not isinstance(feature, datasets.ClassLabel):
+        return _read(values, choices, marks, form, name)
+    known = range(feature.num_classes)
+    named = [feature.names[value] if value in known else value for value in values]
+    try:
+        return _read(named, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+    except ValueError:
+        if set(map(len, choices)) != {len(known)} or not {-1, None, *known}.issuperset(values):
+            raise
+        return [-1 if value is None else value for value in values]
+
+
+def _read(
+    values: Sequence[Any], choices: Sequence[Sequence[str]], marks: Sequence[Sequence[str]], form: ChoiceForm, name: str
+) -> list[int]:
+    counted = set(map(type, values)) <= {int} and not any(marks)  # the usual case, with one reading
+    rows = [
+        row
+        for row, value in enumerate(values)
+        if (value != -1 if counted else not _is_no_label(value, (*choices[row], *marks[row])))
+    ]
+    numbers = {number for row in rows if (number := _whole(values[row])) is not None} | (form.seen or set())
+    start = _start(numbers, max(map(len, choices)), form)
+    ways: dict[str, Callable[[Any, int], int | None]] = {
+        "mark": lambda value, row: _position(str(_plain(value)), marks[row]),
+        "number": lambda value, row: _number(value, len(choices[row]), start or 0),
+        "letter": lambda value, row: _letter(value, len(choices[row])),
+        "text": lambda value, row: _position(value.strip(), choices[row]) if isinstance(value, str) else None,
+    }
+    readings = {
+        way: [read(values[row], row) for row in rows] for way, read in ways.items() if way == "number" or not counted
+    }
+    complete = {way: reading for way, reading in readings.items() if None not in reading}
+    if form.counted and "number" in complete:
+        complete = {"number": complete["number"]}
+    where = f"the column {form.label!r} of {name}"
+    if not complete:
+        unread = next((row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}), None)
+        raise _unreadable({row: values[row] for row in rows}, unread, choices, start or 0, where)
+    way, reading = next(iter(complete.items()))
+    if way == "number" and start is None and rows:
+        doubt = number_doubt(numbers, max(map(len, choices)), "first_label says it")
+        raise ValueError(f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}.")
+    for other, otherwise in complete.items() if way != "mark" else ():  # a mark is the choice's own name
+        for row, first, second in zip(rows, reading, otherwise, strict=True):
+            if first != second:
+                raise ValueError(
+                    f"Expected one meaning for {where}, but row {row} holds {values[row]!r}, which is choice {first} "
+                    f"by {way} and choice {second} by {other}; with first_label it is a number."
+                )
+    labels = dict(zip(rows, reading, strict=True))
+    return [-1 if (label := labels.get(row)) is None else label for row in range(len(values))]
+
+
+def _start(numbers: set[int], most: int, form: ChoiceForm) -> int | None:
+    """Return the number of the first choice; None where it is in doubt."""
+    if form.seen is None or form.counted:
+        return form.first_label
+    # A number that no choice has is refused where it is read.
+    return 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
+
+
+def _is_no_label(value: Any, names: Sequence[str]) -> bool:
+    """Tell whether a value marks an item without a right choice; -1 and a hyphen may be the names of choices."""
+    if isinstance(value, str):
+        text = value.strip()
+        return not text or (text in ("-1", "-1.0", "-") and text not in names)
+    return value is None or value == -1 or value != value
+
+
+def _whole(value: Any) -> int | None:
+    """Return the whole number that a value is or writes; None for another value."""
+    value = _plain(value)
+    match = re.fullmatch(r"\s*([0-9]{1,18})(?:\.0+)?\s*", value) if isinstance(value, str) else None
+    value = int(match[1]) if match else value
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole float, as a column with a missing number has them, as the number that it was."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _position(value: str, names: Sequence[str]) -> int | None:
+    """Return the place of a name; letter case, spaces and hyphens aside where no two names become one by that."""
+    if value in names:
+        return names.index(value)
+    keys = [folded(name) for name in names]
+    return keys.index(folded(value)) if keys.count(folded(value)) == 1 else None
+
+
+def _number(value: Any, n_choices: int, first: int) -> int | None:
+    number = _whole(value)
+    return number - first if number is not None and 0 <= number - first < n_choices else None
+
+
+def _letter(value: Any, n_choices: int) -> int | None:
+    letters = string.ascii_uppercase[:n_choices]
+    return letters.index(value.upper()) if isinstance(value, str) and value.upper() in tuple(letters) else None
+
+
+def _unreadable(
+    values: Mapping[int, Any], row: int | None, choices: Sequence[Sequence[str]], first: int, where: str
+) -> ValueError:
+    if row is None:
+        return ValueError(
+            f"Expected the right choices in {where} all as numbers, all as letters or all as texts, but they are mixed."
+        )
+    value = _plain(values[row])
+    digits = str(value)
+    if not (digits.lstrip("-").isdigit() and digits.isascii()):
+        return ValueError(
+            f"Expected the number, the letter or the text of a choice in {where}, but row {row} holds {values[row]!r}."
+        )
+    other = 1 - first
+    shifted = all(_number(each, len(choices[place]), other) is not None for place, each in values.items())
+    hint = f"; where they count from {other}, say first_label={other}" if shifted else ""
+    shown = digits if len(digits) <= 30 else f"a number of {len(digits)} digits"
+    last = first + len(choices[row]) - 1
+    return ValueError(f"Expected labels from {first} to {last} in {where}, but row {row} holds {shown}{hint}.")

@@ -1,0 +1,559 @@
+"""Tables of judgments: which of two candidates a judge preferred, and in which order they were shown; pairs to judge.
+
+A row is one judgment: the item, the judge, the candidate shown first and the one shown second (by the names of their
+authors), and the verdict. The same two candidates in the other order are the swapped judgment of the same pair.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import listing
+from rightreasons.core.options import listed as listed_names
+from rightreasons.core.options import takes
+from rightreasons.core.validation import check_ragged, check_scores
+from rightreasons.io.columns import USUAL_COLUMNS, Column, Columns, named_column, read_columns, usual_column
+from rightreasons.io.logs import UNREAD
+from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
+from rightreasons.io.predictions import (
+    ANSWER_COLUMNS,
+    CONFIDENCE_COLUMNS,
+    CORRECT_COLUMNS,
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    Predictions,
+    correctness,
+    find_ids,
+    find_predictions,
+    has_scores,
+    number_in,
+    source_name,
+)
+
+# -------------------------------------------------------------------------------------------------------- answers alone
+
+
+def answers_alone(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
+    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
+
+    Args:
+        columns: Column by name.
+        where: The name of the table, for errors.
+        options: Those that name columns; where one does, this is no such table.
+
+    Returns:
+        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
+
+    Example:
+        >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
+        >>> found = answers_alone(columns, "log.jsonl", options=PredictionOptions())
+        >>> found.references.tolist(), found.predictions.tolist()
+        ([1, 0], [1.0, 1.0])
+        >>> answers_alone({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
+    """
+    names = {name.lower() for name in columns}
+    labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+    if options.score_columns or options.confidence_column or options.correct_column or names & {*CONFIDENCE_COLUMNS}:
+        return None
+    if len(names & {*ANSWER_COLUMNS}) != 1 or has_scores(columns, where):
+        return None
+    if not names & {*CORRECT_COLUMNS} and (len(labels) != 1 or UNREAD not in columns):
+        return None
+    right, used = correctness(columns, where, labels, options)
+    if UNREAD in columns:
+        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
+    return Predictions(
+        predictions=np.ones(len(right)),
+        references=right,
+        scores="probabilities",
+        kind="confidence",
+        ids=find_ids(columns),
+        columns=columns,
+        used=f"answers without scores; {used}",
+        answers_once=True,
+    )
+
+
+# ------------------------------------------------------------------------------------------------- tables of confidence
+
+
+SOURCE_COLUMNS = ("source", "method", "elicitor")
+"""Names of the column of the source of a confidence."""
+
+GROUP_COLUMNS = ("group", "groups", "subject", "domain")
+"""Names of the column of the group that an item belongs to."""
+
+ITEM_COLUMNS = ("item", "items", *ID_COLUMNS)
+"""Names of the column that says which rows are about one item."""
+
+PREFIX = "confidence_"
+"""What the columns of a wide table begin with; the rest names the source."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ConfidenceTable:
+    """How sure each source was of its answers to N items.
+
+    Attributes:
+        items: N names of items.
+        confidence: Source -> (N,) confidence in [0, 1]; NaN where the source gave none.
+        correct: Source -> (N,) 1 where the answer was right, 0 where it was wrong, -1 where the source has no answer.
+        groups: N names of groups, "" for none; None where there are no groups.
+        used: In words, which columns were taken for what.
+    """
+
+    items: tuple[str, ...]
+    confidence: dict[str, NDArray[np.float64]]
+    correct: dict[str, NDArray[np.int64]]
+    groups: tuple[str, ...] | None = None
+    used: str = ""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@takes(ConfidenceOptions)
+def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTable:
+    """Read how sure the authors of answers were, from one file or table, or from several.
+
+    Args:
+        files: A file as `read_predictions` takes them, a log of lm-evaluation-harness or inspect_ai among them, a table
+            in memory, or a list of files.
+        options: The fields of `ConfidenceOptions`, for columns whose names do not say what they are.
+
+    Returns:
+        A `ConfidenceTable` of all items that any source has.
+
+    Raises:
+        TypeError: If it is neither a file nor a table.
+        FileNotFoundError: If a file is missing.
+        ValueError: If a column is missing, a confidence is not in [0, 1], a source has an item twice, or the sources
+            cannot be matched by items.
+
+    Example:
+        >>> rows = {"item": ["a", "b", "a"], "source": ["p", "p", "said"], "confidence": [0.9, 0.4, 0.8],
+        ...         "correct": [1, 0, 1]}
+        >>> table = read_confidence(rows)
+        >>> table.confidence["said"].tolist(), table.correct["said"].tolist()
+        ([0.8, nan], [1, -1])
+    """
+    several = isinstance(files, Sequence) and not isinstance(files, (str, os.PathLike))
+    if several and not files:
+        raise ValueError("Expected at least one file of confidence, but got none.")
+    parts = [_Part.of(one, options) for one in (files if several else [files])]
+    rows: dict[str, dict[str, tuple[float, int]]] = {}
+    group_of: dict[str, str] = {}
+    for part in parts:
+        for number, item in enumerate(part.items):
+            source = part.sources[number] if part.sources is not None else part.name if len(parts) > 1 else ""
+            for column, (confidence, correct) in part.columns.items():
+                name = " ".join(word for word in (source, column) if word) or "confidence"
+                cells = rows.setdefault(name, {})
+                if item in cells:
+                    raise OptionError(
+                        f"Expected each item once per source in {part.where}, but {name!r} has {item!r} twice; name "
+                        "the sources with `source_column`, or the items with `item_column`.",
+                        option=("source_column", "item_column"),
+                    )
+                cells[item] = confidence[number], correct[number]
+            if part.groups is not None and group_of.setdefault(item, part.groups[number]) != part.groups[number]:
+                raise ValueError(
+                    f"Expected each item in one group, but {item!r} is in {group_of[item]!r} and in "
+                    f"{part.groups[number]!r}."
+                )
+    if len(parts) > 1 and any(part.by_row for part in parts) and len({len(part.items) for part in parts}) > 1:
+        odd = next(part for part in parts if part.by_row)
+        raise OptionError(
+            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {odd.where}, as the files have "
+            "different numbers of rows; name it with `item_column`.",
+            option="item_column",
+        )
+    items = tuple(dict.fromkeys(item for cells in rows.values() for item in cells))
+    nothing = (float("nan"), -1)
+    return ConfidenceTable(
+        items=items,
+        confidence={name: np.array([cells.get(item, nothing)[0] for item in items]) for name, cells in rows.items()},
+        correct={
+            name: np.array([cells.get(item, nothing)[1] for item in items], dtype=np.int64)
+            for name, cells in rows.items()
+        },
+        groups=tuple(group_of.get(item, "") for item in items) if group_of else None,
+        used="; ".join(dict.fromkeys(part.used for part in parts)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """What one file says: rows in their order; by column ("" for the only one) the confidences and what was right."""
+
+    where: str
+    name: str
+    items: list[str]
+    by_row: bool
+    sources: list[str] | None
+    groups: list[str] | None
+    columns: dict[str, tuple[list[float], list[int]]]
+    used: str
+
+    @classmethod
+    def of(cls, source: Any, options: ConfidenceOptions) -> _Part:
+        columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
+        item, by, group = (
+            _column_of(columns, options, what, usual, where)
+            for what, usual in (("item", ITEM_COLUMNS), ("source", SOURCE_COLUMNS), ("group", GROUP_COLUMNS))
+        )
+        names = listed_names(options.confidence_column) or [
+            name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
+        ]
+        for name in names:
+            named_column(columns, name, "confidence_column", where)
+        n_rows = len(next(iter(columns.values())))
+        if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
+            raise OptionError(
+                f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {where}, as it has several "
+                "sources; name it with `item_column`.",
+                option="item_column",
+            )
+        read = {}
+        if names:
+            labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+            chosen = PredictionOptions(correct_column=options.correct_column)
+            right, used = correctness(columns, where, labels, chosen)
+            for name in names:
+                read[_source_in(name) if len(names) > 1 else ""] = (
+                    _confidences(columns[name], name, where),
+                    right.tolist(),
+                )
+            if all(np.isnan(values).all() for values, _ in read.values()):
+                raise ValueError(
+                    f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
+                )
+            used = f"confidence: {listing(names)}; {used}"
+        else:
+            likeliest, hits, used = _top_label(columns, where, options)
+            read[""] = likeliest, hits
+        return cls(
+            where=where,
+            name=Path(source).name.split(".")[0] if isinstance(source, (str, os.PathLike)) else "table",
+            items=[str(value) for value in columns[item]] if item else [str(row) for row in range(n_rows)],
+            by_row=item is None,
+            sources=None if by is None else [str(value) for value in columns[by]],
+            groups=None if group is None else [str(value) for value in columns[group]],
+            columns=read,
+            used=used,
+        )
+
+
+def _column_of(
+    columns: Columns, options: ConfidenceOptions | JudgmentOptions, what: str, usual: Sequence[str], where: str
+) -> str | None:
+    """Return the column that the options name for something, or else the one that is usually called so."""
+    named = getattr(options, f"{what}_column")
+    return usual_column(columns, usual) if named is None else named_column(columns, named, f"{what}_column", where)
+
+
+def _source_in(name: str) -> str:
+    return name[len(PREFIX) :] if name.lower().startswith(PREFIX) else name
+
+
+def _confidences(column: Column, name: str, where: str) -> list[float]:
+    values = [number_in(value) for value in column]
+    odd = next((row for row, value in enumerate(values) if value is None or value < 0 or value > 1), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}, but row "
+            f"{odd} holds {str(column[odd])[:40]!r}."
+        )
+    return [value for value in values if value is not None]
+
+
+def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], list[int], str]:
+    """Return the probability of the likeliest class of each item, and whether it is the label."""
+    if options.correct_column is not None:
+        raise OptionError(
+            f"Expected a column of confidence ({', '.join(CONFIDENCE_COLUMNS)}) beside `correct_column` in {where}, "
+            f"but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
+            option=("correct_column", "confidence_column"),
+        )
+    if answers_alone(columns, where, options=PredictionOptions()) is not None:
+        raise OptionError(
+            f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
+            "model how sure it is.",
+            option="elicit",
+        )
+    found = find_predictions(columns, where)
+    if found.references is None or (found.references < 0).any():
+        raise ValueError(f"Expected a label in each row of {where}, but some have none.")
+    table, scores = found.predictions, found.scores or "probabilities"
+    rows = check_ragged(table, scores=scores) if isinstance(table, list) else check_scores(table, scores=scores)
+    answers = [int(row.argmax()) for row in rows]
+    confidence = [float(row[answer]) for row, answer in zip(rows, answers, strict=True)]
+    right = [int(answer == label) for answer, label in zip(answers, found.references.tolist(), strict=True)]
+    return confidence, right, f"{found.used}; confidence: the probability of the likeliest class"
+
+
+# ------------------------------------------------------------------------------------------------------------ judgments
+
+
+USUAL: Mapping[str, Sequence[str]] = USUAL_COLUMNS["judgments"]
+"""Usual names of columns by what they hold."""
+
+FIRST = frozenset(("first", "a", "model_a", "candidate_a", "[[a]]", "1"))
+SECOND = frozenset(("second", "b", "model_b", "candidate_b", "[[b]]", "2"))
+TIE = frozenset(("tie", "both", "draw", "[[c]]", "c", "equal"))
+NONE = frozenset(("", "none", "null", "nan", "error", "n/a"))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """The judgments of one judge on N pairs of candidates; `analysis.judge_bias` says what each array is.
+
+    Attributes:
+        judge: The judge.
+        items: N names of items.
+        pairs: N (first, second) names of candidates.
+        first_wins: (N,) share of judgments that the first wins where it is shown first; NaN for none.
+        swapped: (N,) the same where it is shown second.
+        longer: (N,) 1, 0 or 0.5; NaN where lengths are unknown.
+        reference: (N,) share of judgments of the reference that the first wins; NaN for none.
+    """
+
+    judge: str
+    items: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    first_wins: NDArray[np.float64]
+    swapped: NDArray[np.float64]
+    longer: NDArray[np.float64]
+    reference: NDArray[np.float64]
+
+    @property
+    def own(self) -> NDArray[np.float64]:
+        """(N,) 1 where the first candidate is the judge's own, 0 where the second is, 0.5 otherwise."""
+        return np.array([0.5 * (1 + (first == self.judge) - (second == self.judge)) for first, second in self.pairs])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Judgments:
+    """The judgments of a table, by judge.
+
+    Attributes:
+        judges: The judges with what they said.
+        n_rows: Rows of the table.
+        n_without: Rows without a verdict, such as answers that could not be parsed.
+    """
+
+    judges: tuple[JudgedPairs, ...]
+    n_rows: int
+    n_without: int
+
+
+@takes(JudgmentOptions)
+def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
+    """Read which of two candidates judges preferred.
+
+    Verdicts are "first", "second" and "tie", also as A, B and C, [[A]], 1 and 2, or model_a and model_b, or the name of
+    the candidate; an empty one is none. The reference of a judge is the column for it, or else all other judges.
+
+    Args:
+        source: A file as `read_predictions` takes them, or a table.
+        options: The fields of `JudgmentOptions`, for columns whose names do not say what they are.
+
+    Returns:
+        The pairs of each judge.
+
+    Raises:
+        ValueError: If a column is missing, a verdict is unknown, or two candidates of a row have one name.
+
+    Example:
+        >>> rows = {"item": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]}
+        >>> pairs = read_judgments(rows).judges[0]
+        >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
+        ((('x', 'y'),), [1.0], [0.5])
+    """
+    where = source_name(source)
+    held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
+    rows = []
+    for row in range(n_rows):
+        first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
+        _check_two(first, second, row, where)
+        place = f"row {row} of {where}"
+        rows.append(
+            _Row(
+                item=str(held["item"][row]) if held["item"] is not None else str(row),
+                judge=str(held["judge"][row]) if held["judge"] is not None else "judge",
+                first=first,
+                second=second,
+                wins=_verdict((held["verdict"] or [])[row], first, second, place),
+                longer=_longer(held, row, place),
+                reference=_verdict(held["reference"][row], first, second, place) if held["reference"] else None,
+            )
+        )
+    judges = list(dict.fromkeys(row.judge for row in rows))
+    return Judgments(
+        judges=tuple(_pairs_of(judge, rows) for judge in judges),
+        n_rows=n_rows,
+        n_without=sum(row.wins is None for row in rows),
+    )
+
+
+@takes(JudgmentOptions)
+def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]:
+    """Read pairs of answers that a model can be asked to judge.
+
+    Args:
+        source: A file as `read_predictions` takes them, or a table: what is answered, two answers, perhaps an item, the
+            names of their authors and the verdict of a reference, as `read_judgments` takes it.
+        options: The fields of `JudgmentOptions`, for columns whose names do not say what they are.
+
+    Returns:
+        Columns for `probes.judges.judge_pairs`: item, prompt, first_text, second_text, first and second where
+        there are authors, and reference ("first", "second", "tie" or "") where there is one.
+
+    Raises:
+        ValueError: If a column is missing, a text is empty, a verdict is unknown, or two authors have one name.
+
+    Example:
+        >>> pairs = read_pairs({"question": ["Why?"], "answer_a": ["So."], "answer_b": ["No."], "human": ["A"]})
+        >>> pairs["prompt"], pairs["first_text"], pairs["reference"]
+        (['Why?'], ['So.'], ['first'])
+    """
+    where = source_name(source)
+    held, n_rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
+    pairs: dict[str, list[Any]] = {"item": [str(name) for name in held["item"] or range(n_rows)]}
+    for what in ("prompt", "first_text", "second_text"):
+        pairs[what] = ["" if text is None or text != text else str(text) for text in held[what] or ()]
+        empty = next((row for row, text in enumerate(pairs[what]) if not text.strip()), None)
+        if empty is not None:
+            raise ValueError(f"Expected a text in each row of {where}, but the {what} of row {empty} is empty.")
+    usual = ("first", "second")
+    authors = [[str(name) for name in held[what] or [what] * n_rows] for what in usual]
+    if held["first"] is not None and held["second"] is not None:
+        pairs |= dict(zip(usual, authors, strict=True))
+    for row, (first, second) in enumerate(zip(*authors, strict=True)):
+        _check_two(first, second, row, where)
+    if held["reference"] is not None:
+        words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
+        pairs["reference"] = [
+            words[_verdict(value, authors[0][row], authors[1][row], f"row {row} of {where}")]
+            for row, value in enumerate(held["reference"])
+        ]
+    return pairs
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple[dict[str, list[Any] | None], int]:
+    """Return what a table holds of each of `USUAL`, None for what it does not, and its number of rows."""
+    columns, where = read_columns(source), source_name(source)
+    names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
+    for what in needed:
+        if names[what] is None:
+            raise ValueError(
+                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
+                f"{listing(list(columns))}; name it with `{what}_column`."
+            )
+    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
+    return held, len(held[needed[0]] or ())
+
+
+def _check_two(first: str, second: str, row: int, where: str) -> None:
+    if first == second:
+        raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    item: str
+    judge: str
+    first: str
+    second: str
+    wins: float | None
+    longer: float | None
+    reference: float | None
+
+
+def _pairs_of(judge: str, rows: Sequence[_Row]) -> JudgedPairs:
+    """Join the judgments of the same two candidates, and those of the others as their reference."""
+    order: dict[tuple[str, str, str], tuple[str, str]] = {}
+    said: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    has_reference = any(row.reference is not None for row in rows)
+    for row in rows:
+        one, two = sorted((row.first, row.second))
+        key = (row.item, one, two)
+        is_judge = row.judge == judge
+        if is_judge:
+            order.setdefault(key, (row.first, row.second))
+        parts = said.setdefault(key, {"ahead": [], "behind": [], "longer": [], "reference": []})
+        # Everything is counted for the alphabetically first candidate, and turned at the end.
+        ahead = row.first == one
+
+        seen = [("longer", row.longer), ("reference", row.reference)]
+        if is_judge:
+            seen.append(("ahead" if ahead else "behind", row.wins))
+        elif not has_reference:
+            seen.append(("reference", row.wins))
+        for part, value in seen:
+            if value is not None:
+                parts[part].append(value if ahead else 1 - value)
+    table = []
+    for key, (first, _) in order.items():
+        parts = said[key]
+        means = {part: float(np.mean(values)) if values else np.nan for part, values in parts.items()}
+        if first != key[1]:
+            other = {"ahead": "behind", "behind": "ahead"}
+            means = {part: 1 - means[other.get(part, part)] for part in means}
+        table.append(list(means.values()))
+    values = np.array(table).reshape(-1, 4)
+    return JudgedPairs(judge, tuple(key[0] for key in order), tuple(order.values()), *values.T)
+
+
+def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
+    """Return 1 where the first wins, 0 where the second does, 0.5 for a tie and None for no verdict."""
+    text = "" if value is None else str(value).strip()
+    word = text.lower().split(" (")[0]
+    if text in (first, second):
+        if word in (FIRST if text == second else SECOND):
+            raise ValueError(
+                f"Expected a verdict that names one candidate, but in {place} {text!r} names a place and the candidate "
+                "in the other: rename the candidates."
+            )
+        return float(text == first)
+    for known, share in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5), (NONE, None)):
+        if word in known:
+            return share
+    raise ValueError(
+        f"Expected first, second or tie, A, B or C, or the name of a candidate as the verdict, but {place} has "
+        f"{text[:40]!r}."
+    )
+
+
+def _longer(held: dict[str, list[Any] | None], row: int, place: str) -> float | None:
+    """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
+    lengths = []
+    for side in ("first", "second"):
+        texts, numbers = held[f"{side}_text"], held[f"{side}_length"]
+        if numbers is not None:
+            length = number_in(numbers[row])
+            if length is None or length < 0:
+                raise ValueError(
+                    f"Expected a length, or nothing, for the {side} candidate, but {place} has "
+                    f"{str(numbers[row])[:40]!r}."
+                )
+            lengths.append(length)
+        elif texts is not None and texts[row] is not None:
+            lengths.append(float(len(str(texts[row]))))
+    if len(lengths) < 2 or np.isnan(lengths).any():
+        return None
+    return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))

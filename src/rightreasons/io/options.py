@@ -1,0 +1,145 @@
+"""Where data is and what its columns mean, where their names leave it open: declared once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightreasons.core.options import Options, listed, one_or_more, option
+
+LOG_FILTER_HELP = (
+    "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several."
+)
+
+
+class SourceOptions(Options):
+    """Where a data set is, and which columns its labels and choices are in."""
+
+    config: str | None = option(None, "Configuration of the dataset.")
+    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
+    choices_column: str | None = option(
+        None, "Column that lists the choices, or one column per choice, comma-separated."
+    )
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    first_label: int | None = option(
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
+    )
+    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+
+    def source(self, task: str) -> dict[str, Any]:
+        """Return the keywords of `open_splits` for a task.
+
+        Raises:
+            ValueError: If an option is about the other task.
+        """
+        keywords: dict[str, Any] = {
+            "config": self.config,
+            "task": task,
+            "data_dir": self.data_dir,
+            "label_column": self.label_column,
+            "first_label": self.first_label,
+        }
+        if task == "multiple_choice":
+            prompts = listed(self.prompt_column)
+            return keywords | {"prompt_column": prompts, "choices_column": one_or_more(self.choices_column)}
+        self._refuse(task, "prompt_column", "choices_column")
+        return keywords
+
+    def _refuse(self, task: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) is not None:
+                raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(self, name)!r}.")
+
+
+class ItemOptions(SourceOptions):
+    """Where a data set is, and which columns its texts, labels and choices are in."""
+
+    text_column: str | None = option(None, "Column of the texts.")
+    text_pair_column: str | None = option(None, "Column of the second texts.")
+
+    def source(self, task: str) -> dict[str, Any]:
+        """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
+        keywords = super().source(task)
+        if task == "multiple_choice":
+            self._refuse(task, "text_pair_column")
+            return keywords | {"prompt_column": keywords["prompt_column"] or self.text_column}
+        return keywords | {"text_column": self.text_column, "text_pair_column": self.text_pair_column}
+
+
+class TableOptions(Options):
+    """How a data set is opened, whatever its task."""
+
+    split: str | None = option(None, "Split; by default all of them.")
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    id_column: str | None = option(None, "Column of the ids.")
+    first_label: int | None = option(None, "Number of the first label, 0 or 1.", minimum=0, maximum=1)
+    column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
+    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+    revision: str | None = option(None, "Revision on the hub.")
+    require_labels: bool = option(True, "Refuse data without labels.")
+    limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
+    seed: int = option(0, "Seed of the choice of these.", minimum=0)
+
+
+class TextOptions(TableOptions):
+    """How texts to classify are opened."""
+
+    text_column: str | None = option(None, "Column of the texts.")
+    text_pair_column: str | None = option(None, "Column of the second texts.")
+    label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
+    drop_empty: bool = option(False, "Leave out rows with an empty text.")
+    keep_empty: bool = option(False, "Keep them.")
+
+
+class ChoiceOptions(TableOptions):
+    """How items of multiple choice are opened."""
+
+    prompt_column: str | tuple[str, ...] | None = option(None, "Columns of the prompts.")
+    choices_column: str | tuple[str, ...] | None = option(None, "Column of the choices, or one per choice.")
+
+
+class PredictionOptions(Options):
+    """The columns of a file of predictions; None where their names say it."""
+
+    score_columns: str | None = option(
+        None, "Comma-separated columns of the scores, one per class in their order, or one column that holds lists."
+    )
+    confidence_column: str | None = option(None, "Column of the confidence in the given answer, instead of scores.")
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    scores: str | None = option(
+        None,
+        "What the scores are: probabilities, logits or log_probabilities; by default what their names say, or else "
+        "probabilities.",
+        choices=("probabilities", "logits", "log_probabilities"),
+    )
+    log_filter: str | None = option(None, LOG_FILTER_HELP)
+
+
+class ConfidenceOptions(Options):
+    """The columns of a table of confidence; None where their names say it."""
+
+    confidence_column: str | None = option(
+        None, "Comma-separated columns of the confidence in the given answer, one per source."
+    )
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    source_column: str | None = option(None, "Column that names the source of the confidence.")
+    group_column: str | None = option(None, "Column of the group of the item; figures are shown by group too.")
+    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")
+    log_filter: str | None = option(None, LOG_FILTER_HELP)
+
+
+class JudgmentOptions(Options):
+    """The columns of a table of judgments, or of pairs to judge; None where their names say it."""
+
+    item_column: str | None = option(None, "Column that names the item; by default each row is one.")
+    judge_column: str | None = option(None, "Column that names the judge.")
+    first_column: str | None = option(None, "Column of the author of the candidate that was shown first.")
+    second_column: str | None = option(None, "Column of the author of the candidate that was shown second.")
+    verdict_column: str | None = option(None, "Column of the verdict: first, second or tie.")
+    first_text_column: str | None = option(None, "Column of the text that was shown first, for its length.")
+    second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
+    first_length_column: str | None = option(None, "Column of the length of the text that was shown first.")
+    second_length_column: str | None = option(None, "Column of the length of the text that was shown second.")
+    prompt_column: str | None = option(None, "Column of what both candidates answer, where a model is asked to judge.")
+    reference_column: str | None = option(
+        None, "Column of the verdict of a reference, such as people; by default the other judges are it."
+    )

@@ -1,0 +1,812 @@
+"""Finds a model's predictions in the columns of a user's file: class scores and labels, or confidence and correctness.
+
+The names of the columns say what they are, or options do; nothing is guessed from values:
+
+- scores: one column of `SCORE_COLUMNS` with a list of scores per item (or P(class 1)), or one column per class, such as
+  `p_negative, p_positive` or `logit0, logit1, logit2`;
+- labels: one of `LABEL_COLUMNS`; names or numbers of the classes, resolved by `resolve_labels`;
+- confidence in the given answer: one of `CONFIDENCE_COLUMNS`, beside one of `CORRECT_COLUMNS`, or beside the answer and
+  the label. Scores, where there are any, come first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import CLASS_COLUMNS, class_column
+from rightreasons.core.errors import OptionError, escaped, naming
+from rightreasons.core.label_names import check_label_names, listing, resolve_label_columns, resolve_labels
+from rightreasons.core.options import listed as listed_names
+from rightreasons.core.options import takes
+from rightreasons.core.validation import check_ids, check_kind, parse_json
+from rightreasons.io.columns import (
+    USUAL_COLUMNS,
+    Column,
+    Columns,
+    NamedLabels,
+    check_columns,
+    check_distinct,
+    collection_paused,
+    named_column,
+    parse_columns,
+    read_columns,
+    usual_column,
+)
+from rightreasons.io.logs import NORMALIZED, UNREAD
+from rightreasons.io.options import PredictionOptions
+
+LABEL_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["label"])
+"""Names of the label column."""
+
+SCORE_COLUMNS: Mapping[str, str | None] = USUAL_COLUMNS["predictions"]["scores"]
+"""Names of a single column of scores, with the kind of score that the name states."""
+
+ANSWER_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["answer"])
+"""Names of the column of answers of a model; see `read_answers`."""
+
+CONFIDENCE_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["confidence"])
+"""Names of the column of the confidence in the given answer."""
+
+CORRECT_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["correct"])
+"""Names of the column that says whether the given answer was right."""
+
+ID_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["id"])
+"""Names of the column of the items' ids."""
+
+_HEADINGS = (*LABEL_COLUMNS, *SCORE_COLUMNS, *ANSWER_COLUMNS, *CONFIDENCE_COLUMNS, *CORRECT_COLUMNS, *ID_COLUMNS)
+_NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
+_TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Predictions:
+    """A table of predictions for the calibration kernels, which check its values.
+
+    Attributes:
+        predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
+            confidence in the given answer.
+        references: (N,) labels, -1 where there is none. For kind="confidence": (N,) 1 where the answer was right, or 0.
+            None where they are not read.
+        label_names: K class names where the columns have them, or else None.
+        scores: The kind of score that an option or the column names state ("probabilities", "logits",
+            "log_probabilities"), or None.
+        kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
+        ids: N ids of the items where there is a column of `ID_COLUMNS`, or else None.
+        columns: All columns of the file.
+        used: In words, which columns were taken for what.
+        label_match: In words, how labels and classes were matched; "" where there are no names.
+        answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
+    """
+
+    predictions: NDArray[Any] | list[list[float]]
+    references: NDArray[Any] | None
+    label_names: tuple[str, ...] | None = None
+    scores: str | None = None
+    kind: str = "top_label"
+    ids: tuple[str, ...] | None = None
+    columns: Columns = dataclasses.field(default_factory=dict)
+    used: str = ""
+    label_match: str = ""
+    answers_once: bool = False
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def take(self, rows: Sequence[int]) -> Predictions:
+        """Return some rows, in that order."""
+        return dataclasses.replace(
+            self,
+            predictions=_rows_of(self.predictions, rows),
+            references=None if self.references is None else self.references[list(rows)],
+            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
+            columns={name: _rows_of(column, rows) for name, column in self.columns.items()},
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ModelAnswers:
+    """A model's answers to items whose labels are stored elsewhere, such as the examples of a behavioral suite.
+
+    Attributes:
+        scores: (N, K) scores or (N,) P(class 1); None where the file has only answers.
+        answers: (N,) labels, or N texts; None where the file has only scores.
+        label_names: K class names where the columns have them, or else None.
+        kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
+        ids: N ids of the items where there is a column `id`, or else None.
+        confidences: (N,) the confidence in each answer where the file has that instead of scores, or else None.
+        form: The format of a file without headings, as CheckList calls it; "" for a table.
+        unread: (N,) whether what a model wrote holds no answer that can be read, as a log tells; None where all do.
+    """
+
+    scores: NDArray[Any] | None
+    answers: NDArray[np.int64] | list[str] | None = None
+    label_names: tuple[str, ...] | None = None
+    kind: str | None = None
+    ids: tuple[str, ...] | None = None
+    confidences: NDArray[np.float64] | None = None
+    form: str = ""
+    unread: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        content = self.answers if self.scores is None else self.scores
+        return 0 if content is None else len(content)
+
+
+@takes(PredictionOptions)
+@collection_paused()
+def read_predictions(
+    path: Any,
+    *,
+    label_column: str | None = None,
+    with_labels: bool = True,
+    label_names: Sequence[str] | None = None,
+    first_label: int | None = None,
+    options: PredictionOptions,
+) -> Predictions:
+    """Read a file of predictions in the format of its suffix, or a table of them.
+
+    Args:
+        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or one object per line), .npz or
+            .parquet file, or a compressed one; or a DataFrame of pandas or polars, a Table of pyarrow, a Dataset of
+            datasets, or columns by their names.
+        label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`.
+        with_labels: Whether to read the labels; a file without them is then refused.
+        label_names: The names of the classes, in the order of the scores; None where the columns name them.
+        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
+            log_filter (of a log of a harness).
+
+    Returns:
+        The predictions, and the labels or whether each answer was right.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
+    """
+    return find_predictions(
+        read_columns(path, log_filter=options.log_filter),
+        source_name(path),
+        label_column=label_column,
+        with_labels=with_labels,
+        label_names=label_names,
+        first_label=first_label,
+        options=options,
+    )
+
+
+def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
+    """Read a file or a table of predictions without labels; a label column is ignored.
+
+    Args:
+        path: As in `read_predictions`: scores, or one column of `ANSWER_COLUMNS` (or "predictions") with a whole number
+            or a text per item, and possibly one of `CONFIDENCE_COLUMNS` beside it. A column `id` is kept. A JSON object
+            of texts or of whole numbers by their ids is read, too.
+        log_filter: The filter or scorer of a log whose answers are meant, where there are several.
+
+    Returns:
+        The scores, or the answers where there are no scores.
+
+    Raises:
+        ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
+    """
+    columns, where = read_columns(path, _HEADINGS, log_filter=log_filter), source_name(path)
+    answers = _answer_columns(columns)
+    scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
+    if answers and not _candidates(scored, where):
+        name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, where)
+        confident = _called(columns, CONFIDENCE_COLUMNS)
+        confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
+        unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
+        values = _answers(columns[name], name)
+        return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
+    chosen = _chosen_scores(scored, columns, where, PredictionOptions())
+    scores = _score_table(chosen, columns)
+    if isinstance(scores, list):
+        raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
+    return ModelAnswers(scores, None, chosen.class_names, chosen.kind, find_ids(columns))
+
+
+@takes(PredictionOptions)
+def parse_predictions(text: str, *, label_column: str | None = None, options: PredictionOptions) -> Predictions:
+    r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
+
+    Example:
+        >>> parsed = parse_predictions("p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,yes\n")
+        >>> parsed.predictions.tolist(), parsed.references.tolist(), parsed.label_names, parsed.scores
+        ([[0.9, 0.1], [0.2, 0.8]], [0, 1], ('no', 'yes'), 'probabilities')
+        >>> parsed = parse_predictions("answer,confidence,correct\nParis,0.9,1\nRome,0.4,0\n")
+        >>> parsed.kind, parsed.predictions.tolist(), parsed.references.tolist()
+        ('confidence', [0.9, 0.4], [1, 0])
+    """
+    return find_predictions(parse_columns(text), "the text", label_column=label_column, options=options)
+
+
+@takes(PredictionOptions)
+def find_predictions(
+    columns: Columns,
+    where: str = "the table",
+    *,
+    label_column: str | None = None,
+    with_labels: bool = True,
+    label_names: Sequence[str] | None = None,
+    first_label: int | None = None,
+    options: PredictionOptions,
+) -> Predictions:
+    """Find scores and labels, or confidence and correctness, among named columns.
+
+    Args:
+        columns: Column by name, in order.
+        where: The name of the table, for errors.
+        label_column: As in `read_predictions`.
+        with_labels: As in `read_predictions`.
+        label_names: As in `read_predictions`.
+        first_label: As in `read_predictions`.
+        options: As in `read_predictions`.
+
+    Raises:
+        ValueError: If there is no column of scores or of labels, or more than one.
+    """
+    check_columns(columns, where)
+    for option, name in (
+        ("confidence_column", options.confidence_column),
+        ("correct_column", options.correct_column),
+        ("label_column", label_column),
+    ):
+        if name is not None:
+            named_column(columns, name, option, where)
+    labels = _called(columns, LABEL_COLUMNS) if label_column is None else [label_column]
+    confident = _called(columns, CONFIDENCE_COLUMNS)
+    answers = _answer_columns(columns)
+    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
+    named = options.confidence_column is not None or options.correct_column is not None
+    if named and options.score_columns is not None:
+        other = "confidence_column" if options.confidence_column is not None else "correct_column"
+        raise OptionError(
+            f"Expected `score_columns` or `{other}`, but got both: scores go with labels.", option="score_columns"
+        )
+    if named or (confident and options.score_columns is None and not _candidates(others, where)):
+        return _confidence(columns, where, labels, options)
+    if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
+        others = {name: columns[name] for name in columns if name not in labels}
+    label = None
+    if with_labels:
+        label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
+    chosen = _chosen_scores(others, columns, where, options)
+    table = _score_table(chosen, columns)
+    values = None if label is None else columns[label]
+    if isinstance(values, NamedLabels):
+        if isinstance(table, list):  # the choices of an item have no names
+            values = values.numbers
+        elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
+            label_names = values.names
+    names = _class_names(chosen, table, label_names, where)
+    references, match = None, ""
+    if values is not None:
+        place = f"the column {label!r} of {where}"
+        references, names, match = _labels(values, place, names, table, first_label)
+    return Predictions(
+        predictions=table,
+        references=references,
+        label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
+        scores=options.scores or chosen.kind,
+        ids=find_ids(columns),
+        columns=columns,
+        used=f"scores: {listing(chosen.columns)}" + ("" if label is None else f"; labels: {label}"),
+        label_match=match,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- columns
+
+
+def source_name(source: Any) -> str:
+    """Return what a file or a table is called in errors."""
+    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scores:
+    """Columns of scores: one that holds lists, or one per class with the class that each names."""
+
+    columns: tuple[str, ...]
+    kind: str | None
+    class_names: tuple[str, ...] | None = None
+
+
+def _rows_of(column: Any, rows: Sequence[int]) -> Any:
+    return column[list(rows)] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+
+
+def has_scores(columns: Columns, where: str) -> bool:
+    """Tell whether a table has columns of scores, by their names; answers and labels are none."""
+    others = {*_answer_columns(columns), *(name for name in columns if name.lower() in LABEL_COLUMNS)}
+    return bool(_candidates({name: column for name, column in columns.items() if name not in others}, where))
+
+
+def _candidates(columns: Columns, where: str) -> list[_Scores]:
+    """Return what may be the scores by its name."""
+    single = [_Scores((name,), SCORE_COLUMNS[name.lower()]) for name in columns if name.lower() in SCORE_COLUMNS]
+    taken = {name for scores in single for name in scores.columns}
+    groups: dict[str, dict[str, str]] = {}
+    for name in columns:
+        prefix, label = class_column(name)
+        if prefix is not None and name not in taken:
+            groups.setdefault(prefix, {})[label] = name
+    several = [(prefix, group) for prefix, group in groups.items() if len(group) > 1]
+    return single + [_group(group, CLASS_COLUMNS[prefix], where) for prefix, group in several]
+
+
+def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
+    if all(name.isascii() and name.isdecimal() and len(name) < 19 for name in group):
+        group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
+        if [int(name) for name in group] != list(range(len(group))):
+            raise OptionError(
+                f"Expected the columns of scores in {where} to be numbered from 0, but got {', '.join(group.values())};"
+                " name them in their order with `score_columns`.",
+                option="score_columns",
+            )
+    return _Scores(tuple(group.values()), kind, tuple(group))
+
+
+def _chosen_scores(columns: Columns, table: Columns, where: str, options: PredictionOptions) -> _Scores:
+    """Return the scores that an option names, or else the only ones; an error names the columns of the whole table."""
+    if options.score_columns is not None:
+        names = tuple(listed_names(options.score_columns) or ())
+        if not names:
+            raise OptionError(
+                "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
+            )
+        check_distinct([named_column(table, name, "score_columns", where) for name in names], "`score_columns`")
+        classes = tuple(class_column(name)[1] for name in names)
+        prefix = class_column(names[0])[0]
+        kind = (
+            "logits" if names[0] in NORMALIZED else SCORE_COLUMNS.get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
+        )
+        class_names = None if len(names) == 1 and prefix is None else classes
+        return _Scores(names, kind, class_names)
+    candidates = _candidates(columns, where)
+    fitting = candidates
+    if options.scores is not None:
+        fitting = [one for kind in (options.scores, None) for one in candidates if one.kind == kind]
+        fitting = [one for one in fitting if one.kind == fitting[0].kind]
+        if candidates and not fitting:
+            shown = listing([name for one in candidates for name in one.columns])
+            raise OptionError(
+                f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
+            )
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        groups = " and ".join(listing(one.columns) for one in fitting)
+        raise OptionError(
+            f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
+            option=("scores", "score_columns"),
+        )
+    raise OptionError(
+        f"Expected a column of scores ({', '.join(SCORE_COLUMNS)}) or one column per class such as p_0, p_1 in "
+        f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
+        "`confidence_column` and `correct_column`.",
+        option=("score_columns", "confidence_column", "correct_column"),
+    )
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    """Tell whether the names of the classes are their numbers, and so no names."""
+    return list(names) == [str(number) for number in range(len(names))]
+
+
+@naming("label_column", "confidence_column")
+def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: Columns, where: str) -> str:
+    if len(found) == 1:
+        return found[0]
+    option = {"labels": "label_column", "confidence": "confidence_column"}.get(what)
+    remedy = "" if option is None else f": name it with `{option}`"
+    if found:
+        raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}{remedy}.")
+    raise ValueError(
+        f"Expected a column of {what} ({', '.join(known)}) in {where}, but its columns are: {listing(list(columns))}"
+        f"{remedy}."
+    )
+
+
+def find_ids(columns: Columns) -> tuple[str, ...] | None:
+    """Return the ids of the items; None where no column is called like them."""
+    name = usual_column(columns, ID_COLUMNS)
+    return None if name is None else tuple(str(value) for value in columns[name])
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
+    if len(scores.columns) > 1:
+        single = {name: _numbers(columns[name], name) for name in scores.columns}
+        lists = next((name for name, column in single.items() if column.ndim != 1), None)
+        if lists is not None:
+            raise ValueError(
+                f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists."
+            )
+        return np.column_stack(list(single.values()))
+    return _score_column(columns[scores.columns[0]], scores.columns[0])
+
+
+def _numbers(column: Column, name: str) -> NDArray[np.float64]:
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
+        raise ValueError(f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}.")
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
+        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
+
+
+def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
+    """Return (N, K), (N,), or rows of different lengths."""
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        table = _numbers(column, name)
+    else:
+        rows = [_score_row(row, name, item) for item, row in enumerate(column)]
+        lists = [row for row in rows if isinstance(row, list)]
+        if lists and len(lists) < len(rows):
+            item = next(item for item, row in enumerate(rows) if not isinstance(row, list))
+            raise ValueError(f"Expected a list of scores in each item of {name!r}, but item {item} is one number.")
+        if len({len(row) for row in lists}) > 1:
+            return lists
+        table = np.asarray(rows, dtype=np.float64)
+    if table.ndim == 1 and (table == np.floor(table)).all():
+        raise ValueError(
+            f"Expected probabilities in column {name!r}, but every value is a whole number: "
+            "predicted classes do not tell how confident the model was."
+        )
+    return table
+
+
+def _score_row(row: Any, name: str, item: int) -> float | list[float]:
+    if isinstance(row, str):
+        row = _row_in(row, name, item)
+    if isinstance(row, (list, tuple, np.ndarray)):
+        numbers = _numbers(row, f"{name}[{item}]")
+        if numbers.ndim != 1:
+            raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
+        return [float(value) for value in numbers]
+    if not _is_number(row):
+        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(row)[:40]!r}.")
+    return float(row)
+
+
+def _row_in(cell: str, name: str, item: int) -> Any:
+    """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
+    if _is_number(cell):
+        return float(cell)
+    try:
+        return parse_json(cell, "the cell")
+    except ValueError:
+        numbers = cell.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell) else []
+        if numbers and all(map(_is_number, numbers)):
+            return [float(number) for number in numbers]
+        raise ValueError(
+            f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {cell[:40]!r}."
+        ) from None
+
+
+def number_in(value: Any) -> float | None:
+    """Return the number in a cell, NaN for a cell without one, and None for anything else.
+
+    Example:
+        >>> number_in("0.5"), number_in("n/a"), number_in(True)
+        (0.5, nan, None)
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
+        return float("nan")
+    return None if isinstance(value, bool) or not _is_number(value) else float(value)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+def _class_names(
+    scores: _Scores, table: NDArray[Any] | list[list[float]], given: Sequence[str] | None, where: str
+) -> tuple[str, ...] | None:
+    if given is None:
+        return scores.class_names
+    names = check_label_names(given)
+    n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
+    if len(names) != n_classes:
+        raise OptionError(
+            f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
+            f"{where}, but got {len(names)}: {listing(names)}.",
+            option="label_names",
+        )
+    return names
+
+
+@naming("label_names", "first_label")
+def _labels(
+    values: Column,
+    place: str,
+    names: tuple[str, ...] | None,
+    table: NDArray[Any] | list[list[float]],
+    first: int | None,
+) -> tuple[NDArray[np.int64], tuple[str, ...] | None, str]:
+    """Return the labels as classes of the scores, the names of the classes, and how the two were matched."""
+    if names is None or len(names) == 1:
+        names = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
+    known = names
+    if names is not None and _are_numbers(names):
+        first = 0  # the columns say which numbers are meant
+    if known is None and not isinstance(table, list) and table.ndim == 1:
+        known, first = ("0", "1"), 0  # so does P(class 1)
+    elif known is None:
+        n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
+        known = tuple(f"class {number}" for number in range(n_classes))
+    if first is None and isinstance(table, list) and not _past_the_end(values, table):
+        first = 0
+    remedy = "" if names is not None else "name the classes in the order of the scores with `label_names`"
+    column = resolve_labels(values, known, first=first, where=place, remedy=remedy)
+    return column.ids, names, column.how + (f", as {column.reason}" if column.reason else "")
+
+
+def _past_the_end(values: Column, rows: list[list[float]]) -> bool:
+    """Tell whether a label is the number of choices of its item, which counts them from 1."""
+    return any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in zip(values, rows, strict=True))
+
+
+def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:
+    """Name both classes of a column of P(class 1): from the class that its name names, or from false and true."""
+    try:
+        both = resolve_labels(values, where=place).names
+    except (TypeError, ValueError):
+        return None  # the labels are refused where they are read
+    if both == ("false", "true"):
+        return ("false", "true")
+    positive = [name for name in both if names and name.strip().casefold() == names[0].strip().casefold()]
+    if len(both) != 2 or len(positive) != 1:
+        return None
+    return (next(name for name in both if name != positive[0]), positive[0])
+
+
+# ------------------------------------------------------------------------------------------- answers and confidence
+
+
+def _confidence(columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions) -> Predictions:
+    """Read the confidence in given answers, and whether they were right."""
+    name = options.confidence_column
+    if name is None:
+        confident = _called(columns, CONFIDENCE_COLUMNS)
+        name = _one_column(confident, "confidence", CONFIDENCE_COLUMNS, columns, where)
+    confidence = _numbers(columns[name], name)
+    if confidence.ndim != 1 or _are_whole(columns[name]):
+        held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
+        raise ValueError(
+            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
+        )
+    beyond = np.flatnonzero((confidence < 0) | (confidence > 1))
+    if beyond.size and options.scores in (None, "probabilities"):
+        raise ValueError(
+            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but row {beyond[0]} "
+            f"holds {confidence[beyond[0]]:g}."
+        )
+    right, used = correctness(columns, where, labels, options)
+    return Predictions(
+        predictions=confidence,
+        references=right,
+        scores=options.scores,
+        kind="confidence",
+        ids=find_ids(columns),
+        columns=columns,
+        used=f"confidence: {name}; {used}",
+    )
+
+
+@naming("correct_column")
+def correctness(
+    columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
+) -> tuple[NDArray[np.int64], str]:
+    """Read whether each answer was right: from a column that says so, or from the answers and the labels.
+
+    Args:
+        columns: Column by name.
+        where: The name of the table, for errors.
+        labels: The columns of labels, of which one is used.
+        options: Its `correct_column` names the column, where its name is not one of `CORRECT_COLUMNS`.
+
+    Returns:
+        (N,) 1 where the answer was right, or 0; and, in words, which columns were used.
+    """
+    correct = [options.correct_column] if options.correct_column is not None else _called(columns, CORRECT_COLUMNS)
+    answers = _answer_columns(columns)
+    if not correct and len(answers) == 1 and len(labels) == 1:
+        return _agreement(columns, answers[0], labels[0], where), f"right: {answers[0]} is {labels[0]}"
+    if len(correct) != 1:
+        got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
+        raise OptionError(
+            f"Expected a column that says whether each answer was right ({', '.join(CORRECT_COLUMNS)}) in {where}, "
+            f"or one of answers and one of labels, but {got}; name it with `correct_column`.",
+            option="correct_column",
+        )
+    (name,) = correct
+    values = _plain(columns[name])
+    texts = [str(value).strip().lower() for value in values]
+    odd = next((item for item, text in enumerate(texts) if text not in _TRUE | _FALSE), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected 1 and 0, or true and false, in column {name!r} of {where}, but item {odd} is "
+            f"{str(values[odd])[:40]!r}."
+        )
+    return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
+
+
+def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray[np.int64]:
+    """Return 1 where an answer names the class that the label names, and 0 elsewhere."""
+    both = {f"the column {name!r} of {where}": columns[name] for name in (answer, label)}
+    remedy = "say which answers were right with `correct_column`"
+    names = next((column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)), None)
+    if names is None:
+        answers, gold = resolve_label_columns(both, remedy=remedy).values()
+    else:  # the other column may hold the numbers of these names
+        answers, gold = (
+            resolve_labels(values, names, first=0, where=place, remedy=remedy) for place, values in both.items()
+        )
+    missing = np.flatnonzero(gold.ids < 0)
+    if missing.size:
+        raise ValueError(f"Expected a label in each row of {[*both][1]}, but row {missing[0]} has none.")
+    return np.asarray(answers.ids == gold.ids, dtype=np.int64)
+
+
+def _called(columns: Columns, usual: Collection[str]) -> list[str]:
+    """Return the columns that have one of some names, letter case aside."""
+    return [name for name in columns if name.lower() in usual]
+
+
+def _answer_columns(columns: Columns) -> list[str]:
+    answers = _called(columns, ANSWER_COLUMNS)
+    return answers + [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
+
+
+def _are_whole(column: Column) -> bool:
+    """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
+    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in _plain(column))
+
+
+def _are_answers(column: Column) -> bool:
+    """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
+    values = _typed(column)
+    if all(isinstance(value, str) for value in values):
+        return not any(_is_list(value) for value in values)
+    return all(_is_answer(value) and not isinstance(value, str) for value in values)
+
+
+def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
+    values = _typed(column)
+    texts = bool(values) and isinstance(values[0], str)
+    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
+    if odd or (texts and all(_is_list(value) for value in values)):
+        item = odd[0] if odd else 0
+        raise ValueError(
+            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
+        )
+    if texts:
+        return values
+    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
+    if huge is not None:
+        raise ValueError(
+            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
+            "too large for one."
+        )
+    return np.asarray(values, dtype=np.int64)
+
+
+def _plain(column: Column) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _typed(column: Column) -> list[Any]:
+    """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
+    values = _plain(column)
+    cells = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(_is_number, cells)) or not cells:
+        return values
+    return [float(value) if value.strip() else float("nan") for value in values]
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether a text is a JSON list, such as a cell of scores."""
+    try:
+        return text.lstrip().startswith("[") and isinstance(parse_json(text, "the cell"), list)
+    except ValueError:
+        return False
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) -> NDArray[np.int64]:
+    r"""Read the choices of several runs, matched to items by their ids.
+
+    Args:
+        files: A file of answers or scores per run, as `read_answers` takes them, with a column `id`; or, without one,
+            as many rows as there are items, in their order.
+        ids: N ids of the items.
+
+    Returns:
+        (N, R) the chosen index of each item by each run.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If there is no file, or one has no answer to an item, has an item twice, has texts as answers, or a
+            number that is none of a choice.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one, two = Path(folder, "1.csv"), Path(folder, "2.csv")
+        ...     _ = one.write_text("id,prediction\nb,1\na,0\n")
+        ...     _ = two.write_text("id,p_0,p_1\na,0.2,0.8\nb,0.7,0.3\n")
+        ...     read_runs([one, two], ["a", "b"]).tolist()
+        [[0, 1], [1, 0]]
+    """
+    check_kind(files, "files", Iterable)
+    for file in files:
+        if not isinstance(file, (str, os.PathLike)):
+            raise TypeError(f"Expected each of `files` to be a path, but got {file!r} ({type(file).__name__}).")
+    if not files:
+        raise ValueError("Expected at least one file of answers, but got none.")
+    names = check_ids(ids, "ids")
+    return np.stack([_choices(Path(file), names) for file in files], axis=1)
+
+
+def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
+    stored = read_answers(file)
+    choices: NDArray[np.int64]
+    if stored.scores is not None:
+        table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
+        if (odd := np.isnan(table).any(axis=1)).any():
+            raise ValueError(f"Expected a score for each choice in {file.name}, but row {int(odd.argmax())} holds NaN.")
+        choices = table.argmax(axis=1).astype(np.int64)
+    elif isinstance(stored.answers, np.ndarray):
+        choices = stored.answers
+        if (choices < 0).any():
+            row = int((choices < 0).argmax())
+            raise ValueError(
+                f"Expected the number of a choice in each row of {file.name}, but row {row} has {choices[row]}."
+            )
+    else:
+        raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
+    if stored.ids is None:
+        if len(choices) != len(names):
+            raise ValueError(
+                f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, but got {len(choices):,} "
+                "rows."
+            )
+        return choices
+    of_item = dict(zip(stored.ids, choices.tolist(), strict=True))
+    if len(of_item) < len(choices):
+        twice = next(name for name in stored.ids if stored.ids.count(name) > 1)
+        raise ValueError(f"Expected each item once in {file.name}, but {twice!r} comes more than once.")
+    missing = [name for name in names if name not in of_item]
+    if missing:
+        raise ValueError(
+            f"Expected an answer to each item in {file.name}, but {len(missing):,} of {len(names):,} have none, such "
+            f"as {missing[0]!r}."
+        )
+    return np.array([of_item[name] for name in names], dtype=np.int64)

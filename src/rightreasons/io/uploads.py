@@ -1,0 +1,131 @@
+"""Measures a file that a stranger has sent, before any of it is held in memory: a small file may hold a large table."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rightreasons.core.validation import (
+    MAX_COLUMNS,
+    MAX_UNPACKED_BYTES,
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_CELLS,
+    MAX_UPLOAD_ROWS,
+)
+from rightreasons.io.columns import read_columns
+from rightreasons.io.files import data_type, parquet_values, text_bytes, unpacked
+
+_BLOCK = 1 << 20
+
+
+def check_upload(path: str | Path) -> Path:
+    r"""Check that a file, and what it holds, are within the limits of a public page.
+
+    The sizes of an archive come from its directory, those of a parquet file from its footer and from its texts, which
+    stay packed; a compressed file is unpacked to disk until the limit.
+
+    Args:
+        path: The file. What cannot be read is left to its reader, which says so.
+
+    Returns:
+        The file.
+
+    Raises:
+        ValueError: If it has more bytes, rows, columns or values than `core/validation.py` allows.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "long.csv"
+        >>> _ = file.write_text("label\n" + "1\n" * 1_000_001)
+        >>> check_upload(file)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at most 1,000,000 rows in long.csv, but it has 1,000,001.
+    """
+    path = Path(path)
+    _at_most(MAX_UPLOAD_BYTES, "bytes", path.stat().st_size, path.name)
+    try:
+        with unpacked(path, MAX_UNPACKED_BYTES) as file:
+            kind = data_type(path)
+            if kind in (".npz", ".eval"):
+                _check_archive(file, path.name)
+            elif kind == ".parquet":
+                _check_parquet(file, path.name)
+            else:
+                _check_text(file, path.name, separated=kind in (".csv", ".tsv"))
+    except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
+        raise ValueError(str(error).replace(str(path), path.name)) from None
+    return path
+
+
+def column_names(path: str | Path) -> list[str]:
+    """List the columns of an uploaded table, for a visitor to say what they are; none where it cannot be read."""
+    try:
+        return list(read_columns(check_upload(path)))
+    except (TypeError, ValueError):
+        return []
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _at_most(limit: int, unit: str, number: int, name: str) -> None:
+    if number > limit:
+        raise ValueError(f"Expected at most {limit:,} {unit} in {name}, but it has {number:,}.")
+
+
+def _check_text(file: Path, name: str, *, separated: bool) -> None:
+    lines = commas = 0
+    _at_most(MAX_UNPACKED_BYTES, "bytes", file.stat().st_size, name)
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            lines += block.count(b"\n")
+            commas += block.count(b",") + block.count(b"\t")
+    _at_most(MAX_UPLOAD_ROWS, "rows", lines - separated, name)
+    _at_most(MAX_UPLOAD_CELLS, "values", lines + commas, name)
+
+
+def _check_archive(file: Path, name: str) -> None:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            _at_most(MAX_COLUMNS, "files", len(entries), name)
+            _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", sum(entry.file_size for entry in entries), name)
+            for entry in entries:
+                if entry.filename.endswith(".npy"):
+                    with archive.open(entry) as stream:
+                        _check_array(stream, name)
+    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, SyntaxError):
+        return
+
+
+def _check_array(stream: Any, name: str) -> None:
+    """Compare the shape that the header of an array says; an entry may have no bytes at all."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    try:
+        shape, _, kind = readers[np.lib.format.read_magic(stream)](stream)
+    except (KeyError, ValueError):
+        raise ValueError(f"Expected plain numpy arrays in {name}, but it cannot be read as such.") from None
+    _at_most(MAX_UPLOAD_ROWS, "rows", shape[0] if shape else 1, name)
+    _at_most(MAX_UPLOAD_CELLS, "values", math.prod(shape), name)
+    _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", math.prod(shape) * kind.itemsize, name)
+
+
+def _check_parquet(file: Path, name: str) -> None:
+    try:
+        with pq.ParquetFile(file) as table:
+            footer, n_values = table.metadata, parquet_values(table)
+            size = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
+            _at_most(MAX_UPLOAD_ROWS, "rows", footer.num_rows, name)
+            _at_most(MAX_COLUMNS, "columns", footer.num_columns, name)
+            _at_most(MAX_UPLOAD_CELLS, "values", n_values, name)
+            _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", size, name)
+            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(file, MAX_UNPACKED_BYTES), name)
+    except (OSError, pa.ArrowException):
+        return

@@ -1,8 +1,0 @@
-"""What is measured of one question: data, model and analysis in, a frozen result out. No Trainer, no HTML.
-
-The public names are those of `__init__.pyi`; each is imported when it is first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,0 @@
-"""Questions about data beyond memory: counts of its batches, merged."""

@@ -1,0 +1,281 @@
+"""One interface to every scorer of choices: a multiple-choice head or a causal language model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.choices import SCORING_METHODS
+from rightreasons.core.errors import OptionError
+from rightreasons.core.scores import Scores
+from rightreasons.core.validation import check_one_of
+from rightreasons.models.causal import ChoiceItems, choose_causal, gguf_path, load_causal
+from rightreasons.models.classes import predict_choices
+from rightreasons.models.loading import (
+    CausalLM,
+    Classifier,
+    architectures_of,
+    check_model,
+    first_line,
+    load_multiple_choice,
+    own_code,
+    quiet,
+)
+from rightreasons.models.protocol import Scorer
+
+HEAD = "head"
+"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
+
+JOINT = ("letters",)
+"""The methods that see the choices of an item together; the others score each choice by itself."""
+
+AnyScorer: TypeAlias = Classifier | CausalLM | Scorer
+"""What answers items: a classifier or a multiple-choice head, a causal language model as it is, or any other scorer."""
+
+# Maximum choices after one prompt in one sequence; attention costs their square.
+_MOST = 16
+
+
+def load_chooser(
+    name_or_path: str | os.PathLike[str],
+    *,
+    method: str | None = None,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> Classifier | CausalLM:
+    """Open a model that can choose: a multiple-choice model or a causal language model, whichever it is.
+
+    Args:
+        name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
+        method: How a causal language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
+            multiple-choice model "head" or None.
+        revision: A branch, tag or commit of the hub repository.
+        device: Device of the model; None takes a GPU if there is one, else the CPU.
+        dtype: Type of the weights; None keeps that of the checkpoint.
+
+    Returns:
+        A `Classifier` without classes, or a `CausalLM` with that `method`.
+
+    Raises:
+        TypeError: If the name is neither text nor path.
+        ValueError: If there is no such model, or it is neither of the two, or it has no such method.
+    """
+    if method is not None:
+        check_one_of(method, (HEAD, *SCORING_METHODS), "method")
+    if _kind(name_or_path, revision) == "choice":
+        head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
+        _method(head, method)
+        return head
+    model = load_causal(name_or_path, revision=revision, device=device, dtype=dtype)
+    return dataclasses.replace(model, method=_method(model, method))
+
+
+def is_joint(scorer: AnyScorer, method: str | None = None) -> bool:
+    """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others.
+
+    Args:
+        scorer: As in `choose`.
+        method: As in `choose`.
+    """
+    if not isinstance(scorer, (Classifier, CausalLM)):
+        _check_scorer(scorer)
+        return scorer.joint
+    return _method(scorer, method) in JOINT
+
+
+def choose(
+    scorer: AnyScorer,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    *,
+    method: str | None = None,
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    distinct: bool = True,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> Scores:
+    """Score every choice of every item by any scorer.
+
+    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
+    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
+    the same score everywhere.
+
+    Args:
+        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
+            `Prompted`, which batches by itself.
+        prompts: N prompts; one may be empty.
+        choices: N lists of at least two texts.
+        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
+            model (`choose_causal`). None takes the scorer's own.
+        ids: N unique ids; by default "0", "1", …
+        labels: (N,) the index of the right choice, -1 where there is none.
+        batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
+        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model and 4096 for a causal
+            one.
+        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
+        progress: Whether to show a progress bar.
+        out: A folder for the results; a killed run resumes.
+        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
+            has its id and the reason; every pair of every item is scored then.
+
+    Returns:
+        ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
+        its confidence, labels, and how many prompts or pairs were cut.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
+            is not one of the scorer's, or `out` holds other files.
+    """
+    if not isinstance(scorer, (Classifier, CausalLM)):
+        _check_scorer(scorer)
+        if method is not None:
+            raise OptionError(
+                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
+                option="method",
+            )
+        return scorer.choose(prompts, choices, ids=ids, labels=labels, progress=progress, out=out)
+    chosen = _method(scorer, method)
+    # A language model has no likelihood of a choice without words: the error names the user's item, not a group's.
+    wordless = isinstance(scorer, Classifier) or not fail_fast
+    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=wordless)
+
+    def score(
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        ids: Sequence[str],
+        labels: NDArray[np.int64] | None = None,
+    ) -> Scores:
+        common: dict[str, Any] = {
+            "ids": ids,
+            "labels": labels,
+            "progress": progress,
+            "out": out,
+            "fail_fast": fail_fast,
+        }
+        if isinstance(scorer, Classifier):
+            return predict_choices(scorer, prompts, choices, batch_size=batch_size, max_tokens=max_tokens, **common)
+        bound: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
+        return choose_causal(scorer, prompts, choices, method=chosen, **bound, **common)
+
+    if chosen in JOINT or not distinct or not fail_fast:
+        return score(items.prompts, items.choices, items.ids, items.labels)
+    groups = _Groups(items)
+    scores = score(groups.prompts, groups.choices, groups.names)
+    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
+    logits = Ragged.of(flat[groups.place], items.counts).table()
+    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
+
+
+class _Groups:
+    """The distinct (prompt, choice) pairs of some items, laid out as items of one prompt and two to `_MOST` choices.
+
+    Attributes:
+        prompts: The prompt of each group; a prompt with many choices has several groups.
+        choices: Their choices.
+        names: Their names: the first item that has the prompt, and the number of the group.
+        place: (P,) the position in the groups of the score of every pair of every item.
+    """
+
+    def __init__(self, items: ChoiceItems) -> None:
+        wanted: dict[str, dict[str, int]] = {}
+        first: dict[str, str] = {}
+        for prompt, row, name in zip(items.prompts, items.choices, items.ids, strict=True):
+            first.setdefault(prompt, name)
+            wanted.setdefault(prompt, {}).update(dict.fromkeys(row, 0))
+        self.prompts: list[str] = []
+        self.choices: list[list[str]] = []
+        self.names: list[str] = []
+        total = 0
+        for prompt, seen in wanted.items():
+            # An item may offer one text twice; the scorers need two choices.
+            texts = list(seen) if len(seen) > 1 else [*seen, *seen]
+            for part, group in enumerate(np.array_split(np.arange(len(texts)), -(-len(texts) // _MOST))):
+                self.prompts.append(prompt)
+                self.choices.append([texts[index] for index in group])
+                self.names.append(f"{first[prompt]}#{part}")
+            for index, text in enumerate(seen):
+                seen[text] = total + index
+            total += len(texts)
+        self.place = np.array(
+            [wanted[prompt][text] for prompt, row in zip(items.prompts, items.choices, strict=True) for text in row],
+            dtype=np.int64,
+        )
+
+
+def _check_scorer(scorer: Any) -> None:
+    if not callable(getattr(scorer, "choose", None)):
+        raise TypeError(
+            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
+            f"{type(scorer).__name__}."
+        )
+
+
+def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
+    """Check a method against the kind of scorer; None is the scorer's own."""
+    if isinstance(scorer, CausalLM):
+        return check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
+    if scorer.label_names is not None:
+        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
+    if method not in (None, HEAD):
+        raise OptionError(
+            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
+            option="method",
+        )
+    return HEAD
+
+
+def kind_of_model(name_or_path: str | os.PathLike[str], revision: str | None = None) -> str:
+    """Return what a model folder, a hub repository or a GGUF file holds, as its configuration says.
+
+    Args:
+        name_or_path: The model.
+        revision: A branch, tag or commit of the hub repository.
+
+    Returns:
+        "choice", "causal", or the name of another architecture.
+
+    Raises:
+        ValueError: If there is no configuration that can be read.
+    """
+    if gguf_path(name_or_path):
+        return "causal"
+    name = check_model(name_or_path)
+    with quiet():
+        try:
+            config = transformers.AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=False)
+        except (OSError, ValueError, KeyError) as error:
+            raise own_code(error, name) or ValueError(
+                f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
+                f"cannot be read ({first_line(error)})."
+            ) from error
+    built = architectures_of(config)
+    if any(architecture.endswith("ForMultipleChoice") for architecture in built):
+        return "choice"
+    if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):
+        return "causal"
+    return built[0] if built else f"a model of type {config.model_type} without a head"
+
+
+def _kind(name_or_path: str | os.PathLike[str], revision: str | None) -> str:
+    """Return "choice" or "causal"; a model of another kind is refused."""
+    kind = kind_of_model(name_or_path, revision)
+    if kind not in ("choice", "causal"):
+        raise ValueError(
+            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a causal language model, but it is "
+            f"{kind}: fine-tune it as a multiple-choice model first."
+        )
+    return kind

@@ -1,0 +1,202 @@
+"""Predictions of a classifier on a dataset: the logits of every item, computed once and kept with their ids."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.scores import Scores
+from rightreasons.models.items import Items, leave_out_empty
+from rightreasons.models.loading import Classifier
+from rightreasons.models.protocol import Scorer
+from rightreasons.models.running import FAILED, Column, Columns, Store
+
+ITEMS = "items.json"
+
+
+def predict(
+    classifier: Classifier | Scorer,
+    texts: Sequence[str],
+    *,
+    text_pairs: Sequence[str] | None = None,
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    max_length: int | None = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> Scores:
+    """Score every text by a sequence classifier.
+
+    Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) the processes share the
+    batches and each returns the whole result: that of one process, to the rounding of the arithmetic.
+
+    Args:
+        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`, which batches by
+            itself.
+        texts: N texts; none may be empty.
+        text_pairs: N second texts for a task of pairs.
+        ids: N unique ids; by default "0", "1", …
+        labels: (N,) gold labels below K, -1 where there is none; None when the data has no labels.
+        batch_size: Maximum items per batch.
+        max_tokens: Maximum tokens per padded batch; None for no bound.
+        max_length: Maximum tokens per item; None takes what the model allows.
+        progress: Whether to show a progress bar.
+        out: A folder for the results, written as they are computed: a killed run resumes, and `load_scores` opens it
+            later. None keeps them in memory.
+        fail_fast: Whether an item that the model cannot score is an error (default). If not, it is left out, and
+            `failures` has its id and the reason.
+
+    Returns:
+        ids, (N, K) float64 logits, labels, label names, how many texts were cut, and what was left out.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an id comes twice, a label is not one of the model's, a logit is not
+            finite (the item is named), no item can be scored, or `out` holds other files.
+    """
+    failures: dict[str, str] = {}
+    if not fail_fast and text_pairs is None:
+        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
+    if not isinstance(classifier, Classifier):
+        if not callable(getattr(classifier, "predict", None)):
+            raise TypeError(
+                f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
+                f"got {type(classifier).__name__}."
+            )
+        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
+        return dataclasses.replace(scores, failures={**failures, **scores.failures}) if failures else scores
+    if classifier.label_names is None:
+        raise ValueError(
+            f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
+        )
+    items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
+    gold = items.check_labels(labels)
+    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
+    return _score(items, gold, failures, **how)
+
+
+def predict_choices(
+    classifier: Classifier,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    *,
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    max_length: int | None = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> Scores:
+    """Score every choice of every item by a multiple-choice model.
+
+    A multiple-choice head scores each (prompt, choice) pair by itself, so the pairs are batched by length, whatever
+    item they belong to, and the number of choices may differ between items. What is not described here is as in
+    `predict`.
+
+    Args:
+        classifier: From `load_multiple_choice`.
+        prompts: N prompts; one may be empty.
+        choices: N lists of at least two texts.
+        ids: N unique ids.
+        labels: (N,) the index of the right choice, -1 where there is none.
+        batch_size: Maximum (prompt, choice) pairs per batch.
+        max_tokens: Maximum tokens per padded batch.
+        max_length: Maximum tokens per pair.
+        progress: Whether to show a progress bar.
+        out: A folder for the results.
+        fail_fast: As in `predict`; one pair that fails leaves its item out.
+
+    Returns:
+        ids, logits ((N, C) float64 where every item has C choices, else `Ragged`), labels, and how many pairs were cut;
+        `label_names` is None.
+
+    Raises:
+        TypeError: As in `predict`.
+        ValueError: As in `predict`, and if an item has fewer than two choices.
+    """
+    if classifier.label_names is not None:
+        raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
+    items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length, name="prompts")
+    gold = items.check_labels(labels)
+    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
+    return _score(items, gold, {}, **how)
+
+
+def load_scores(folder: str | os.PathLike[str]) -> Scores:
+    """Open what `predict(..., out=folder)` or `predict_choices(..., out=folder)` wrote.
+
+    Args:
+        folder: The folder of the predictions.
+
+    Returns:
+        The scores, in the order of the items.
+
+    Raises:
+        ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
+    """
+    store = Store.open(folder)
+    about = store.read_json(ITEMS)
+    if about is None:
+        raise ValueError(f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction again.")
+    chunk, failed = store.read(), store.read(FAILED)
+    expected = len(about["ids"]) if about["choices"] is None else sum(about["choices"])
+    done = len(chunk) + len(failed)
+    if done != expected:
+        raise ValueError(
+            f"Expected {folder} to hold {expected} predictions, but {done} are there: run the interrupted "
+            "prediction again, and it resumes."
+        )
+    return _assemble(about, Columns.of(chunk, failed))
+
+
+def _score(items: Items, gold: NDArray[np.int64] | None, failures: Mapping[str, str], **how: Any) -> Scores:
+    """Score every sequence, and join those of an item."""
+    classifier, sequences = items.classifier, items.sequences()
+
+    @torch.inference_mode()
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        logits = sequences.asked(inputs, batch).logits.double().cpu().numpy()
+        sequences.check_finite(np.isfinite(logits).all(axis=1), batch)
+        return {"logits": logits}
+
+    names = classifier.label_names
+    about = {
+        "ids": list(items.ids),
+        "labels": None if gold is None else gold.tolist(),
+        "label_names": None if names is None else list(names),
+        "choices": items.counts.tolist() if items.joint else None,
+        "truncated": int(items.encoded.truncated.sum()),
+        "way": str(items.way),
+        "failures": dict(failures),
+    }
+    return _assemble(about, sequences.run("logits", score, notes={ITEMS: about}, **how))
+
+
+def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:
+    """Join the logits of all sequences with what is kept beside them."""
+    ids, counts, labels, names = (about[key] for key in ("ids", "choices", "labels", "label_names"))
+    rows, reasons = columns.whole(np.repeat(np.arange(len(ids)), 1 if counts is None else counts))
+    kept = np.setdiff1d(np.arange(len(ids)), list(reasons))
+    logits = np.asarray(columns["logits"], dtype=np.float64)[rows]
+    table = logits if counts is None else Ragged.of(logits[:, 0], np.array(counts, dtype=np.int64)[kept]).table()
+    return Scores(
+        ids=tuple(ids[item] for item in kept),
+        logits=table,
+        labels=None if labels is None else np.array(labels, dtype=np.int64)[kept],
+        label_names=None if names is None else tuple(names),
+        truncated=int(about["truncated"]),
+        way=about["way"],
+        failures={**about["failures"], **{ids[item]: reason for item, reason in reasons.items()}},
+    )

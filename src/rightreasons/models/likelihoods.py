@@ -1,0 +1,515 @@
+"""The log-likelihood of choices after their prompts, in every way of batching that a causal language model may allow.
+
+A prompt is read once with all its choices behind it, in one row where an attention mask lets each choice see only the
+prompt and itself, or it is read with each choice anew. A row holds no last token of a choice, which nothing follows, so
+choices of one token need the prompt alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.models.loading import CausalLM
+from rightreasons.models.trial import (
+    EQUAL_LENGTHS,
+    ONE_BY_ONE,
+    SHORTEST,
+    TRIALS,
+    Answers,
+    RefusalError,
+    Way,
+    fastest_way,
+    ordinary_tokens,
+    reach_of,
+    tolerance,
+)
+
+SHARED = "shared prefix"
+PADDED = "right padding"
+UNMASKED = "right padding without a mask"
+
+WAYS = (SHARED, PADDED, UNMASKED, EQUAL_LENGTHS, ONE_BY_ONE)
+"""The ways of batching, the fastest first."""
+
+_PART = 512
+# About as many tokens of choices are scored in a trial.
+_TRIED = 256
+# Rows of a trial that are read again without their last tokens.
+_CUT = 6
+# Texts that are tokenized at once.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt with choices as tokens.
+
+    Attributes:
+        name: The item.
+        prompt: Tokens of the prompt, at least one.
+        choices: Tokens of each choice, at least one each.
+        places: The position of each choice among those of its item.
+        truncated: Whether the prompt was cut, at its beginning.
+    """
+
+    name: str
+    prompt: list[int]
+    choices: list[list[int]]
+    places: list[int]
+    truncated: bool
+
+    def after(self, size: int) -> Asked:
+        """Return the same without the first `size` tokens of its prompt."""
+        return dataclasses.replace(self, prompt=self.prompt[size:])
+
+
+def tokenize_choices(
+    scorer: CausalLM,
+    names: Sequence[str],
+    prompts: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    failures: dict[int, str] | None = None,
+) -> list[list[Asked]]:
+    """Tokenize each prompt with each of its choices, as lm-evaluation-harness's `loglikelihood` does.
+
+    A space is between prompt and choice. White space at the end of a prompt belongs to the choice.
+
+    Args:
+        scorer: The model.
+        names: N ids of items, for errors.
+        prompts: N prompts.
+        rows: N lists of choices.
+        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
+
+    Returns:
+        As `tokenize_continuations`, which also says what is raised.
+    """
+    # Python's own rstrip, as in the harness: every white space counts, line ends included.
+    heads = [prompt.rstrip() for prompt in prompts]
+    texts = [
+        [f"{prompt[len(head) :]} {choice}" for choice in row]
+        for prompt, head, row in zip(prompts, heads, rows, strict=True)
+    ]
+    return tokenize_continuations(scorer, names, heads, texts, failures=failures)
+
+
+def tokenize_continuations(
+    scorer: CausalLM,
+    names: Sequence[str],
+    heads: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    *,
+    max_length: int | None = None,
+    bare: bool = False,
+    failures: dict[int, str] | None = None,
+) -> list[list[Asked]]:
+    """Tokenize each text with each of its continuations.
+
+    Both are tokenized together, and the tokens beyond as many as the text has by itself are those of the continuation.
+    An empty text is the model's start token. The last `max_length` + 1 tokens of both are kept, the last of which the
+    model need not read. Special tokens at the end of a text ([SEP] or </s>) are left out.
+
+    Args:
+        scorer: The model.
+        names: N ids of items, for errors.
+        heads: N texts.
+        texts: N lists of continuations, exactly as they follow.
+        max_length: Maximum tokens of each; None takes what the model reads.
+        bare: Whether the texts have all of their special tokens, as those of a chat template have.
+        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
+
+    Returns:
+        N lists: one `Asked`, or several where a text is cut so that its continuations see different parts of it;
+        none for an item that cannot be asked.
+
+    Raises:
+        ValueError: If a continuation has no tokens, or more than the model can read, or a text is empty and there is no
+            start token.
+    """
+    start_token = scorer.start_token
+    encode = _Encoder(scorer.tokenizer, start_token)
+    with_start = encode.bare if bare else encode
+    items: list[list[Asked]] = []
+    for start in range(0, len(heads), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        pairs_of = list(zip(heads[block], texts[block], strict=True))
+        before = with_start(heads[block])
+        whole = iter(with_start([head + text for head, row in pairs_of if head for text in row]))
+        alone = iter(encode.bare([text for head, row in pairs_of if not head for text in row]))
+        for name, (head, row), prompt in zip(names[block], pairs_of, before, strict=True):
+            first = prompt if head else []
+            joined = list(itertools.islice(whole if head else alone, len(row)))
+            parts = [tokens[len(first) :] for tokens in joined]
+            if bare:  # a chat ends where it ends: what a model writes next does not change the tokens before
+                parts = [
+                    part if tokens[: len(first)] == first else encode.bare([text])[0]
+                    for part, tokens, text in zip(parts, joined, row, strict=True)
+                ]
+            try:
+                if not first:
+                    if start_token is None:
+                        raise ValueError(
+                            f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, which "
+                            f"the empty prompt of item {name!r} needs, but it has neither."
+                        )
+                    first = [start_token]
+                    # A text that begins with the start token is its own prompt.
+                    parts = [part[1:] if not head and part[:1] == first else part for part in parts]
+                pairs = [(first, part) for part in parts]
+                items.append(_fit(name, pairs, max_length or scorer.max_length, scorer.name))
+            except ValueError as error:
+                if failures is None:
+                    raise
+                failures[len(items)] = str(error)
+                items.append([])
+    if failures and not any(items):
+        raise ValueError(failures[0])
+    return items
+
+
+class _Encoder:
+    """Tokenizes texts as running text: with the tokens that a tokenizer puts before them, but none behind."""
+
+    def __init__(self, tokenizer: Any, start_token: int | None) -> None:
+        self.tokenizer = tokenizer
+        self.start = "" if start_token is None else str(tokenizer.decode([start_token]))
+        whole, plain = tokenizer("a")["input_ids"], tokenizer("a", add_special_tokens=False)["input_ids"]
+        size = len(plain)
+        first = next((i for i in range(len(whole) - size + 1) if whole[i : i + size] == plain), len(whole) - size)
+        self.behind = len(whole) - size - first if size else 0
+
+    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenize texts; one that begins with the start token, as chat templates write it, gets no second one."""
+        bare = [bool(self.start) and text.startswith(self.start) for text in texts]
+        rows = iter(self._tokens([text for text, flag in zip(texts, bare, strict=True) if not flag], True))
+        others = iter(self.bare([text for text, flag in zip(texts, bare, strict=True) if flag]))
+        return [next(others if flag else rows) for flag in bare]
+
+    def bare(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenize texts without special tokens."""
+        return self._tokens(texts, False)
+
+    def _tokens(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        if not texts:
+            return []
+        rows: list[list[int]] = self.tokenizer(
+            list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False
+        )["input_ids"]
+        return [row[: len(row) - self.behind] for row in rows] if special and self.behind else rows
+
+
+def _fit(name: str, pairs: list[tuple[list[int], list[int]]], max_length: int, model_name: str) -> list[Asked]:
+    """Cut prompts at their beginning; choices that see the same part of a prompt stay together."""
+    groups: dict[int, Asked] = {}
+    for place, (prompt, choice) in enumerate(pairs):
+        if not choice:
+            raise ValueError(f"Expected choices with tokens, but choice {place} of item {name!r} has none.")
+        room = max_length + 1 - len(choice)
+        if room < 1:
+            raise ValueError(
+                f"Expected choices that {model_name} can read (up to {max_length} tokens), but one of item {name!r} "
+                f"has {len(choice)}."
+            )
+        seen = prompt[-room:]
+        asked = groups.setdefault(len(seen), Asked(name, seen, [], [], len(prompt) > room))
+        asked.choices.append(choice)
+        asked.places.append(place)
+    return list(groups.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One sequence that a model reads, and what is read off it.
+
+    Attributes:
+        tokens: (T,) the sequence.
+        positions: (T,) the position of each token.
+        segments: (T,) 0 for the prompt, j > 0 for a choice that sees only the prompt and itself.
+        columns: (W,) where the logits of each wanted token are.
+        wanted: (W,) the wanted tokens.
+        owners: (W,) the choice that each is of.
+    """
+
+    tokens: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    owners: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class Prefix:
+    """Tokens that a model has read, ready to be followed by others.
+
+    Args:
+        model: A causal language model that keeps what it has read.
+        tokens: The tokens, at least one.
+    """
+
+    def __init__(self, model: Any, tokens: Sequence[int]) -> None:
+        self._model = model
+        self.tokens = list(tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @functools.cached_property
+    def _cache(self) -> Any:
+        inputs: dict[str, Any] = {"input_ids": _tensor(self._model, np.array([self.tokens], dtype=np.int64))}
+        if "logits_to_keep" in inspect.signature(self._model.forward).parameters:
+            inputs["logits_to_keep"] = 1
+        with torch.no_grad():
+            cache = getattr(self._model(**inputs, use_cache=True), "past_key_values", None)
+        if not hasattr(cache, "reorder_cache"):
+            raise RuntimeError("the model keeps nothing of what it has read")
+        return cache
+
+    def before(self, count: int) -> Any:
+        """Return what the model holds of the tokens, before each of `count` rows."""
+        cache = copy.deepcopy(self._cache)
+        cache.reorder_cache(torch.zeros(count, dtype=torch.long, device=self._model.device))
+        return cache
+
+
+def width(asked: Asked, way: str) -> int:
+    """Return the tokens of the longest row that an item becomes."""
+    sizes = [len(choice) - 1 for choice in asked.choices]
+    return len(asked.prompt) + (sum(sizes) if way == SHARED else max(sizes))
+
+
+def n_rows(asked: Asked, way: str) -> int:
+    """Return the maximum number of rows that an item becomes."""
+    return 1 if way == SHARED or max(map(len, asked.choices)) == 1 else len(asked.choices)
+
+
+def likelihoods(
+    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of each choice of each item, in nats: (C,) per item.
+
+    Args:
+        model: A causal language model.
+        items: The items.
+        way: One of `WAYS`.
+        prefix: What the model has read before each of them; None for nothing.
+    """
+    tokens = iter(token_likelihoods(model, items, way, prefix))
+    return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
+
+
+def token_likelihoods(
+    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice.
+
+    The arguments are those of `likelihoods`.
+    """
+    first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
+    make = _shared_rows if way == SHARED else plain_rows
+    rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
+    parts = [_read(model, group, way, prefix) for group in groups_of(rows, way)]
+    owners, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(owners, kind="stable")
+    return np.split(values[order], np.cumsum(np.bincount(owners))[:-1])
+
+
+def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
+    """Return how a causal language model reads sequences, from a trial: the fastest of `WAYS` that is exact.
+
+    Args:
+        scorer: The model.
+        longest: Tokens of the longest sequence.
+        shared_prefix: Whether a prompt may be read once for all of its choices.
+
+    Raises:
+        ValueError: If no way is exact, or the model also reads the tokens that it is to predict.
+    """
+    model, name, bound = scorer.model, scorer.name, scorer.max_length
+
+    def find(reach: int) -> Way:
+        words = ordinary_tokens(model, scorer.tokenizer)
+        short = reach <= SHORTEST
+        items = _trial_items(words, min(reach, bound))
+        ways: Sequence[str] = WAYS if shared_prefix else WAYS[1:]
+        reason = ""
+        if not short:  # a way that fails at short sequences is not asked again
+            before = causal_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
+            ways, reason = WAYS[WAYS.index(before.name) :], before.reason
+        way = fastest_way(
+            model,
+            name,
+            lambda: one_by_one(model, items, name if short else None),
+            {way: functools.partial(token_likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
+            longest=reach,
+            again=lambda: one_by_one(model, items[:1]),
+        )
+        return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
+
+    kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
+    return TRIALS.way(model, kind, min(longest, bound), find)
+
+
+def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
+    """Return items of random words: several of up to 16 tokens, or a long prompt and long choices."""
+    draw = np.random.default_rng(0)
+    shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
+    if reach > SHORTEST:
+        shapes = [(reach - 2, (3,))]
+    # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
+    shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
+    return [
+        Asked("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
+        for size, sizes in shapes
+    ]
+
+
+def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> Answers:
+    """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
+    answers: list[NDArray[np.float64]] = []
+    left = _CUT if name is not None else 0
+    alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
+    for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
+        scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
+        if left and len(row) > 4:
+            left -= 1
+            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])))[0]
+            off = float((scores[: len(part)] - part).abs().max())
+            if off > 10 * tolerance(model, float(scores.abs().max())):
+                raise RefusalError(
+                    f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores "
+                    f"differ by {off:.2g} where later tokens differ."
+                )
+        log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
+        answers.append(log.gather(1, _tensor(model, row.wanted)[:, None])[:, 0].cpu().numpy())
+    return answers
+
+
+def plain_rows(asked: Asked, first: int) -> Iterator[_Row]:
+    """Yield a row per choice; choices that differ in their last token alone share one."""
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for place, choice in enumerate(asked.choices):
+        rows.setdefault(tuple(choice[:-1]), []).append(place)
+    size = len(asked.prompt)
+    for read, places in rows.items():
+        tokens = np.array([*asked.prompt, *read], dtype=np.int64)
+        n = len(read) + 1
+        yield _Row(
+            tokens,
+            np.arange(len(tokens)),
+            np.zeros_like(tokens),
+            np.tile(np.arange(size - 1, size - 1 + n), len(places)),
+            np.array([asked.choices[place] for place in places], dtype=np.int64).ravel(),
+            np.repeat(np.array(places) + first, n),
+        )
+
+
+def _shared_rows(asked: Asked, first: int) -> Iterator[_Row]:
+    """Yield one row: the prompt and, behind it, each choice without its last token."""
+    size = len(asked.prompt)
+    read = [np.array(choice[:-1], dtype=np.int64) for choice in asked.choices]
+    ends = size + np.cumsum([0, *map(len, read)])
+    yield _Row(
+        np.concatenate([asked.prompt, *read]).astype(np.int64),
+        np.concatenate([np.arange(size), *(size + np.arange(len(part)) for part in read)]),
+        np.repeat(np.arange(len(read) + 1), [size, *map(len, read)]),
+        np.concatenate([[size - 1, *range(start, end)] for start, end in itertools.pairwise(ends.tolist())]).astype(
+            np.int64
+        ),
+        np.concatenate(asked.choices).astype(np.int64),
+        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in asked.choices]),
+    )
+
+
+def groups_of(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
+    """Cut rows into those that are read together."""
+    if way == ONE_BY_ONE:
+        return [[row] for row in rows]
+    if way == EQUAL_LENGTHS:
+        return [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
+    return [rows]
+
+
+def _read(
+    model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Read rows in one pass; return the owner and the log-likelihood of each wanted token."""
+    before = 0 if prefix is None else len(prefix)
+    shape = (len(rows), max(map(len, rows)))
+    tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    segments = np.full(shape, -1, dtype=np.int64)
+    for place, row in enumerate(rows):
+        tokens[place, : len(row)], positions[place, : len(row)] = row.tokens, row.positions
+        segments[place, : len(row)] = row.segments
+    inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
+    if (segments > 0).any():
+        inputs |= {"attention_mask": _mask(model, segments, before), "position_ids": _tensor(model, positions + before)}
+    elif way in (SHARED, PADDED) and (segments < 0).any():
+        mask = np.pad((segments >= 0).astype(np.int64), ((0, 0), (before, 0)), constant_values=1)
+        inputs["attention_mask"] = _tensor(model, mask)
+    columns = np.unique(np.concatenate([row.columns for row in rows]))
+    options = inspect.signature(model.forward).parameters
+    if "use_cache" in options:
+        inputs["use_cache"] = prefix is not None
+    if prefix is not None:
+        inputs["past_key_values"] = prefix.before(len(rows))
+    if "logits_to_keep" in options:
+        inputs["logits_to_keep"] = _tensor(model, columns)
+    logits = _logits(model(**inputs))
+    at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
+    at_column = np.concatenate([row.columns for row in rows])
+    if logits.shape[1] == len(columns) < shape[1]:
+        at_column = np.searchsorted(columns, at_column)
+    wanted = np.concatenate([row.wanted for row in rows])
+    values = np.empty(len(wanted))
+    # In parts: the table of all logits is in memory already, a float copy of it need not be.
+    for start in range(0, len(wanted), _PART):
+        part = slice(start, start + _PART)
+        scores = logits[_tensor(model, at_row[part]), _tensor(model, at_column[part])].float()
+        picked = scores.gather(1, _tensor(model, wanted[part])[:, None])[:, 0] - scores.logsumexp(dim=1)
+        values[part] = picked.double().cpu().numpy()
+    return np.concatenate([row.owners for row in rows]), values
+
+
+def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is.
+
+    The `before` tokens of a prefix are seen by all others.
+    """
+    parts = torch.from_numpy(segments).to(model.device)
+    size = parts.shape[1]
+    causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
+    key, query = parts[:, None, :], parts[:, :, None]
+    allowed = causal & (key >= 0) & ((key == 0) | (key == query))
+    allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
+    allowed = torch.nn.functional.pad(allowed, (before, 0), value=True)
+    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
+    return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
+
+
+def _logits(outputs: Any, name: str = "the model") -> torch.Tensor:
+    logits = getattr(outputs, "logits", None)
+    if logits is None or logits.dim() != 3:
+        raise RefusalError(
+            f"Expected logits of every token from {name}, but it gives {type(outputs).__name__} without them."
+        )
+    table: torch.Tensor = logits
+    return table
+
+
+def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
+    return torch.from_numpy(array).to(model.device)

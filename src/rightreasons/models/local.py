@@ -1,0 +1,445 @@
+"""A causal language model in this process as an engine: it answers requests by likelihood or in generated words."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import takes
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.validation import check_count
+from rightreasons.models.batching import length_batches
+from rightreasons.models.causal import score_asked
+from rightreasons.models.likelihoods import Asked, tokenize_continuations
+from rightreasons.models.loading import CausalLM, first_line
+from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
+from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
+from rightreasons.models.trial import (
+    EQUAL_LENGTHS,
+    LEFT,
+    ONE_BY_ONE,
+    TRIALS,
+    Way,
+    check_tokens,
+    fastest_way,
+    ordinary_tokens,
+    reach_of,
+)
+
+_MAX_TOKENS = 8192
+# Tokens that a trial generates.
+_TRIED = 2
+
+
+class LocalEngine:
+    """A causal language model of transformers that answers requests.
+
+    Args:
+        scorer: From `load_causal`.
+        max_tokens: Maximum tokens per padded batch of likelihoods; default 4096.
+        common_prefix: Whether what many requests begin with, such as instructions and few-shot examples, may be read
+            once (default), where the model's trial finds that exact.
+    """
+
+    def __init__(self, scorer: CausalLM, *, max_tokens: int = 4096, common_prefix: bool = True) -> None:
+        self.scorer = scorer
+        self.name = scorer.name
+        self._options: dict[str, Any] = {
+            "max_tokens": check_count(max_tokens, "max_tokens"),
+            "common_prefix": common_prefix,
+        }
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Everything."""
+        return frozenset(("likelihoods", "next_words", "text", "gradients", "processes"))
+
+    @property
+    def model(self) -> Any:
+        """The model of transformers."""
+        return self.scorer.model
+
+    @property
+    def tokenizer(self) -> Any:
+        """Its tokenizer."""
+        return self.scorer.tokenizer
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the weights, the tokenizer and the chat template."""
+        parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), str(self._template))
+        return hashlib.blake2b("|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def has_template(self) -> bool:
+        """Whether the tokenizer has a chat template."""
+        return self._template is not None
+
+    @property
+    def _template(self) -> Any:
+        return getattr(self.tokenizer, "chat_template", None)
+
+    def render(self, prompt: str | Sequence[Message]) -> str:
+        """Return the text that the model reads, its chat template applied.
+
+        Raises:
+            ValueError: If there is no chat template, or it refuses the turns.
+        """
+        if isinstance(prompt, str):
+            return prompt
+        if not self.has_template:
+            raise ValueError(f"Expected a model with a chat template, but {self.name} has none: ask it without a chat.")
+        continued = prompt[-1]["role"] == "assistant"
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    [dict(turn) for turn in prompt],
+                    tokenize=False,
+                    add_generation_prompt=not continued,
+                    continue_final_message=continued,
+                )
+            )
+        except Exception as error:
+            roles = ", ".join(turn["role"] for turn in prompt)
+            raise ValueError(
+                f"Expected a chat template that takes the turns {roles}, but that of {self.name} fails: "
+                f"{first_line(error)}"
+            ) from error
+
+    def likelihoods(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-likelihoods of the continuations of each request.
+
+        A request fails where a continuation has no tokens, or more than the model reads, or a score is not finite.
+
+        Raises:
+            ValueError: If every request fails.
+        """
+        reasons: dict[int, str] = {}
+        asked = self.tokens(requests, failures=reasons)
+        return self._scored(requests, asked, reasons, kind="answers by likelihood", progress=progress, out=out)
+
+    def next_words(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-probability of the first token of each continuation; requests fail as with `likelihoods`.
+
+        Raises:
+            ValueError: If two continuations of a request begin with the same token, or every request fails.
+        """
+        reasons: dict[int, str] = {}
+        asked = self.tokens(requests, failures=reasons)
+        for request, parts in zip(requests, asked, strict=True):
+            seen: dict[int, str] = {}
+            for part in parts:
+                for place, tokens in zip(part.places, part.choices, strict=True):
+                    text = request.continuations[place]
+                    if text != seen.setdefault(tokens[0], text):
+                        raise ValueError(
+                            f"Expected answers that begin with different tokens where the next word is scored, but "
+                            f"{seen[tokens[0]].strip()!r} and {text.strip()!r} both begin with "
+                            f"{self.tokenizer.decode([tokens[0]])!r}: take other words, or the scoring sum."
+                        )
+        first = [
+            [Asked(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
+            for parts in asked
+        ]
+        return self._scored(requests, first, reasons, kind="answers by their first token", progress=progress, out=out)
+
+    @takes(Generation)
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        options: Generation,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Answers:
+        """Return generated answers to each request.
+
+        What is drawn depends on (seed, name of the request, number of the answer) and the model alone: not on the other
+        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken. A
+        request fails where its prompt cannot be asked, such as an empty one of a model without a start token.
+
+        Args:
+            requests: The requests.
+            options: How they are generated, or the fields of `Generation` by keyword.
+            progress: Whether to show a progress bar.
+            out: A folder for the results; a killed run resumes.
+
+        Raises:
+            ValueError: If a number is out of range, every request fails, or the model does.
+        """
+        n, max_new_tokens = options.n, options.max_new_tokens
+        room = self.scorer.max_length - max_new_tokens
+        if room < 1:
+            raise OptionError(
+                f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} reads, but got "
+                f"{max_new_tokens}.",
+                option="max_new_tokens",
+            )
+        # Any continuation will do: what is taken are the tokens before it, uncut.
+        asked = [Request(request.name, request.prompt, (" a",)) for request in requests]
+        reasons: dict[int, str] = {}
+        tokenized = self.tokens(asked, max_length=1 << 30, failures=reasons)
+        able = [place for place in range(len(requests)) if place not in reasons]
+        whole = [tokenized[place][0].prompt for place in able]
+        prompts = [tokens[-room:] for tokens in whole]
+        check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
+        way = _generation_way(self.scorer, max(map(len, prompts)), room)
+        lengths = np.array([len(tokens) for tokens in prompts])
+        copies = np.repeat(np.arange(len(prompts)), n)
+        names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
+        batches = _batches(lengths[copies], way, max_new_tokens)
+
+        @torch.inference_mode()
+        def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
+            rngs = [item_rng(options.seed, names[item]) for item in batch]
+            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, rngs)
+            return {"tokens": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
+
+        columns = run_model(
+            self.model,
+            answer,
+            batches,
+            kind="generated answers",
+            inputs=lambda: {
+                "ids": fingerprint_texts(names),
+                "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
+                "options": {name: value for name, value in options.to_dict().items() if name != "n"},
+            },
+            progress=progress,
+            out=out,
+        )
+        rows = [row.astype(np.int64) for row in columns.ragged("tokens")]
+        ends = set(_end_tokens(self.scorer))
+        texts = [_before(self.tokenizer.decode(row, skip_special_tokens=True), options.stop) for row in rows]
+        unfinished = sum(len(row) >= max_new_tokens and int(row[-1]) not in ends for row in rows)
+        answered: list[list[str]] = [[] for _ in requests]
+        for start, place in enumerate(able):
+            answered[place] = texts[start * n : (start + 1) * n]
+        return Answers(
+            answered,
+            {requests[place].name: reason for place, reason in reasons.items()},
+            truncated=sum(len(tokens) > room for tokens in whole),
+            unfinished=unfinished,
+            way=str(way),
+        )
+
+    def tokens(
+        self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None
+    ) -> list[list[Asked]]:
+        """Return the tokens of requests; those of a chat have all of their special tokens.
+
+        Args:
+            requests: The requests.
+            max_length: Maximum tokens of each; None takes what the model reads.
+            failures: Takes the reasons why requests cannot be asked, by their positions; None raises the first.
+        """
+        items: list[list[Asked]] = [[] for _ in requests]
+        for chat in (False, True):
+            own = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
+            reasons: dict[int, str] | None = None if failures is None else {}
+            asked = tokenize_continuations(
+                self.scorer,
+                [requests[place].name for place in own],
+                [self.render(requests[place].prompt) for place in own],
+                [requests[place].continuations for place in own],
+                max_length=max_length,
+                bare=chat,
+                failures=reasons,
+            )
+            if failures is not None:
+                failures |= {own[number]: reason for number, reason in (reasons or {}).items()}
+            for place, parts in zip(own, asked, strict=True):
+                items[place] = parts
+        return items
+
+    def _scored(
+        self,
+        requests: Sequence[Request],
+        items: Sequence[Sequence[Asked]],
+        reasons: Mapping[int, str],
+        **options: Any,
+    ) -> Likelihoods:
+        """Score tokenized requests; those without tokens fail for their reasons."""
+        counts = [len(request.continuations) for request in requests]
+        scored = score_asked(self.scorer, items, counts=counts, fail_fast=False, **self._options, **options)
+        return Likelihoods(
+            Ragged.of(scored.likelihoods, counts),
+            Ragged.of(scored.lengths.astype(np.float64), counts),
+            {requests[place].name: reason for place, reason in sorted({**scored.reasons, **reasons}.items())},
+            truncated=scored.truncated,
+            way=scored.way,
+        )
+
+
+def _batches(lengths: NDArray[np.int64], way: Way, max_new_tokens: int) -> list[NDArray[np.int64]]:
+    """Cut prompts into batches of like length, or of equal length or one by one where the way says so."""
+    if way.name == ONE_BY_ONE:
+        return [np.array([item]) for item in range(len(lengths))]
+    groups = lengths if way.name == EQUAL_LENGTHS else np.zeros_like(lengths)
+    batches: list[NDArray[np.int64]] = []
+    for group in np.unique(groups):
+        items = np.flatnonzero(groups == group)
+        batches += [
+            items[rows]
+            for rows in length_batches(lengths[items] + max_new_tokens, batch_size=64, max_tokens=_MAX_TOKENS)
+        ]
+    return batches
+
+
+def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
+    """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
+
+    def find(reach: int) -> Way:
+        draw = np.random.default_rng(0)
+        words = ordinary_tokens(scorer.model, scorer.tokenizer)
+        reach = max(1, min(reach, bound))
+        sizes = sorted({reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True)
+        prompts = [draw.choice(words, size).tolist() for size in (*sizes, sizes[0])]
+
+        def ask(places: Sequence[int]) -> list[NDArray[np.float64]]:
+            return _scores(scorer, [prompts[place] for place in places])
+
+        every = range(len(prompts))
+        pair = (0, len(prompts) - 1)  # of equal length
+
+        def equal() -> list[NDArray[np.float64]]:
+            both = ask(pair)
+            rest = [row for place in every if place not in pair for row in ask([place])]
+            return [both[0], *rest, both[1]]
+
+        return fastest_way(
+            scorer.model,
+            scorer.name,
+            lambda: [row for place in every for row in ask([place])],
+            {LEFT: lambda: ask(every), EQUAL_LENGTHS: equal},
+            longest=reach,
+            again=lambda: ask([0]),
+        )
+
+    kind = f"generated answers to {reach_of(longest)} tokens"
+    return TRIALS.way(scorer.model, kind, min(longest, bound), find)
+
+
+def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:
+    """Return the log-probabilities of every token at the first steps after each prompt."""
+    with _bare_settings(scorer, _TRIED) as settings:
+        settings.eos_token_id, settings.output_logits, settings.return_dict_in_generate = None, True, True
+        made = scorer.model.generate(**_padded(scorer, prompts), generation_config=settings)
+    table = torch.stack([step.double().log_softmax(-1) for step in made.logits], dim=1).cpu().numpy()
+    return list(table)
+
+
+def _generated(
+    scorer: CausalLM,
+    prompts: Sequence[list[int]],
+    options: Generation,
+    rngs: Sequence[np.random.Generator],
+) -> list[NDArray[np.float64]]:
+    """Return the new tokens of each prompt, the one that ends them included."""
+    inputs = _padded(scorer, prompts)
+    size = inputs["input_ids"].shape[1]
+    drawn = [_Drawn(rngs, options.temperature)] if options.temperature > 0 else []
+    ended = [_Stop(scorer.tokenizer, options.stop, size)] if options.stop else []
+    try:
+        with _bare_settings(scorer, options.max_new_tokens) as settings:
+            made = scorer.model.generate(
+                **inputs,
+                generation_config=settings,
+                logits_processor=transformers.LogitsProcessorList(drawn),
+                stopping_criteria=transformers.StoppingCriteriaList(ended),
+            )
+    except (RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"Expected a model that can answer every item, but {scorer.name} fails: {first_line(error)}"
+        ) from error
+    ends = set(_end_tokens(scorer))
+    rows = []
+    for row in made[:, size:].cpu().numpy():
+        end = next((place + 1 for place, token in enumerate(row.tolist()) if token in ends), len(row))
+        rows.append(row[:end].astype(np.float64))
+    return rows
+
+
+class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
+    """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities."""
+
+    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float) -> None:
+        self._rngs = rngs
+        self._temperature = temperature
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        noise = np.stack([rng.gumbel(size=scores.shape[1]) for rng in self._rngs])
+        return scores.double() / self._temperature + torch.from_numpy(noise).to(scores.device)
+
+
+class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]
+    """Ends an answer in which one of some texts occurs."""
+
+    def __init__(self, tokenizer: Any, stop: tuple[str, ...], size: int) -> None:
+        self._tokenizer = tokenizer
+        self._stop = stop
+        self._size = size
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **options: Any) -> Any:
+        texts = self._tokenizer.batch_decode(input_ids[:, self._size :], skip_special_tokens=True)
+        ended = [any(mark in text for mark in self._stop) for text in texts]
+        return torch.tensor(ended, device=input_ids.device)
+
+
+def _padded(scorer: CausalLM, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
+    """Return prompts as tokens padded on the left."""
+    size = max(map(len, prompts))
+    tokens = np.full((len(prompts), size), _pad_token(scorer), dtype=np.int64)
+    mask = np.zeros_like(tokens)
+    for row, prompt in enumerate(prompts):
+        tokens[row, size - len(prompt) :], mask[row, size - len(prompt) :] = prompt, 1
+    device = scorer.model.device
+    return {"input_ids": torch.from_numpy(tokens).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
+
+
+def _pad_token(scorer: CausalLM) -> int:
+    return next((int(t) for t in (scorer.tokenizer.pad_token_id, *_end_tokens(scorer)) if t is not None), 0)
+
+
+def _end_tokens(scorer: CausalLM) -> list[int]:
+    """Return the tokens that end an answer: the model's and the tokenizer's."""
+    own = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
+    tokens = own if isinstance(own, list) else [own]
+    return sorted({int(token) for token in (*tokens, scorer.tokenizer.eos_token_id) if token is not None})
+
+
+@contextmanager
+def _bare_settings(scorer: CausalLM, max_new_tokens: int) -> Iterator[Any]:
+    """Yield settings that take the likeliest token; the model's own, which fill gaps, are away meanwhile."""
+    model = scorer.model
+    ends = _end_tokens(scorer) or None
+    settings = transformers.GenerationConfig(
+        max_new_tokens=max_new_tokens, do_sample=False, eos_token_id=ends, pad_token_id=_pad_token(scorer)
+    )
+    before = model.generation_config
+    model.generation_config = transformers.GenerationConfig()
+    try:
+        yield settings
+    finally:
+        model.generation_config = before
+
+
+def _before(text: str, stop: Sequence[str]) -> str:
+    """Return a text up to the first of some marks."""
+    return text[: min((text.find(mark) for mark in stop if mark in text), default=len(text))]

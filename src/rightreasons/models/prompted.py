@@ -1,0 +1,462 @@
+"""A scorer made of a prompt and a language model: it answers items of classification and of multiple choice."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
+from rightreasons.core.scores import Scores
+from rightreasons.core.validation import (
+    check_choices,
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_seed,
+    check_texts,
+)
+from rightreasons.models.prompts import NO_ANSWER, Examples, Item, Rendering, parse_answer
+from rightreasons.models.protocol import Ability, Engine, Generation, Request
+from rightreasons.models.wording import LIKELIHOODS, Prompt
+
+CONTENT_FREE = ("N/A", "[MASK]", "")
+"""The inputs without content of contextual calibration (Zhao et al. 2021, section 5)."""
+
+_ABLE: Mapping[Ability, tuple[str, ...]] = {
+    "likelihoods": LIKELIHOODS,
+    "next_words": ("next_words",),
+    "text": ("generated",),
+}
+
+
+class Prompted:
+    r"""A `Scorer` that asks a language model through a prompt.
+
+    With l(a | x) the log-likelihood of the answer a, as many tokens as it has, after what is asked about x, the scores
+    of the answers are
+
+        sum            l(a | x)
+        mean           l(a | x) / number of tokens of a
+        unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al. 2021, PMI_DC)
+        calibrated     log p(a | x) - log p0(a), p the shares of exp(l) of the item's answers, and p0 their mean over
+                       "N/A", "[MASK]" and "" in place of the item (Zhao et al. 2021, contextual calibration)
+        next_words     the log-probability of the first token of a
+        generated      log of the share of generated answers that give a
+
+    An answer is its own words, or with `style` its letter or number. Their softmax over an item's answers is its
+    confidence. Of one generated answer it is 1: an answer has no confidence by itself. An item of which no generated
+    answer can be read has no score; `Scores.failures` names it, and `Scores.way` tells the rate.
+
+    Args:
+        prompt: How items are asked.
+        engine: The model.
+        label_names: The names of the K classes; None for a scorer of choices.
+        examples: Labeled items for few-shot examples, which `prompt.shots` asks for.
+        seed: Decides few-shot examples and drawn answers.
+
+    Raises:
+        ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
+            template or the label words do not fit, or there are no examples.
+
+    References:
+        Holtzman et al. (2021), "Surface Form Competition", EMNLP. Zhao et al. (2021), "Calibrate Before Use: Improving
+        Few-Shot Performance of Language Models", ICML.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        engine: Engine,
+        label_names: Sequence[str] | None = None,
+        *,
+        examples: Examples | None = None,
+        seed: int = 0,
+    ) -> None:
+        if label_names is not None and len(label_names) < 2:
+            raise OptionError(
+                f"Expected at least two labels to choose from, but the data has {len(label_names)}"
+                f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all.",
+                option="label_names",
+            )
+        self.prompt = prompt
+        self.engine = engine
+        self.name = engine.name
+        self.label_names = None if label_names is None else tuple(label_names)
+        self.examples = examples
+        self.seed = check_seed(seed)
+        if prompt.shots and (examples is None or not examples.items):
+            raise ValueError(
+                f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
+            )
+        self.rendering = Rendering.of(
+            prompt, chat=_chat(prompt, engine), scorings=_scorings(prompt, engine), label_names=self.label_names
+        )
+        self._example: Request | None = None
+        self._way = ""
+
+    def other_way(self) -> Prompted | None:
+        """Return the same prompt without the chat template, or with it where this goes without.
+
+        None where the model has no chat template, or is not in this process: a server answers conversations and texts
+        with different abilities.
+        """
+        if not self.engine.has_template or "processes" not in self.engine.abilities:
+            return None
+        prompt = self.prompt.replaced(
+            chat="off" if self.rendering.chat else "on",
+            style=self.rendering.style,
+            scoring=self.rendering.scoring,
+        )
+        return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What the engine can do; gradients only of likelihoods."""
+        able = self.engine.abilities
+        return able - {"gradients"} if self.rendering.scoring == "generated" else able
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether an item has one generated answer, and so no confidence."""
+        return self.rendering.scoring == "generated" and self.prompt.samples == 1
+
+    @property
+    def joint(self) -> bool:
+        """Whether the choices of an item are in what is asked."""
+        return self.rendering.joint
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the engine, the prompt with nothing left open, the examples and the seed."""
+        asked = self.rendering
+        parts = [
+            self.engine.fingerprint, self.prompt.to_dict(), asked.task, asked.template, asked.style, asked.scoring,
+            asked.chat, asked.answer_prefix, asked.label_words, self.seed,
+            [(item.id, dict(item.fields), item.label) for item in self.examples.items]
+            if self.prompt.shots and self.examples else [],
+        ]  # fmt: skip
+        return hashlib.blake2b(json.dumps(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
+        asked = self.rendering
+        example = self._example or asked.request(self._placeholder())
+        return {
+            "template": asked.template,
+            "system": self.prompt.system,
+            "chat": asked.chat,
+            "style": asked.style,
+            "scoring": asked.scoring,
+            "answer_prefix": asked.answer_prefix,
+            "label_words": list(asked.label_words),
+            "shots": self.prompt.shots,
+            "draw": self.prompt.draw,
+            "pattern": self.prompt.pattern,
+            "samples": self.prompt.samples,
+            "example": self.engine.render(example.prompt),
+            "answers": list(example.continuations),
+            "way": self._way,
+        }
+
+    def server(self) -> dict[str, Any] | None:
+        """Return the server's trial and what was asked of it so far; None where the model is here."""
+        describe = getattr(self.engine, "describe", None)
+        return None if describe is None else dict(describe())
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Scores:
+        """Score the classes of N texts, as `rightreasons.models.classes.predict` does of a classifier.
+
+        Raises:
+            ValueError: If this is a scorer of choices, columns differ in length, or a label is no class.
+        """
+        if self.label_names is None:
+            raise ValueError(f"Expected a scorer of classes, but {self.name} is asked for choices: use `choose`.")
+        first = check_texts(texts, "texts", allow_empty=True)
+        pairs = [None] * len(first) if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
+        names = check_ids(range(len(first)) if ids is None else ids, "ids")
+        check_same_length(texts=first, text_pairs=pairs, ids=names)
+        gold = None
+        if labels is not None:
+            check_same_length(texts=first, labels=labels)
+            gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        rows = zip(names, first, pairs, strict=True)
+        items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
+        return self._scored(items, gold, progress=progress, out=out)
+
+    def choose(
+        self,
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        *,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Scores:
+        """Score the choices of N items, as `rightreasons.models.choices.choose` does.
+
+        Raises:
+            ValueError: If this is a scorer of classes, columns differ in length, or a label is no choice of its item.
+        """
+        if self.label_names is not None:
+            raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
+        texts, rows, counts = check_choices(prompts, choices, allow_empty=True)
+        names = check_ids(range(len(texts)) if ids is None else ids, "ids")
+        check_same_length(prompts=texts, ids=names)
+        gold = None
+        if labels is not None:
+            check_same_length(prompts=texts, labels=labels)
+            gold = check_labels(labels, counts, name="labels", minimum=-1)
+        items = [Item(n, {"prompt": text, "choices": row}) for n, text, row in zip(names, texts, rows, strict=True)]
+        return self._scored(items, gold, progress=progress, out=out)
+
+    def by_sum(self) -> Prompted:
+        """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
+        prompt = self.prompt.replaced(scoring="sum")
+        other = Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
+        # What was left open stays as it was settled.
+        other.rendering = dataclasses.replace(self.rendering, prompt=prompt, scoring="sum")
+        return other
+
+    def shots(self, item: Item) -> list[Item]:
+        """Return the few-shot examples of an item."""
+        if not self.prompt.shots or self.examples is None:
+            return []
+        return self.examples.draw(item, self.prompt.shots, seed=self.seed, shared=self.prompt.draw == "run")
+
+    # --------------------------------------------------------------------------------------------------------- private
+
+    def _placeholder(self) -> Item:
+        if self.label_names is not None:
+            return Item("", {"text": "(text)", "text_pair": None})
+        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
+
+    def _scored(
+        self,
+        items: Sequence[Item],
+        gold: NDArray[np.int64] | None,
+        *,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> Scores:
+        asked = self.rendering
+        requests = [asked.request(item, self.shots(item)) for item in items]
+        if self._example is None and requests:
+            self._example = requests[0]
+        ask = self._generated if asked.scoring == "generated" else self._likely
+        empty = {} if asked.scoring == "generated" else _empty_answers(requests)
+        places = [place for place, item in enumerate(items) if item.id not in empty]
+        if empty and not places:
+            raise ValueError(next(iter(empty.values())))
+        rows, failures, truncated, way = ask(
+            [items[place] for place in places], [requests[place] for place in places], progress=progress, out=out
+        )
+        self._way = way
+        row_of = dict(zip(places, rows, strict=True))
+        failures = failures | empty
+        able = [place for place, item in enumerate(items) if item.id not in failures]
+        logits = Ragged.of(
+            np.concatenate([row_of[place] for place in able]) if able else np.empty(0), [len(row_of[n]) for n in able]
+        )
+        return Scores(
+            tuple(items[place].id for place in able),
+            logits.table() if able else np.empty((0, len(self.label_names or ()))),
+            None if gold is None else gold[able],
+            self.label_names,
+            truncated,
+            way=way,
+            failures=failures,
+        )
+
+    def _likely(
+        self,
+        items: Sequence[Item],
+        requests: Sequence[Request],
+        *,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
+        """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
+        asked = self.rendering
+        ask = self.engine.next_words if asked.scoring == "next_words" else self.engine.likelihoods
+        seen = _Distinct(requests)
+        found = ask(seen.requests, progress=progress, out=_part(out, "items"))
+        rows = seen.rows(found.values)
+        failures = seen.failures(found.failures)
+        if asked.scoring == "mean":
+            lengths = seen.rows(found.lengths)
+            rows = [row / size for row, size in zip(rows, lengths, strict=True)]
+        # What failed is not asked again: it would take along the items that share its request.
+        able = [place for place, item in enumerate(items) if item.id not in failures]
+        if asked.scoring == "unconditional":
+            alone = _Distinct([asked.without_item(items[place]) for place in able])
+            known = self.engine.likelihoods(alone.requests, progress=False, out=_part(out, "alone"))
+            for place, own in zip(able, alone.rows(known.values), strict=True):
+                rows[place] = rows[place] - own
+            failures |= alone.failures(known.failures)
+        if asked.scoring == "calibrated":
+            prior, missing = self._prior([items[place] for place in able], out)
+            for place, own in zip(able, prior, strict=True):
+                rows[place] = log_softmax(rows[place]) - own
+            failures |= missing
+        return rows, failures, found.truncated, found.way
+
+    def _prior(
+        self, items: Sequence[Item], out: str | os.PathLike[str] | None
+    ) -> tuple[list[NDArray[np.float64]], dict[str, str]]:
+        """Return the logarithm of the mean probability of each answer where the item is without content."""
+        total: list[NDArray[np.float64]] = []
+        failures: dict[str, str] = {}
+        for place, word in enumerate(CONTENT_FREE):
+            asked = [
+                self.rendering.request(self.rendering.content_free(item, word), self.shots(item)) for item in items
+            ]
+            seen = _Distinct(asked)
+            found = self.engine.likelihoods(seen.requests, progress=False, out=_part(out, f"content_free_{place}"))
+            shares = [np.exp(log_softmax(row)) for row in seen.rows(found.values)]
+            total = shares if not total else [a + b for a, b in zip(total, shares, strict=True)]
+            own = seen.failures(found.failures)
+            failures |= {
+                item.id: own[request.name] for item, request in zip(items, asked, strict=True) if request.name in own
+            }
+        return [np.log(row / len(CONTENT_FREE)) for row in total], failures
+
+    def _generated(
+        self,
+        items: Sequence[Item],
+        requests: Sequence[Request],
+        *,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
+        """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
+        prompt, asked = self.prompt, self.rendering
+        found = self.engine.generate(
+            [Request(request.name, request.prompt) for request in requests],
+            options=Generation(
+                n=prompt.samples,
+                temperature=0.0 if prompt.samples == 1 else 1.0,
+                max_new_tokens=prompt.max_new_tokens,
+                seed=self.seed,
+            ),
+            progress=progress,
+            out=_part(out, "answers"),
+        )
+        rows, failures, unread = [], dict(found.failures), 0
+        for item, texts in zip(items, found.texts, strict=True):
+            answers = asked.answers(item)
+            others = () if asked.style == "words" else asked.texts(item)
+            read = np.array([parse_answer(t, answers, others=others, pattern=prompt.pattern) for t in texts], dtype=int)
+            unread += int((read == NO_ANSWER).sum())
+            counts = np.bincount(read[read != NO_ANSWER], minlength=len(answers))
+            if item.id not in failures and not counts.sum():
+                failures[item.id] = f"no answer in {texts[0].strip()[:80]!r}"
+            # A share of 0 has no logarithm; the least positive number stands for it.
+            shares = counts / max(counts.sum(), 1)
+            rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+        total = sum(map(len, found.texts))
+        rate = f"{unread} of {total} generated answers give no answer"
+        if found.unfinished:
+            rate += f", and {found.unfinished} reach the bound of {prompt.max_new_tokens} tokens"
+        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate]))
+
+
+def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:
+    """Return why some items cannot be scored: an answer without words has no likelihood."""
+    return {
+        one.name: f"Expected answers with words, but answer {place} of item {one.name!r} is {text!r}."
+        for one in requests
+        for place, text in enumerate(one.continuations)
+        if not text.strip()
+    }
+
+
+class _Distinct:
+    """Requests that ask the same are asked once, with every answer that one of them asks about.
+
+    Args:
+        requests: N requests.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._asked = requests
+        wanted: dict[Any, dict[str, int]] = {}
+        first: dict[Any, str] = {}
+        keys = [_key(request) for request in requests]
+        for key, request in zip(keys, requests, strict=True):
+            first.setdefault(key, request.name)
+            wanted.setdefault(key, {}).update(dict.fromkeys(request.continuations, 0))
+        prompts = {key: request.prompt for key, request in zip(keys, requests, strict=True)}
+        self.requests = [Request(first[key], prompts[key], tuple(texts)) for key, texts in wanted.items()]
+        group = {key: place for place, key in enumerate(wanted)}
+        for texts in wanted.values():
+            texts.update({text: place for place, text in enumerate(texts)})
+        self._places = [
+            (group[key], [wanted[key][text] for text in request.continuations])
+            for key, request in zip(keys, requests, strict=True)
+        ]
+
+    def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
+        """Return the values of each request, in the order of its answers."""
+        return [np.asarray(values[group], dtype=np.float64)[places] for group, places in self._places]
+
+    def failures(self, failures: Mapping[str, str]) -> dict[str, str]:
+        """Return why some of the requests have no answer."""
+        return {
+            request.name: failures[self.requests[group].name]
+            for request, (group, _) in zip(self._asked, self._places, strict=True)
+            if self.requests[group].name in failures
+        }
+
+
+def _key(request: Request) -> Any:
+    prompt = request.prompt
+    return prompt if isinstance(prompt, str) else tuple((turn["role"], turn["content"]) for turn in prompt)
+
+
+def _part(out: str | os.PathLike[str] | None, name: str) -> Path | None:
+    return None if out is None else Path(out) / name
+
+
+def _chat(prompt: Prompt, engine: Engine) -> bool:
+    if prompt.chat == "on" and not engine.has_template:
+        raise OptionError(
+            f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: chat='off' asks "
+            "without one.",
+            option="chat",
+        )
+    return engine.has_template if prompt.chat == "auto" else prompt.chat == "on"
+
+
+def _scorings(prompt: Prompt, engine: Engine) -> list[str]:
+    """Return the scorings that an engine is able to; one that is asked for must be among them."""
+    able = [scoring for ability, scorings in _ABLE.items() if ability in engine.abilities for scoring in scorings]
+    if prompt.scoring != "auto" and prompt.scoring not in able:
+        listed = ", ".join(able) or "none"
+        raise OptionError(
+            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}.",
+            option="scoring",
+        )
+    if not able:
+        raise ValueError(f"Expected a model that scores or generates answers, but {engine.name} does neither.")
+    return able

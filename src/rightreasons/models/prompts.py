@@ -1,0 +1,458 @@
+"""Items put into words: a template, few-shot examples and a chat around them become the request of a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.choices import LETTERS
+from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.validation import check_same_length
+from rightreasons.models.protocol import Message, Request
+from rightreasons.models.wording import Prompt
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+NO_ANSWER = -1
+"""What a text without an answer is parsed as, and one that names several."""
+
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "classification": ("text", "text_pair", "label_words", "options"),
+    "multiple_choice": ("prompt", "choices", "options"),
+}
+"""The fields of a template, by task."""
+
+_TEXT = "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}\n\n"
+_TEMPLATES = {
+    ("classification", False): _TEXT + "Which label fits: {{ label_words | join(', ') }}?",
+    ("classification", True): _TEXT + "Which label fits?\n{{ options }}",
+    ("multiple_choice", False): "{{ prompt }}",
+    ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
+}
+_INSTRUCTION = "\nAnswer with the {} alone."
+_KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
+PREFIX = "Answer:"
+
+_VERSION = re.compile(
+    r"/(?:original|no_question|wrong_question|no_right_answer|(?:extra|near)_choices(?:_\d+)?|none_(?:added|right)|"
+    r"(?:random )?order \d+|without word \d+)$"
+)
+"""What the id of a changed version of an item has behind the id of the item."""
+
+
+def parse_answer(text: str, answers: Sequence[str], *, others: Sequence[str] = (), pattern: str | None = None) -> int:
+    r"""Return which of some answers a text gives.
+
+    The rules, of which the first that finds exactly one answer decides:
+
+    1. the text is an answer, marks and case aside: "positive.", "(B)";
+    2. it begins with a mark and its punctuation: "B. Because", "2) no";
+    3. it says so: "the answer is B", "Answer: positive";
+    4. one answer alone occurs in it as a whole word; a letter counts only where it is a capital, and "A" and "I" only
+       before punctuation, "or" and "and", since they are words;
+    5. one of `others` alone occurs in it: the texts behind letters and numbers.
+
+    A longer answer hides a shorter one inside it: "not entailment" is not "entailment".
+
+    Args:
+        text: What was generated.
+        answers: The C answers as they are asked for: label words, texts of choices, letters or numbers.
+        others: The C texts that letters or numbers stand for.
+        pattern: A regular expression in place of the rules: what it finds first, in its first group if it has one, is
+            the answer or its text, case aside.
+
+    Returns:
+        The index of the answer; `NO_ANSWER` where there is none, or where several are named.
+
+    Example:
+        >>> parse_answer("The answer is (B), not A.", ["A", "B"]), parse_answer("A or B", ["A", "B"])
+        (1, -1)
+        >>> parse_answer("I think it is not entailment.", ["entailment", "not entailment"])
+        1
+        >>> parse_answer("A dog barks.", ["A", "B"], others=["a dog barks", "a cat meows"])
+        0
+        >>> parse_answer("Reason: x. Final: b", ["A", "B"], pattern=r"Final: (\w)")
+        1
+    """
+    if pattern is not None:
+        match = re.search(pattern, text)
+        part = "" if match is None else (match[1] if match.re.groups else match[0]) or ""
+        return _only(_same(part, answers) or _same(part, others))
+    marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
+    rules = [_same(text, answers)]
+    rules += [_begins(text, answers)] if marks else []
+    rules += [_said(text, answers, marks), _occurring(text, answers, marks), _same(text, others)]
+    rules += [_occurring(text, others, False)]
+    return next((index for rule in rules if (index := _only(rule)) != NO_ANSWER), NO_ANSWER)
+
+
+def _only(indices: set[int]) -> int:
+    return next(iter(indices)) if len(indices) == 1 else NO_ANSWER
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
+
+
+def _same(text: str, answers: Sequence[str]) -> set[int]:
+    """Return the answers that a text is, marks and case aside; letters and numbers literally first."""
+    exact = {index for index, answer in enumerate(answers) if text.strip() == answer.strip()}
+    plain = _plain(text)
+    return exact or {index for index, answer in enumerate(answers) if plain and plain == _plain(answer)}
+
+
+def _begins(text: str, answers: Sequence[str]) -> set[int]:
+    match = re.match(r"\W*(\w+)\s*(?:[.:),\]*]|\n|$)", text)
+    return set() if match is None else {index for index, answer in enumerate(answers) if match[1] == answer}
+
+
+def _said(text: str, answers: Sequence[str], marks: bool) -> set[int]:
+    """Return the answers that follow "answer is", "Answer:" and the like."""
+    lead = r"\b(?:answer|label|option|choice|sentiment|category)\b\s*(?:is|would be|:)\W*"
+    said = set()
+    for match in re.finditer(lead, text, re.IGNORECASE):
+        rest = text[match.end() :]
+        ends = {
+            index: len(answer)
+            for index, answer in enumerate(answers)
+            if re.match(rf"{re.escape(answer)}(?!\w)", rest, 0 if marks else re.IGNORECASE)
+        }
+        said |= {index for index, end in ends.items() if end == max(ends.values())}
+    return said
+
+
+def _occurring(text: str, answers: Sequence[str], marks: bool) -> set[int]:
+    """Return the answers that occur as whole words outside longer ones."""
+    spans: list[tuple[int, int, int]] = []
+    for index, answer in enumerate(answers):
+        if not answer.strip():
+            continue
+        after = r"(?=\s*(?:[.:),\]*/]|or\b|and\b|$))" if marks and answer in ("A", "I") else r"(?!\w)"
+        found = re.finditer(rf"(?<!\w){re.escape(answer)}{after}", text, 0 if marks else re.IGNORECASE)
+        spans += [(match.start(), match.end(), index) for match in found]
+    return {
+        index
+        for start, end, index in spans
+        if not any(a <= start and end <= b and b - a > end - start for a, b, _ in spans)
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """An item as it is asked: a text with classes, or a question with choices.
+
+    Attributes:
+        id: Its id.
+        fields: The fields of the template that are its own: text and text_pair, or prompt and choices.
+        label: The right answer; -1 where there is none.
+    """
+
+    id: str
+    fields: Mapping[str, Any]
+    label: int = -1
+
+
+class Examples:
+    """Labeled items of a training split, from which few-shot examples are drawn.
+
+    Args:
+        items: The items; those without a label are left out.
+
+    Example:
+        >>> items = [Item(str(n), {"text": f"text {n}", "text_pair": None}, n % 2) for n in range(9)]
+        >>> examples = Examples(items)
+        >>> drawn = examples.draw(items[4], 3, seed=0)
+        >>> len(drawn), items[4] in drawn, drawn == Examples(items[::-1]).draw(items[4], 3, seed=0)
+        (3, False, True)
+    """
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        # The order of the rows decides nothing.
+        self.items = sorted((item for item in items if item.label >= 0), key=lambda item: item.id)
+
+    @classmethod
+    def of_texts(
+        cls,
+        ids: Sequence[object],
+        texts: Sequence[str],
+        labels: Sequence[int],
+        *,
+        text_pairs: Sequence[str] | None = None,
+    ) -> Examples:
+        """Make examples of texts and their classes."""
+        check_same_length(ids=ids, texts=texts, labels=labels)
+        pairs = [None] * len(texts) if text_pairs is None else text_pairs
+        rows = zip(ids, texts, pairs, labels, strict=True)
+        return cls([Item(str(name), {"text": text, "text_pair": pair}, int(label)) for name, text, pair, label in rows])
+
+    @classmethod
+    def of_choices(
+        cls, ids: Sequence[object], prompts: Sequence[str], choices: Sequence[Sequence[str]], labels: Sequence[int]
+    ) -> Examples:
+        """Make examples of questions, their choices and the indices of the right ones."""
+        rows = zip(ids, prompts, choices, labels, strict=True)
+        return cls(
+            [Item(str(name), {"prompt": prompt, "choices": list(row)}, int(label)) for name, prompt, row, label in rows]
+        )
+
+    def draw(self, item: Item, count: int, *, seed: int, shared: bool = False) -> list[Item]:
+        """Draw examples for an item: never the item itself, nor one of its id or its words.
+
+        Args:
+            item: The item.
+            count: How many.
+            seed: Decides which, with the id of the item; a changed version of an item has the examples of the item.
+            shared: Whether all items have the same examples, but for themselves: then the seed decides alone.
+
+        Raises:
+            ValueError: If there are not so many.
+        """
+        key = "few-shot examples" if shared else _VERSION.sub("", item.id)
+        order = item_rng(seed, key).permutation(len(self.items))
+        others = (self.items[index] for index in order)
+        drawn: list[Item] = []
+        for other in others:
+            if len(drawn) == count:
+                break
+            if not _is_origin(other, item):
+                drawn.append(other)
+        if len(drawn) < count:
+            raise ValueError(
+                f"Expected {count} few-shot examples beside each item, but the training split has {len(drawn)} labeled "
+                f"items beside {item.id!r}."
+            )
+        return drawn
+
+
+def _is_origin(example: Item, item: Item) -> bool:
+    """Return whether an example is an item, or the origin of it: of its words, or of its id before a slash."""
+    if item.id == example.id or item.id.startswith(f"{example.id}/"):
+        return True
+    return dict(example.fields) == dict(item.fields)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rendering:
+    """A prompt with nothing left open: the task, the style, the words and whether there is a chat are known.
+
+    Attributes:
+        prompt: The options.
+        task: "classification" or "multiple_choice".
+        template: The template.
+        style: "words", "letters" or "numbers".
+        scoring: One of the scorings but "auto".
+        chat: Whether items are asked as turns of a conversation.
+        answer_prefix: The words that the answer follows; "" for none.
+        label_words: The words of the K classes; () for multiple choice.
+    """
+
+    prompt: Prompt
+    task: str
+    template: str
+    style: str
+    scoring: str
+    chat: bool
+    answer_prefix: str
+    label_words: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        prompt: Prompt,
+        *,
+        chat: bool,
+        scorings: Sequence[str],
+        label_names: Sequence[str] | None = None,
+    ) -> Rendering:
+        """Settle what a prompt leaves open.
+
+        Args:
+            prompt: The options.
+            chat: Whether items are asked as turns of a conversation.
+            scorings: The scorings that the model is able to, the preferred one first.
+            label_names: The names of the K classes; None for multiple choice.
+
+        Raises:
+            ValueError: If the template is none or names a field that the task has not, or label words do not fit.
+        """
+        task = "multiple_choice" if label_names is None else "classification"
+        scoring = prompt.scoring
+        if scoring == "auto":
+            likely = "mean" if task == "multiple_choice" and prompt.style in ("auto", "words") else "sum"
+            scoring = likely if likely in scorings else scorings[0]
+            if (prompt.pattern is not None or prompt.samples > 1) and "generated" in scorings:
+                scoring = "generated"
+        style = prompt.style
+        if style == "auto":
+            marked = task == "multiple_choice" and scoring in ("next_words", "generated")
+            style = "letters" if marked else "words"
+        words = _label_words(prompt, label_names)
+        template = prompt.read_template()
+        if template is None:
+            template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
+            template += _INSTRUCTION.format(_KINDS[style]) if scoring == "generated" else ""
+        prefix = prompt.answer_prefix
+        if prefix is None:
+            bare = task == "multiple_choice" and style == "words" and scoring != "generated"
+            prefix = "" if chat or bare or prompt.template is not None else PREFIX
+        rendering = cls(prompt, task, template, style, scoring, chat, prefix, words)
+        rendering._check_template()
+        return rendering
+
+    @property
+    def joint(self) -> bool:
+        """Whether the choices of an item are in what is asked, and so seen together."""
+        return self.style != "words" or bool({"choices", "options"} & _names(self.template))
+
+    def answers(self, item: Item) -> list[str]:
+        """Return the answers of an item as they are asked for: words, letters or numbers."""
+        texts = self.texts(item)
+        return texts if self.style == "words" else _marks(self.style, len(texts))
+
+    def texts(self, item: Item) -> list[str]:
+        """Return the answers of an item in words."""
+        return list(self.label_words) if self.task == "classification" else list(item.fields["choices"])
+
+    def request(self, item: Item, examples: Sequence[Item] = ()) -> Request:
+        """Return the request of an item.
+
+        Args:
+            item: The item.
+            examples: Few-shot examples before it.
+        """
+        body, answers, gap = self._body(item), self.answers(item), self._gap
+        system = self.prompt.system
+        shots = [(self._body(example), self.answers(example)[example.label]) for example in examples]
+        if self.chat:
+            turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
+            for asked, answer in shots:
+                turns += [_turn("user", asked), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
+            turns.append(_turn("user", body))
+            turns += [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
+            return Request(item.id, tuple(turns), tuple(f"{gap}{answer}" for answer in answers))
+        parts = [system] if system else []
+        parts += [f"{self._plain(asked)}{gap}{answer}" for asked, answer in shots]
+        text = "\n\n".join([*parts, self._plain(body)])
+        # As lm-evaluation-harness does, white space at the end of what is asked belongs to the answer.
+        head = text.rstrip()
+        return Request(item.id, head, tuple(f"{text[len(head) :]}{gap}{answer}" for answer in answers))
+
+    def without_item(self, item: Item) -> Request:
+        """Return a request of the same answers where nothing is asked: the prefix of the answer alone."""
+        gap = self._gap
+        continuations = tuple(f"{gap}{answer}" for answer in self.answers(item))
+        if not self.chat:
+            return Request(item.id, self.answer_prefix, continuations)
+        turns = [_turn("user", "")] + ([_turn("assistant", self.answer_prefix)] if self.answer_prefix else [])
+        return Request(item.id, tuple(turns), continuations)
+
+    def content_free(self, item: Item, word: str) -> Item:
+        """Return the item with a word without content in place of its texts; choices stay."""
+        own = {name: word if value else value for name, value in item.fields.items() if name != "choices"}
+        own |= {name: word for name in ("text", "prompt") if name in item.fields}
+        return Item(f"{item.id} with {word!r}", {**item.fields, **own})
+
+    @functools.cached_property
+    def _gap(self) -> str:
+        """What is between the question and the answer."""
+        if self.chat and not self.answer_prefix:
+            return ""
+        end = self.answer_prefix or self.template
+        return "" if end[-1:].isspace() else " "
+
+    def _plain(self, body: str) -> str:
+        if not self.answer_prefix:
+            return body
+        return f"{body}\n{self.answer_prefix}".lstrip("\n")
+
+    def _body(self, item: Item) -> str:
+        own = self.texts(item)
+        marks = ["-"] * len(own) if self.style == "words" else [f"{mark}." for mark in _marks(self.style, len(own))]
+        options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, own, strict=True))
+        fields = {**item.fields, "options": options, "label_words": list(self.label_words)}
+        try:
+            return self._template.render(fields).lstrip("\n")
+        except Exception as error:
+            raise ValueError(
+                f"Expected a template that can be filled with item {item.id!r}, but it fails: {error}."
+            ) from error
+
+    @functools.cached_property
+    def _template(self) -> jinja2.Template:
+        return _environment().from_string(self.template)
+
+    def _check_template(self) -> None:
+        import jinja2
+
+        known = FIELDS[self.task]
+        try:
+            names = _names(self.template)
+        except jinja2.TemplateSyntaxError as error:
+            raise OptionError(
+                f"Expected `template` to be a jinja template, but line {error.lineno} is none: {error.message}.",
+                option="template",
+            ) from error
+        for name in sorted(names - set(known)):
+            raise unknown_name(f"field of a template for {self.task.replace('_', ' ')}", name, known)
+        own = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}
+        if not names & own:
+            raise OptionError(
+                f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
+                option="template",
+            )
+
+
+def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
+    if label_names is None:
+        if prompt.label_words:
+            raise OptionError(
+                "Expected no `label_words` for multiple choice, where an answer is a choice, but got some.",
+                option="label_words",
+            )
+        return ()
+    words = prompt.label_words or tuple(label_names)
+    if len(words) != len(label_names):
+        raise OptionError(
+            f"Expected one of `label_words` for each of {len(label_names)} labels ({', '.join(label_names)}), but got "
+            f"{len(words)}.",
+            option="label_words",
+        )
+    return tuple(words)
+
+
+def _marks(style: str, count: int) -> list[str]:
+    if style == "numbers":
+        return [str(number + 1) for number in range(count)]
+    if count > len(LETTERS):
+        raise ValueError(f"Expected at most {len(LETTERS)} answers with letters, but got {count}: numbers have no end.")
+    return list(LETTERS[:count])
+
+
+def _turn(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2.sandbox
+
+    # Texts for a model, not for a page: nothing is escaped. The sandbox keeps templates of others from running code.
+    return jinja2.sandbox.ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def _names(template: str) -> set[str]:
+    import jinja2.meta
+
+    environment = _environment()
+    return jinja2.meta.find_undeclared_variables(environment.parse(template)) - set(environment.globals)

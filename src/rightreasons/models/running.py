@@ -1,0 +1,579 @@
+"""Run a computation over the batches of a dataset: sharded, resumable, with a progress bar, in the dataset's order.
+
+Here are the bars, the processes of a launch, the fingerprints that tell runs apart, and the chunks that are stored.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import contextvars
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+
+import numpy as np
+import torch
+import xxhash
+from numpy.typing import NDArray
+from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.store import Records, leased, package_code
+from rightreasons.models.batching import frozen
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+FAILED = "failed"
+"""The kind of the chunks that hold reasons, in a column `reason`, why items have no results."""
+
+MOST_FAILURES = 100
+"""How many of the first items may fail before a run that leaves failing items out gives up."""
+
+Column: TypeAlias = "NDArray[Any] | Ragged"
+Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
+T = TypeVar("T")
+
+# Entries of a configuration about the origin of a model, which do not change what it computes.
+_PROVENANCE = ("_name_or_path", "transformers_version")
+_TOKENIZER_PROVENANCE = (
+    "name_or_path",
+    "tokenizer_file",
+    "vocab_file",
+    "merges_file",
+    "special_tokens_map_file",
+    "vocab",
+)
+_LAST_CALL = ("truncation", "padding")
+
+_about: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("about", default=())
+
+
+@contextlib.contextmanager
+def bars_about(*words: str) -> Iterator[None]:
+    """Let the bars that are opened inside begin with these words, after those of the blocks around it.
+
+    Example:
+        >>> with bars_about("2/3 shortcuts"), bars_about("test"), progress_bar(1, "attributions", shown=False) as bar:
+        ...     title_of("attributions")
+        '2/3 shortcuts, test: attributions'
+    """
+    token = _about.set((*_about.get(), *words))
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def title_of(what: str) -> str:
+    """Return what is written before a bar: what it is about, and what is computed."""
+    return f"{', '.join(_about.get())}: {what}" if _about.get() else what
+
+
+def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> Any:
+    """Open a bar on stderr.
+
+    Args:
+        total: Units of the work.
+        what: What is computed.
+        shown: Whether it is shown.
+        unit: The name of a unit.
+    """
+    return tqdm(total=total, desc=title_of(what), unit=unit, disable=not shown)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes that `accelerate launch` or `torchrun` started, or this single one.
+
+    Attributes:
+        rank: The number of this one, from 0.
+        count: Number of processes.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the process that reports."""
+        return self.rank == 0
+
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all processes, by rank, in every process.
+
+        Raises:
+            ConnectionError: If another process has ended.
+        """
+        if self.count == 1:
+            return [value]
+        from accelerate.utils import gather_object
+
+        try:
+            gathered: list[T] = gather_object([value])
+        except RuntimeError as error:
+            raise ConnectionError(
+                f"Expected an answer from all {self.count} processes, but one has ended, whose own last line tells "
+                "why; what was computed is kept, and the same command goes on from there."
+            ) from error
+        return gathered
+
+    def main_first(self, function: Callable[[], T]) -> T:
+        """Call a function in the main process, then in the others; an error of the main process is raised in all."""
+        result: list[T] = []
+        error: Exception | None = None
+        if self.is_main:
+            try:
+                result.append(function())
+            except Exception as raised:
+                error = raised
+        error = self.gather(error)[0]
+        if error is not None:
+            raise error
+        return result[0] if self.is_main else function()
+
+
+def processes() -> Processes:
+    """Return the processes of this launch; a plain run is one process and starts nothing."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Processes()
+    state = _state()
+    return Processes(state.process_index, state.num_processes)
+
+
+def default_device() -> str:
+    """Return the device of this process: its GPU if there is one, else the CPU."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return str(_state().device)
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _state() -> Any:
+    from accelerate import PartialState
+
+    joined_before = torch.distributed.is_initialized()
+    # Without a GPU accelerate joins the processes only with cpu=True.
+    state: Any = PartialState(cpu=not torch.cuda.is_available())
+    if torch.distributed.is_initialized() and not joined_before:
+        # The threads that join the processes have to end before Python does, or they may abort it. A caller who joined
+        # the processes also separates them.
+        atexit.register(state.destroy_process_group)
+    return state
+
+
+def fingerprint_model(model: torch.nn.Module) -> str:
+    """Digest a model's class, its configuration and every weight.
+
+    An audit asks for it a dozen times, and every weight is read each time, as any of them may have been changed; so the
+    digest is xxHash's, at ten gigabytes a second. It tells models apart, and is no proof against a forgery.
+
+    Args:
+        model: Any module; its configuration, if it has one, is that of transformers.
+
+    Returns:
+        32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
+    """
+    digest = xxhash.xxh3_128(type(model).__name__.encode())
+    config: Any = getattr(model, "config", None)
+    if hasattr(config, "to_dict"):
+        settings = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
+        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return str(digest.hexdigest())
+
+
+def fingerprint_tokenizer(tokenizer: Any) -> str:
+    """Digest what a tokenizer does with a text: its class, its vocabulary, its rules and its settings.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+
+    Returns:
+        32 hexadecimal digits; equal wherever the tokenizer was saved.
+    """
+    digest = hashlib.blake2b(type(tokenizer).__name__.encode(), digest_size=16)
+    settings = {key: value for key, value in tokenizer.init_kwargs.items() if key not in _TOKENIZER_PROVENANCE}
+    rules: Any = getattr(tokenizer, "backend_tokenizer", None)
+    content: Any = sorted(tokenizer.get_vocab().items())
+    if hasattr(rules, "to_str"):
+        # How the last call cut and padded its texts stands among the rules.
+        content = {key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL}
+    bound = int(tokenizer.model_max_length)
+    digest.update(json.dumps([settings, content, bound], sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def fingerprint_texts(texts: Iterable[str]) -> str:
+    """Digest a sequence of texts, including where each ends."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Results of some items of a dataset.
+
+    Attributes:
+        items: (n,) the positions of the items in the dataset.
+        columns: One row per item under each name: an array (n, ...), or `Ragged` where the rows differ in length.
+    """
+
+    items: NDArray[np.int64]
+    columns: Mapping[str, Column]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def join(chunks: Iterable[Chunk]) -> Chunk:
+    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
+
+    Example:
+        >>> late = Chunk(np.array([2]), {"x": np.array([0.3])})
+        >>> early = Chunk(np.array([1, 0]), {"x": np.array([0.2, 0.1])})
+        >>> join([late, early]).columns["x"]
+        array([0.1, 0.2, 0.3])
+    """
+    parts = [chunk for chunk in chunks if len(chunk)]
+    if not parts:
+        return Chunk(np.empty(0, np.int64), {})
+    items, order = np.unique(np.concatenate([part.items for part in parts]), return_index=True)
+    names = list(parts[0].columns)
+    columns = {name: _take(_concatenate([part.columns[name] for part in parts]), order) for name in names}
+    return Chunk(items, columns)
+
+
+class Store(Records):
+    """The chunks of one run in one folder; a chunk is a record of arrays, as `Records` says.
+
+    Args:
+        folder: The folder of the chunks; made if it does not exist.
+        run: What the results depend on, as short plain values: fingerprints of model and inputs, the version of the
+            code, and every option that changes a result. What another run left in the folder is set aside.
+
+    Raises:
+        ValueError: If the folder holds other files, or another command is writing results of another run to it.
+    """
+
+    def write(self, chunk: Chunk, kind: str = "chunk") -> None:
+        """Write one chunk, whole or not at all; `kind` tells those of results from those of failures."""
+        if not len(chunk):
+            return
+        arrays: dict[str, NDArray[Any]] = {"items": chunk.items}
+        for name, column in chunk.columns.items():
+            if isinstance(column, Ragged):
+                arrays[f"{name}.values"], arrays[f"{name}.offsets"] = column.values, column.offsets
+            else:
+                arrays[f"{name}.rows"] = column
+        # Chunks share no item, so each has a name of its own, whichever process writes it.
+        self.write_arrays(f"{kind}-{int(chunk.items.min()):09d}.npz", arrays)
+
+    def read(self, kind: str = "chunk") -> Chunk:
+        """Read all chunks of a kind, in the dataset's order; what is damaged or stale is set aside and left out."""
+        return join(self._read(path.name) for path in sorted(self.folder.glob(f"{kind}-*.npz")))
+
+    def _read(self, name: str) -> Chunk:
+        arrays = self.read_arrays(name)
+        if arrays is None:
+            return Chunk(np.empty(0, np.int64), {})
+        items = arrays.pop("items").astype(np.int64)
+        columns: dict[str, Column] = {}
+        for key, array in arrays.items():
+            stem, kind = key.rsplit(".", 1)
+            if kind == "rows":
+                columns[stem] = array
+            elif kind == "values":
+                columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
+        return Chunk(items, columns)
+
+
+def _concatenate(columns: Sequence[Column]) -> Column:
+    if all(isinstance(column, Ragged) for column in columns):
+        rows = [column for column in columns if isinstance(column, Ragged)]
+        return Ragged.of(np.concatenate([r.values for r in rows]), np.concatenate([r.lengths for r in rows]))
+    return np.concatenate([np.asarray(column) for column in columns])
+
+
+def _take(column: Column, order: NDArray[np.intp]) -> Column:
+    return column.take(order) if isinstance(column, Ragged) else column[order]
+
+
+class Columns(dict[str, Column]):
+    """The columns of a run, each over all items, or over those that did not fail.
+
+    Attributes:
+        positions: (n,) the items that the rows of the columns are of.
+        failures: Item -> the reason why it has no row; {} unless failing items are left out.
+    """
+
+    def __init__(self, chunk: Chunk, failures: Mapping[int, str]) -> None:
+        super().__init__(chunk.columns)
+        self.positions = chunk.items
+        self.failures = dict(failures)
+
+    @classmethod
+    def of(cls, columns: Chunk, failed: Chunk) -> Columns:
+        """Join computed rows with the reasons why others are missing."""
+        reasons = map(str, np.asarray(failed.columns["reason"])) if len(failed) else ()
+        return cls(columns, dict(zip(failed.items.tolist(), reasons, strict=True)))
+
+    def whole(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.bool_], dict[int, str]]:
+        """Tell which items have all of their rows, where an item has several.
+
+        Args:
+            owners: (S,) the item that each of the S rows, failed ones included, belongs to.
+
+        Returns:
+            Which of the rows of these columns belong to an item without a failure, and item -> reason of the others.
+        """
+        reasons: dict[int, str] = {}
+        for row, reason in sorted(self.failures.items()):
+            reasons.setdefault(int(owners[row]), reason)
+        rows = ~np.isin(owners[self.positions], list(reasons))
+        if self.failures and not rows.any():
+            raise ValueError(next(iter(reasons.values())))
+        return rows, reasons
+
+    def filled(self, lengths: Mapping[str, NDArray[np.int64]]) -> Columns:
+        """Return the columns over all items, with NaN, or 0 among whole numbers, for those that failed.
+
+        Args:
+            lengths: Column whose rows differ in length -> (N,) the lengths of its rows.
+        """
+        failed = np.array(sorted(self.failures), dtype=np.int64)
+        if not len(failed):
+            return self
+        blank: dict[str, Column] = {}
+        for name, column in self.items():
+            if isinstance(column, Ragged):
+                blank[name] = Ragged.of(np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed])
+            else:
+                value = np.nan if column.dtype.kind == "f" else 0
+                blank[name] = np.full((len(failed), *column.shape[1:]), value, dtype=column.dtype)
+        return Columns(join([Chunk(self.positions, self), Chunk(failed, blank)]), self.failures)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return a column with one value, or one array of a fixed shape, per item."""
+        return np.asarray(self[name])
+
+    def ragged(self, name: str) -> Ragged:
+        """Return a column whose rows may differ in length.
+
+        Raises:
+            TypeError: If the column is an array.
+        """
+        column = self[name]
+        if not isinstance(column, Ragged):
+            raise TypeError(f"Expected the column {name!r} to have rows of their own lengths, but it is an array.")
+        return column
+
+
+def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
+    """Open the store of a run in every process of the launch: the main one makes it, and the others find it made.
+
+    Args:
+        folder: The folder.
+        run: What the results depend on, as in `Store`.
+
+    Raises:
+        ValueError: If the folder holds other files, or another command is writing results of another run to it.
+    """
+    return processes().main_first(lambda: Store(folder, run))
+
+
+class HowToRun(TypedDict, total=False):
+    """How a run is shown and kept; nothing of it changes a result.
+
+    Attributes:
+        progress: Whether to show a progress bar; it is shown by default.
+        out: A folder for the results, written as they are computed; a later run of the same kind resumes. None, the
+            default, keeps them in memory.
+        notes: Small files to write beside the results: JSON values by name.
+        fail_fast: Whether an item that fails ends the run, as it does by default; if not, it is left out, as
+            `run_batches` says.
+    """
+
+    progress: bool
+    out: str | os.PathLike[str] | None
+    notes: Mapping[str, Any] | None
+    fail_fast: bool
+
+
+def run_model(
+    model: torch.nn.Module,
+    compute: Compute,
+    batches: Sequence[NDArray[np.int64]],
+    *,
+    kind: str,
+    inputs: Callable[[], Mapping[str, Any]],
+    **how: Unpack[HowToRun],
+) -> Columns:
+    """Run a computation that only reads a model over the batches of a dataset; `run_batches` says how.
+
+    Args:
+        model: The model; it is frozen meanwhile and afterwards as it was.
+        compute: Takes (n,) items and returns named columns with one row per item.
+        batches: Disjoint arrays of items that cover 0..N-1.
+        kind: What is computed: the text of the progress bar, and part of what a store belongs to.
+        inputs: Returns what the results depend on beside the model and the code: fingerprints of the inputs, and every
+            option that changes a result. Called only with `out`.
+        **how: How the run is shown and kept, as `HowToRun` says.
+
+    Raises:
+        ValueError: If `out` holds other files, or another command is writing results of another run to it.
+    """
+    with contextlib.ExitStack() as held:
+        store = None
+        if (out := how.get("out")) is not None:
+            run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
+            store = open_store(out, run)
+            held.enter_context(leased(store.folder))
+            for name, value in (how.get("notes") or {}).items():
+                if processes().is_main:
+                    store.write_json(name, value)
+        held.enter_context(frozen(model))
+        return run_batches(
+            compute,
+            batches,
+            store=store,
+            progress=how.get("progress", True),
+            description=kind,
+            fail_fast=how.get("fail_fast", True),
+        )
+
+
+def run_batches(
+    compute: Compute,
+    batches: Sequence[NDArray[np.int64]],
+    *,
+    store: Store | None = None,
+    progress: bool = True,
+    description: str = "items",
+    flush_seconds: float = 5.0,
+    fail_fast: bool = True,
+) -> Columns:
+    """Call `compute` on each batch of items and return its columns in the order of the items.
+
+    The processes of one launch take the batches in turn, and each returns the whole result. The batches do not depend
+    on the number of processes, and so neither does the result, to the rounding of the arithmetic. With a store, results
+    are written every few seconds and at the end, also when an error or Ctrl-C ends the run; a later run of the same
+    kind computes only what is missing.
+
+    Args:
+        compute: Takes (n,) items and returns named columns with one row per item.
+        batches: Disjoint arrays of items that cover 0..N-1.
+        store: Where results are kept; None keeps them in memory.
+        progress: Whether to show a progress bar (on the main process).
+        description: The text of the bar.
+        flush_seconds: Maximum seconds of unwritten work; 0 writes after every batch.
+        fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until the failing items
+            are alone; they are left out, and stored with their reasons.
+
+    Returns:
+        Each column over all N items, or over those that did not fail.
+
+    Raises:
+        ValueError: If every item fails, or the first `MOST_FAILURES` do.
+        Exception: Whatever `compute` raises, in every process.
+    """
+    workers = processes()
+    before, failed = _stored(store, fail_fast)
+    # Use the main process's list of finished items; other processes may see newer chunks.
+    done = np.zeros(_count(batches), dtype=bool)
+    done[workers.gather(np.concatenate([before.items, failed.items]))[0]] = True
+    pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
+    mine = pending[workers.rank :: workers.count]
+    work = _Work(compute, store, flush_seconds, fail_fast)
+    error: Exception | None = None
+    try:
+        shown = progress and workers.is_main and len(mine) > 0
+        with progress_bar(_count(mine), description, shown=shown) as bar:
+            work.run(mine, bar.update)
+    except Exception as raised:
+        if workers.count == 1:
+            raise
+        error = raised
+    # A process that failed still takes part, so that the others learn of it and none waits forever.
+    errors = [raised for raised in workers.gather(error) if raised is not None]
+    if errors:
+        raise errors[0]
+    columns = join([before, *workers.gather(join(work.computed))])
+    result = Columns.of(columns, join([failed, *workers.gather(join(work.failed))]))
+    if result.failures and not len(columns):
+        raise ValueError(next(iter(result.failures.values())))
+    return result
+
+
+class _Work:
+    """What one process computes of a run, written every few seconds and at the end."""
+
+    def __init__(self, compute: Compute, store: Store | None, flush_seconds: float, fail_fast: bool) -> None:
+        self.compute, self.store, self.flush_seconds, self.fail_fast = compute, store, flush_seconds, fail_fast
+        self.computed: list[Chunk] = []
+        self.failed: list[Chunk] = []
+        self._written = (0, 0)
+
+    def run(self, batches: Sequence[NDArray[np.int64]], advance: Callable[[int], object]) -> None:
+        """Compute batches; what is computed is written also when an error ends it."""
+        last = time.monotonic()
+        try:
+            for items in batches:
+                self._attempt(items)
+                advance(len(items))
+                if time.monotonic() - last >= self.flush_seconds:
+                    self._flush()
+                    last = time.monotonic()
+        finally:
+            self._flush()
+
+    def _attempt(self, items: NDArray[np.int64]) -> None:
+        try:
+            self.computed.append(Chunk(items, self.compute(items)))
+        except (ValueError, RuntimeError, LookupError, ArithmeticError) as error:
+            # An item is not at fault for a batch that is too large for the memory.
+            if self.fail_fast or isinstance(error.__cause__ or error, torch.OutOfMemoryError):
+                raise
+            if len(items) > 1:
+                for half in np.array_split(items, 2):
+                    self._attempt(half)
+                return
+            self.failed.append(Chunk(items, {"reason": np.array([in_one_sentence(error)])}))
+            if not self.computed and len(self.failed) >= MOST_FAILURES:
+                raise
+
+    def _flush(self) -> None:
+        if self.store:
+            self.store.write(join(self.computed[self._written[0] :]))
+            self.store.write(join(self.failed[self._written[1] :]), FAILED)
+            self._written = len(self.computed), len(self.failed)
+
+
+def _stored(store: Store | None, fail_fast: bool) -> tuple[Chunk, Chunk]:
+    """Read what a store holds: results, and failures where they are not to be met again."""
+    nothing = Chunk(np.empty(0, np.int64), {})
+    if store is None:
+        return nothing, nothing
+    computed, failed = store.read(), nothing if fail_fast else store.read(FAILED)
+    # An item that failed once, and was computed by a later run that stops at failures, has its result.
+    left = ~np.isin(failed.items, computed.items)
+    return computed, Chunk(
+        failed.items[left], {name: np.asarray(column)[left] for name, column in failed.columns.items()}
+    )
+
+
+def _count(batches: Sequence[NDArray[np.int64]]) -> int:
+    return sum(len(batch) for batch in batches)

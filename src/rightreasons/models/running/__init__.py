@@ -1,1 +1,0 @@
-"""Runs over many items: batches, processes, a resumable store, fingerprints."""

@@ -1,1 +1,0 @@
-"""What a model answers: scores of classes, choices and spans."""

@@ -1,0 +1,393 @@
+"""Answers of a question-answering model: the best spans of every context, over all of its windows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import offsets_of
+from rightreasons.core.errors import OptionError
+from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
+from rightreasons.models.batching import Encoded, input_names, pad, padding_of
+from rightreasons.models.items import Items, check_max_length
+from rightreasons.models.loading import Classifier
+
+_BLOCK = 1024
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Windows:
+    """W windows of N questions; those of a question are adjacent.
+
+    Attributes:
+        encoded: The token ids of each window: the question, then a part of its context.
+        places: In the same rows, `first` and `last`: the first character of each token in its context, and one past
+            its last character; -1 where the token is not of the context.
+        owner: (W,) the question of each window, in ascending order.
+        n_cut: How many questions were too long and were cut.
+    """
+
+    encoded: Encoded
+    places: Encoded
+    owner: NDArray[np.int64]
+    n_cut: int
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def padded(self, side: str) -> Windows:
+        """Return the same windows, padded on a side."""
+        parts = {name: dataclasses.replace(getattr(self, name), padding_side=side) for name in ("encoded", "places")}
+        return dataclasses.replace(self, **parts)
+
+    def tokens_of(self, window: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return `first` and `last` of the tokens of one window."""
+        row = slice(self.encoded.offsets[window], self.encoded.offsets[window + 1])
+        return self.places.columns["first"][row], self.places.columns["last"][row]
+
+
+def default_stride(max_length: int) -> int:
+    """Return the overlap of windows: a third of their length, which is 128 for the usual 384.
+
+    Example:
+        >>> default_stride(384)
+        128
+    """
+    return max_length // 3
+
+
+def encode_windows(
+    tokenizer: Any, questions: Sequence[str], contexts: Sequence[str], *, max_length: int, stride: int | None = None
+) -> Windows:
+    """Tokenize questions with their contexts; what is longer than `max_length` becomes several windows.
+
+    Args:
+        tokenizer: A fast tokenizer of transformers, which knows the characters of its tokens.
+        questions: N questions; one that would leave its context no room is cut.
+        contexts: N contexts.
+        max_length: Maximum tokens per window, special tokens included.
+        stride: Tokens that a window shares with the previous one; None takes `default_stride`.
+
+    Returns:
+        The windows.
+
+    Raises:
+        ValueError: If the tokenizer is not a fast one, or `stride` leaves no room.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"Expected a fast tokenizer, which knows the characters of its tokens, but that of "
+            f"{tokenizer.name_or_path} ({type(tokenizer).__name__}) is a slow one."
+        )
+    check_same_length(questions=questions, contexts=contexts)
+    overlap = default_stride(max_length) if stride is None else check_count(stride, "stride", minimum=0)
+    room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - overlap - 1
+    if room < 1:
+        raise OptionError(
+            f"Expected `stride` to leave room for a question in {max_length} tokens, but got {overlap}.",
+            option="stride",
+        )
+    names = input_names(tokenizer)
+    parts: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
+    owner: list[int] = []
+    n_cut = 0
+    for start in range(0, len(questions), _BLOCK):
+        asked, cut = _cut(tokenizer, list(questions[start : start + _BLOCK]), room)
+        n_cut += cut
+        tokens = tokenizer(
+            asked,
+            list(contexts[start : start + _BLOCK]),
+            truncation="only_second",
+            max_length=max_length,
+            stride=overlap,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+        )
+        owner.extend(start + sample for sample in tokens["overflow_to_sample_mapping"])
+        for name in names:
+            parts[name].extend(tokens[name])
+        for spans, encoding in zip(tokens["offset_mapping"], tokens.encodings, strict=True):
+            inside = np.array([sequence == 1 for sequence in encoding.sequence_ids])
+            table = np.where(inside[:, None], np.array(spans, dtype=np.int32).reshape(-1, 2), -1)
+            parts["first"].append(table[:, 0])
+            parts["last"].append(table[:, 1])
+    offsets = offsets_of([len(row) for row in parts["input_ids"]])
+    columns = {name: np.concatenate(rows).astype(np.int32) for name, rows in parts.items()}
+    encoded = Encoded(
+        columns={name: columns[name] for name in names},
+        offsets=offsets,
+        truncated=np.zeros(len(offsets) - 1, dtype=bool),
+        padding=padding_of(tokenizer),
+    )
+    places = dataclasses.replace(
+        encoded, columns={name: columns[name] for name in ("first", "last")}, padding={"first": -1, "last": -1}
+    )
+    return Windows(encoded, places, np.array(owner, dtype=np.int64), n_cut)
+
+
+def _cut(tokenizer: Any, questions: list[str], room: int) -> tuple[list[str], int]:
+    """Cut questions to a number of tokens; also return how many were longer."""
+    tokens = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+    long = [number for number, row in enumerate(tokens["input_ids"]) if len(row) > room]
+    for number in long:
+        questions[number] = questions[number][: tokens["offset_mapping"][number][room - 1][1]]
+    return questions, len(long)
+
+
+MAX_LENGTH = 384
+"""Maximum tokens per window, if the model takes as many."""
+
+Table = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SpanAnswers:
+    """The answers to N questions, with the n best spans of each.
+
+    Attributes:
+        ids: N ids.
+        texts: N texts: the best span of each context.
+        starts: (N, n) the first character of each span in its context, best first; -1 where there are fewer spans.
+        ends: (N, n) one past its last character; -1 where there are fewer.
+        scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
+        n_windows: Number of windows of all contexts.
+        n_cut: Number of questions that were too long and were cut.
+        failures: Id of a question that the model could not answer -> the reason; it is not among the N.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    starts: Table
+    ends: Table
+    scores: NDArray[np.float64]
+    n_windows: int
+    n_cut: int
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """(N,) probability of the best span among the n best."""
+        return softmax(self.scores)[:, 0]
+
+
+def predict_answers(
+    classifier: Classifier,
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    *,
+    ids: Iterable[object] | None = None,
+    max_length: int | None = None,
+    stride: int | None = None,
+    max_answer_tokens: int = 30,
+    n_best: int = 20,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> SpanAnswers:
+    """Mark the answer to each question in its context.
+
+    A span's score is the logit of its first token plus that of its last. All spans of at most `max_answer_tokens`
+    tokens in all windows of a context are candidates; a span in two windows counts with its higher score.
+
+    Args:
+        classifier: From `load_question_answering`.
+        questions: N questions.
+        contexts: N contexts; none may be empty.
+        ids: N unique ids; by default "0", "1", …
+        max_length: Maximum tokens per window; None takes 384, or what the model allows if that is less.
+        stride: Tokens that a window shares with the previous one; None takes a third of `max_length`.
+        max_answer_tokens: Maximum tokens per answer.
+        n_best: Number of spans per context.
+        batch_size: Maximum windows per batch; they are batched by length.
+        max_tokens: Maximum tokens per padded batch; None for no bound.
+        progress: Whether to show a progress bar.
+        out: A folder for the results, written as they are computed: a killed run resumes.
+        fail_fast: Whether a question that the model cannot answer is an error (default). If not, it is left out, and
+            `failures` has its id and the reason.
+
+    Returns:
+        A `SpanAnswers`.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, a text is empty or has no tokens, the model is of another kind, a logit
+            is not finite, or `out` holds other files.
+    """
+    questions, contexts = check_texts(questions, "questions"), check_texts(contexts, "contexts")
+    names = check_ids(range(len(questions)) if ids is None else ids, "ids")
+    check_same_length(questions=questions, contexts=contexts, ids=names)
+    length = span_length(classifier, max_length)
+    windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=length, stride=stride)
+    check_count(max_answer_tokens, "max_answer_tokens")
+    check_count(n_best, "n_best")
+
+    @torch.inference_mode()
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        outputs = items.asked(inputs, batch)
+        if not hasattr(outputs, "start_logits"):
+            raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
+        return best_spans(
+            outputs.start_logits.float(),
+            outputs.end_logits.float(),
+            windows,
+            batch,
+            max_answer_tokens=max_answer_tokens,
+            n_best=n_best,
+            name=classifier.name,
+        )
+
+    window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
+    items = Items(classifier, window_names, np.ones(len(windows), dtype=np.int64), windows.encoded)
+    windows = windows.padded(items.encoded.padding_side)
+    columns = items.run(
+        "spans",
+        score,
+        # Two contexts of the same tokens may have them at other characters.
+        depends={"places": digest_of_arrays(windows.places.columns), "answers": [max_answer_tokens, n_best]},
+        batch_size=batch_size,
+        max_tokens=max_tokens,
+        progress=progress,
+        out=out,
+        fail_fast=fail_fast,
+    )
+    rows, reasons = columns.whole(windows.owner)
+    if not reasons:
+        return join_windows(windows, columns, contexts, ids=names, n_best=n_best)
+    kept = np.setdiff1d(np.arange(len(names)), list(reasons))
+    number = np.cumsum(np.isin(np.arange(len(names)), kept)) - 1
+    owners = number[windows.owner[columns.positions[rows]]]
+    answers = join_windows(
+        dataclasses.replace(windows, owner=owners),
+        {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")},
+        [contexts[item] for item in kept],
+        ids=[names[item] for item in kept],
+        n_best=n_best,
+    )
+    failures = {names[item]: reason for item, reason in reasons.items()}
+    return dataclasses.replace(answers, n_windows=len(windows), failures=failures)
+
+
+def span_length(classifier: Classifier, max_length: int | None) -> int:
+    """Return the maximum tokens per window.
+
+    Raises:
+        ValueError: If it is more than the model takes.
+    """
+    if max_length is None:
+        return min(MAX_LENGTH, classifier.max_length)
+    return check_max_length(classifier, max_length, minimum=8)
+
+
+def best_spans(
+    start: torch.Tensor,
+    end: torch.Tensor,
+    windows: Windows,
+    batch: NDArray[np.int64],
+    *,
+    max_answer_tokens: int = 30,
+    n_best: int = 20,
+    name: str = "the model",
+) -> dict[str, NDArray[Any]]:
+    """Find the best spans of some windows, over all starts and all ends that are not before them and not too far.
+
+    Args:
+        start: (w, T) logits of the first token.
+        end: (w, T) logits of the last token.
+        windows: All windows.
+        batch: (w,) the positions of these.
+        max_answer_tokens: Maximum tokens per span.
+        n_best: Number of spans.
+        name: The model, for errors.
+
+    Returns:
+        `starts` and `ends` (w, n_best) characters, -1 where there are fewer spans, and `scores` (w, n_best), minus
+        infinity there.
+
+    Raises:
+        ValueError: If a context has no tokens, or a logit is not finite.
+    """
+    places = {key: table.to(start.device) for key, table in pad(windows.places, batch).items()}
+    inside = places["first"] >= 0
+    if not (some := inside.any(dim=1)).all():
+        item = int(windows.owner[batch[int((~some).nonzero()[0, 0])]])
+        raise ValueError(f"Expected a context with tokens, but that of question {item} has none.")
+    for logits in (start, end):
+        finite = torch.isfinite(torch.where(inside, logits, 0.0)).all(1)
+        if not finite.all():
+            item = int(windows.owner[batch[int((~finite).nonzero()[0, 0])]])
+            raise ValueError(f"Expected finite logits, but {name} gave NaN or infinity for question {item}.")
+    start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
+    width = start.shape[1]
+    reach = min(max_answer_tokens, width)
+    # scores[w, t, l] is that of the span from token t to token t + l.
+    ends = torch.nn.functional.pad(end, (0, reach - 1), value=-torch.inf).unfold(1, reach, 1)
+    flat = (start[:, :, None] + ends).flatten(1)
+    scores, where = flat.topk(min(n_best, flat.shape[1]), dim=1)
+    first = torch.div(where, reach, rounding_mode="floor")
+    last = (first + where % reach).clamp(max=width - 1)
+    exists = torch.isfinite(scores)
+    columns = {
+        "starts": torch.where(exists, places["first"].gather(1, first), -1),
+        "ends": torch.where(exists, places["last"].gather(1, last), -1),
+        "scores": scores.double(),
+    }
+    missing = n_best - scores.shape[1]
+    fill = {"starts": -1, "ends": -1, "scores": -torch.inf}
+    return {
+        key: torch.nn.functional.pad(table, (0, missing), value=fill[key]).cpu().numpy()
+        for key, table in columns.items()
+    }
+
+
+def join_windows(
+    windows: Windows,
+    spans: Mapping[str, Any],
+    contexts: Sequence[str],
+    *,
+    ids: Sequence[str] | None = None,
+    n_best: int = 20,
+) -> SpanAnswers:
+    """Join the best spans of all windows into those of each question.
+
+    Args:
+        windows: The windows.
+        spans: `starts`, `ends` and `scores` of all windows, from `best_spans`.
+        contexts: N contexts.
+        ids: N ids; None for "0", "1", …
+        n_best: Number of spans per question.
+    """
+    starts, ends, scores = (np.asarray(spans[key]) for key in ("starts", "ends", "scores"))
+    owner = np.repeat(windows.owner, starts.shape[1])
+    rows = np.column_stack((owner, starts.ravel(), ends.ravel())).astype(np.int64)
+    order = np.lexsort((-scores.ravel(), owner))
+    order = order[np.isfinite(scores.ravel()[order])]
+    # The first of equal spans is the one with the higher score.
+    _, first = np.unique(rows[order], axis=0, return_index=True)
+    order = order[np.sort(first)]
+    begin = np.searchsorted(owner[order], np.arange(len(contexts)))
+    rank = np.arange(len(order)) - begin[owner[order]]
+    order, rank = order[rank < n_best], rank[rank < n_best]
+    shape = (len(contexts), n_best)
+    best_starts, best_ends = np.full(shape, -1, dtype=np.int64), np.full(shape, -1, dtype=np.int64)
+    best_scores = np.full(shape, -np.inf)
+    best_starts[owner[order], rank], best_ends[owner[order], rank] = rows[order, 1], rows[order, 2]
+    best_scores[owner[order], rank] = scores.ravel()[order]
+    bounds = zip(best_starts[:, 0].tolist(), best_ends[:, 0].tolist(), strict=True)
+    texts = tuple(
+        context[first:last] if first >= 0 else "" for context, (first, last) in zip(contexts, bounds, strict=True)
+    )
+    names = tuple(map(str, range(len(contexts)))) if ids is None else tuple(ids)
+    return SpanAnswers(names, texts, best_starts, best_ends, best_scores, len(windows), windows.n_cut)

@@ -1,0 +1,522 @@
+"""The way that a model's inputs are batched, tried on the model itself before it is believed.
+
+A model is asked a few short items, and an item as long as the data's longest, one by one and in each way of batching.
+The fastest way that gives the numbers of one by one is taken. Nothing is known of architectures: what a new one does
+with padding, windows and states shows in its numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import offsets_of
+from rightreasons.models.batching import Encoded, encode, frozen, pad
+from rightreasons.models.running import processes
+
+ONE_BY_ONE = "one by one"
+"""The way that every other one is compared with."""
+
+EQUAL_LENGTHS = "equal lengths"
+"""Batches of sequences of one length, for models that read padding as text."""
+
+RIGHT = "right padding"
+LEFT = "left padding"
+
+SHORTEST = 16
+"""Maximum tokens of the short items of a trial; longer ones are tried once data has them."""
+
+# Largest difference between two ways, as a share of the largest absolute value, and the smallest that counts at all.
+_TOLERANCE = {torch.float64: (1e-6, 1e-8), torch.float32: (2e-5, 1e-5), torch.float16: (2e-2, 5e-3)}
+_COARSE = (1e-1, 2e-2)  # bfloat16
+# A narrow model with no more parameters than this is tried in float32, where mistakes stand out from rounding.
+_WIDENED = 200_000_000
+# About as many tokens of long texts are read in a trial.
+_TRIED = 512
+
+Answers = Sequence[NDArray[np.float64]]
+
+
+class RefusalError(ValueError):
+    """A trial's reason to refuse a model, in a sentence of its own."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model's inputs are batched.
+
+    Attributes:
+        name: The way, such as "right padding" or "one by one".
+        longest: Maximum tokens per sequence for which it was tried.
+        reason: Why faster ways were not taken; "" where there is none.
+    """
+
+    name: str
+    longest: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+    @property
+    def side(self) -> str:
+        """The side that is padded: "left" or "right"."""
+        return "left" if self.name.startswith("left") else "right"
+
+    @property
+    def padded(self) -> bool:
+        """Whether sequences of different lengths may share a batch."""
+        return self.name not in (EQUAL_LENGTHS, ONE_BY_ONE)
+
+
+def fastest_way(
+    model: torch.nn.Module,
+    name: str,
+    alone: Callable[[], Answers],
+    ways: Mapping[str, Callable[[], Answers]],
+    *,
+    longest: int,
+    again: Callable[[], Answers] | None = None,
+) -> Way:
+    """Return the first way whose answers are those of one by one.
+
+    Args:
+        model: The model.
+        name: What the user called it.
+        alone: Asks some items one by one.
+        ways: Asks the same items in each way, the fastest way first.
+        longest: Tokens of the longest of these items.
+        again: Gives the answers of the first of these items with one or more asked again; None does not ask again.
+
+    Raises:
+        ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
+    """
+    with torch.no_grad(), frozen(model), _widened(model):
+        try:
+            want = alone()
+        except RefusalError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or less: "
+                f"{_first_line(error)}"
+            ) from error
+        if not all(np.isfinite(row).all() for row in want):
+            if (weight := broken_weight(model)) is not None:
+                raise ValueError(f"Expected finite weights, but {weight} of {name} holds NaN or infinity.")
+            raise ValueError(f"Expected finite scores, but {name} gives NaN or infinity for ordinary words.")
+        bound = tolerance(model, max(float(np.abs(row).max(initial=0)) for row in want))
+        if again is not None and (off := _difference(again(), want)) > bound:
+            raise ValueError(
+                f"Expected a model that gives the same answer to the same question, but two answers of {name} differ "
+                f"by {off:.2g}."
+            )
+        reasons = []
+        for way, ask in ways.items():
+            try:
+                off = _difference(ask(), want)
+            except Exception as error:
+                reasons.append(f"{way} fails ({_first_line(error)})")
+                continue
+            if off <= bound:
+                return Way(way, longest, "; ".join(reasons))
+            reasons.append(f"{way} is off by {off:.2g}")
+        return Way(ONE_BY_ONE, longest, "; ".join(reasons))
+
+
+class Trials:
+    """The ways that were found for models in this process; a model that changes is tried again.
+
+    Example:
+        >>> model, trials = torch.nn.Linear(2, 1), Trials()
+        >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
+        >>> [way.longest for way in ways]
+        [16, 16, 17]
+    """
+
+    def __init__(self) -> None:
+        self._found: weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def way(self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way]) -> Way:
+        """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
+
+        Args:
+            model: The model.
+            kind: What it is asked.
+            longest: Tokens of the longest sequence.
+            find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
+        """
+        longest = max(longest, SHORTEST)
+        state = _state(model)
+        seen, ways = self._found.get(model, (state, {}))
+        if seen != state:
+            ways = {}
+        before = ways.get(kind)
+        if before is None or before.longest < longest:
+            ways[kind] = _agreed(lambda: find(longest))
+            self._found[model] = (state, ways)
+            if ways[kind].name == ONE_BY_ONE:
+                warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
+        return ways[kind]
+
+
+TRIALS = Trials()
+"""The trials of this process."""
+
+
+def tolerance(model: torch.nn.Module, scale: float) -> float:
+    """Return the largest difference that rounding explains, between two ways of computing values of that scale."""
+    dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+    share, least = _TOLERANCE.get(dtype, _COARSE)
+    return max(least, share * scale)
+
+
+def reach_of(longest: int) -> int:
+    """Return the upper end of the class of lengths that have a way in common.
+
+    Example:
+        >>> [reach_of(longest) for longest in (3, 16, 17, 33, 100, 512, 513)]
+        [16, 16, 20, 40, 112, 512, 640]
+    """
+    if longest <= SHORTEST:
+        return SHORTEST
+    step = 1 << ((longest - 1).bit_length() - 3)
+    return -(-longest // step) * step
+
+
+def broken_weight(model: torch.nn.Module) -> str | None:
+    """Return the name of a weight that holds NaN or infinity; None if all are finite."""
+    for key, weight in model.named_parameters():
+        if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
+            return key
+    return None
+
+
+def _difference(rows: Answers, want: Answers) -> float:
+    """Return the largest difference; infinity where an answer is not finite or has another shape."""
+    largest = 0.0
+    for row, other in zip(rows, want, strict=False):
+        if row.shape != other.shape or not np.isfinite(row).all():
+            return float("inf")
+        largest = max(largest, float(np.abs(row - other).max(initial=0)))
+    return largest
+
+
+def _agreed(find: Callable[[], Way]) -> Way:
+    """Find a way, and take that of the main process in all of them; an error of one is raised in all."""
+    result: Way | Exception
+    try:
+        result = find()
+    except ValueError as error:
+        if processes().count == 1:
+            raise
+        result = error
+    results = processes().gather(result)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    way = results[0]
+    assert isinstance(way, Way)  # noqa: S101 - errors were raised above
+    return way
+
+
+def _state(model: torch.nn.Module) -> int:
+    """Return a number that changes with a model's weights and settings."""
+    config: Any = getattr(model, "config", None)
+    settings = json.dumps(config.to_dict(), sort_keys=True, default=str) if hasattr(config, "to_dict") else ""
+    settings += str(getattr(config, "_attn_implementation", ""))
+    weights = tuple((w.data_ptr(), 0 if w.is_inference() else w._version, w.dtype) for w in model.parameters())
+    return hash((settings, weights))
+
+
+@contextmanager
+def _widened(model: torch.nn.Module) -> Iterator[None]:
+    """Hold the weights of a small model in float32 meanwhile."""
+    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point() and t.dtype.itemsize < 4]
+    if not tensors or sum(tensor.numel() for tensor in tensors) > _WIDENED:
+        yield
+        return
+    before = [tensor.data for tensor in tensors]
+    try:
+        for tensor in tensors:
+            tensor.data = tensor.data.float()
+        yield
+    finally:
+        for tensor, data in zip(tensors, before, strict=True):
+            tensor.data = data
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def classifier_way(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    *,
+    longest: int,
+    bound: int,
+    joint: bool = False,
+    n_classes: int | None = None,
+) -> Way:
+    """Return how a model's inputs are batched, from a trial in this process: the fastest way that is exact.
+
+    The ways are right padding, left padding, batches of equal lengths, and one by one. The padding side of the
+    tokenizer does not matter.
+
+    Args:
+        model: A sequence classifier, a multiple-choice or a question-answering model.
+        tokenizer: Its tokenizer.
+        name: What the user called it.
+        longest: Tokens of the longest sequence of the data.
+        bound: Maximum tokens per sequence.
+        joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does.
+        n_classes: Number of classes of a classifier; None for the other models.
+
+    Raises:
+        ValueError: If no way is exact, with the reason.
+    """
+
+    def find(reach: int) -> Way:
+        ways, reason = [RIGHT, LEFT, EQUAL_LENGTHS, ONE_BY_ONE], ""
+        if reach > SHORTEST:  # a way that fails at short texts is not tried again
+            before = way_of(SHORTEST)
+            ways, reason = ways[ways.index(before.name) :], before.reason
+        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST)
+        trial = PaddingTrial(model, name, items, joint=joint, n_classes=n_classes)
+        answers = {RIGHT: trial.right, LEFT: trial.left, EQUAL_LENGTHS: trial.equal}
+        with padding_token(model, items.padding["input_ids"]):
+            way = fastest_way(
+                model,
+                name,
+                trial.alone,
+                {way: answers[way] for way in ways if way != ONE_BY_ONE},
+                longest=reach,
+                again=trial.again,
+            )
+        return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
+
+    def way_of(longest: int) -> Way:
+        return TRIALS.way(model, "choices" if joint else "texts", longest, find)
+
+    return way_of(min(longest, bound))
+
+
+class PaddingTrial:
+    """Some items, and what a model answers to them one by one and in each way of padding.
+
+    Args:
+        model: The model.
+        name: What the user called it.
+        items: The items of the trial.
+        joint: Whether the model reads tensors (n, C, T).
+        n_classes: Number of classes of a classifier; None for the other models.
+    """
+
+    def __init__(self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None) -> None:
+        self.model, self.name, self.items = model, name, items
+        self.joint, self.n_classes = joint, n_classes
+        self._readable = np.arange(len(items))
+        self._alone: list[NDArray[np.float64]] = []
+        self._right: Answers = ()
+
+    def alone(self) -> Answers:
+        """Answer every item by itself; those that the model cannot read, such as too short ones, are left out."""
+        readable: list[int] = []
+        for item in range(len(self.items)):
+            try:
+                self._alone += self._answers(np.array([item]))
+                readable.append(item)
+            except (RuntimeError, IndexError) as error:
+                reason = error
+        if not readable:
+            raise reason
+        self._readable = np.array(readable)
+        return self._alone
+
+    def again(self) -> Answers:
+        """Answer the longest item once more: attention that draws at random may read short ones in full."""
+        longest = int(self.items.lengths[self._readable].argmax())
+        return [*self._alone[:longest], *self._answers(self._readable[[longest]])]
+
+    def right(self) -> Answers:
+        """Answer the items padded on the right."""
+        self._right = self._padded("right")
+        return self._right
+
+    def left(self) -> Answers:
+        """Answer the items padded on the left; a model that padding on the right changes now and then is refused."""
+        rows = zip(self._alone, self._right, strict=False)
+        off = [bool(np.abs(a - b).max() > 1e-3 * np.abs(b).max()) for a, b in rows]
+        if 2 * sum(off) < len(off):
+            raise RuntimeError("padding changes some texts and not others")
+        return self._padded("left")
+
+    def equal(self) -> Answers:
+        """Answer the items of each length together."""
+        lengths = self.items.lengths[self._readable]
+        return _in_order([self._readable[lengths == length] for length in np.unique(lengths)], self._answers)
+
+    def _padded(self, side: str) -> Answers:
+        # The long items have a batch of their own with one short item; the others are not padded to their length.
+        long = self.items.lengths[self._readable] > SHORTEST
+        batches = [self._readable[long], self._readable[~long]]
+        if len(batches[0]) and len(batches[1]):
+            batches[0] = np.append(batches[0], batches[1][0])
+        return _in_order(batches, functools.partial(self._answers, side=side))
+
+    def _answers(self, batch: NDArray[np.int64], side: str = "right") -> Answers:
+        inputs = pad(dataclasses.replace(self.items, padding_side=side), batch, self.model.device)
+        mask = inputs["attention_mask"].bool()
+        if self.joint:
+            inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
+        return _answers(self.model(**inputs), mask, self.name, self.n_classes)
+
+
+def padding_values(model: Any, tokenizer: Any, used: NDArray[np.int32] | None = None) -> dict[str, int]:
+    """Return the values that pad the columns of a model's inputs.
+
+    A model with a padding token of its own, by which a decoder's head finds the last token of a text, is padded with
+    that, whatever the tokenizer's is. Any other token will do for a model without one, but not one of the texts.
+
+    Args:
+        model: A model of transformers.
+        tokenizer: Its tokenizer.
+        used: The token ids of the texts.
+    """
+    known = vocabulary_size(model)
+    token = _text_config(model).pad_token_id if hasattr(_text_config(model), "pad_token_id") else None
+    own = token is not None and token >= 0 and (known is None or token < known)
+    if not own:
+        token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
+        if used is not None and known is not None and (used == token).any():
+            free = np.setdiff1d(np.arange(known), used)
+            token = free[0] if len(free) else token
+    return {"input_ids": int(token or 0), "token_type_ids": int(tokenizer.pad_token_type_id)}
+
+
+@contextmanager
+def padding_token(model: Any, token: int) -> Iterator[None]:
+    """Let a model without a padding token have one meanwhile; its configuration is as it was afterwards.
+
+    A decoder with a classification head reads the last token that is not padding, and refuses batches without one.
+    """
+    config = _text_config(model)
+    if config is None or getattr(config, "pad_token_id", None) is not None:
+        yield
+        return
+    missing = "pad_token_id" not in vars(config)
+    config.pad_token_id = token
+    try:
+        yield
+    finally:
+        if missing:
+            del config.pad_token_id
+        else:
+            config.pad_token_id = None
+
+
+def vocabulary_size(model: Any) -> int | None:
+    """Return how many tokens a model embeds; None for a model without a table of word embeddings."""
+    try:
+        return int(model.get_input_embeddings().num_embeddings)
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def check_tokens(model: Any, name: str, largest: int) -> None:
+    """Check that a model knows the largest of some token ids.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    known = vocabulary_size(model)
+    if known is not None and largest >= known:
+        raise ValueError(
+            f"Expected token ids below {known}, which {name} knows, but its tokenizer gave {largest}: "
+            "tokenizer and model do not belong together."
+        )
+
+
+def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
+    """Return the tokens of words that both tokenizer and model know, but none whose embedding is NaN or infinite."""
+    size = len(tokenizer)
+    known = vocabulary_size(model)
+    if known is not None:
+        size = min(size, known)
+        table = model.get_input_embeddings().weight[:size]
+        tokens = torch.nonzero(torch.isfinite(table).all(dim=1))[:, 0].cpu().numpy()
+    else:
+        tokens = np.arange(size)
+    if not len(tokens):  # weights that are all NaN are refused where the scores are
+        tokens = np.arange(size)
+    ordinary = np.setdiff1d(tokens, tokenizer.all_special_ids)
+    return ordinary if len(ordinary) else tokens
+
+
+def _in_order(batches: Sequence[NDArray[np.int64]], ask: Callable[[NDArray[np.int64]], Answers]) -> Answers:
+    """Ask batches, and return the answers in the order of the items; an item of two batches counts with the first."""
+    rows: dict[int, NDArray[np.float64]] = {}
+    for batch in batches:
+        if len(batch):
+            for item, answer in zip(batch.tolist(), ask(batch), strict=True):
+                rows.setdefault(item, answer)
+    return [rows[item] for item in sorted(rows)]
+
+
+def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, short: bool) -> Encoded:
+    """Return texts, or pairs of texts, of random words: of up to 16 tokens, or one such and others of `longest`."""
+    letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
+    bound = min(longest, SHORTEST)
+    # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
+    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]]
+    parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
+    if not short:
+        text = " ".join(letters * (longest // 8 + 1))
+        sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
+        lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]
+        parts += [encode(tokenizer, [text], ["b"] if paired else None, max_length=length) for length in lengths]
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+    words = ordinary_tokens(model, tokenizer)
+    special = np.isin(columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id])
+    drawn = np.random.default_rng(0).choice(words, len(special)).astype(np.int32)
+    columns["input_ids"] = np.where(special, columns["input_ids"], drawn)
+    sizes = [size for part in parts for size in part.lengths.tolist()]
+    return Encoded(
+        columns=columns,
+        offsets=offsets_of(sizes),
+        truncated=np.zeros(len(sizes), dtype=np.bool_),
+        padding=padding_values(model, tokenizer, columns["input_ids"]),
+    )
+
+
+def _answers(outputs: Any, mask: torch.Tensor, name: str, n_classes: int | None) -> Answers:
+    """Return what a model said of each row of a batch: its scores, or those of every token that is not padding."""
+    if hasattr(outputs, "start_logits"):
+        table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
+        return [row[real].cpu().numpy() for row, real in zip(table, mask, strict=True)]
+    logits = getattr(outputs, "logits", None)
+    if logits is None or logits.numel() != len(mask) * (n_classes or 1):
+        came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
+        what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
+        raise RefusalError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
+    return list(logits.double().flatten(1).cpu().numpy())
+
+
+def _text_config(model: Any) -> Any:
+    config: Any = getattr(model, "config", None)
+    return config.get_text_config() if hasattr(config, "get_text_config") else config

@@ -1,0 +1,135 @@
+"""How a language model is asked: what can be set about its prompt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, option
+
+STYLES = ("auto", "words", "letters", "numbers")
+"""What an answer is: its own words (a label word, or the text of a choice), or the letter or number of its line."""
+
+
+LIKELIHOODS = ("mean", "sum", "unconditional", "calibrated")
+"""The scorings that need the likelihood of given answers."""
+
+
+SCORINGS = ("auto", *LIKELIHOODS, "next_words", "generated")
+"""How answers are scored; see `Prompted`."""
+
+
+CHATS = ("auto", "on", "off")
+
+
+DRAWS = ("item", "run")
+"""What few-shot examples are drawn for: each item, or all items of a run."""
+
+
+TEMPLATE_FILES = (".jinja", ".jinja2", ".j2")
+"""Ends of the names of files that hold a template."""
+
+
+class Wording(Options):
+    """How items are put into words, whoever asks them: a model in this process, a server or another harness.
+
+    None leaves a setting to the task and the style.
+    """
+
+    template: str | None = option(
+        None,
+        "What is asked, in jinja, or a file .jinja that holds it. Fields: text, text_pair, label_words; prompt, "
+        "choices; and options, the answers line by line.",
+    )
+    system: str | None = option(None, "System prompt: instructions before everything else.")
+    shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
+    draw: str = option(
+        "item",
+        "Whether few-shot examples are drawn for each item or once for the run.",
+        choices=DRAWS,
+    )
+    style: str = option(
+        "auto", "What an answer is: words (its own), letters or numbers (of its line); auto is words.", choices=STYLES
+    )
+    label_words: tuple[str, ...] = option(
+        (), "Comma-separated words that stand for the labels, in their order; by default the names of the labels."
+    )
+    answer_prefix: str | None = option(
+        None, "The words that the answer follows; by default 'Answer:' under a template of the package outside a chat."
+    )
+
+    def _check(self) -> None:
+        blank = [word for word in self.label_words if not word.strip()]
+        again = [word for word in self.label_words if self.label_words.count(word) > 1]
+        if blank or again:
+            problem = "one is empty" if blank else f"{again[0]!r} is there twice"
+            raise OptionError(f"Expected distinct words in `label_words`, but {problem}.", option="label_words")
+
+    def read_template(self) -> str | None:
+        """Return the template itself; None where the task's own is taken.
+
+        Raises:
+            ValueError: If it is a file that cannot be read.
+        """
+        if self.template is None or not self.template.endswith(TEMPLATE_FILES) or "{" in self.template:
+            return self.template
+        try:
+            return Path(self.template).read_text("utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(
+                f"Expected a file with a template in `template`, but {self.template} cannot be read: "
+                f"{getattr(error, 'strerror', None) or error}.",
+                option="template",
+            ) from error
+
+
+class Prompt(Wording):
+    """How a language model is asked.
+
+    None leaves a setting to the task and the style; `Prompted.describe` tells what it became.
+
+    Example:
+        >>> Prompt(style="letters", shots=2).flags()
+        ['--shots', '2', '--style', 'letters']
+        >>> Prompt(pattern="([A-D]")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected `pattern` to be a regular expression, but '([A-D]' is none: \
+missing ), unterminated subpattern at position 0.
+    """
+
+    chat: str = option(
+        "auto", "Whether the model is asked through its chat template; auto is where it has one.", choices=CHATS
+    )
+    scoring: str = option(
+        "auto",
+        "How answers are scored: sum, mean (per token), unconditional or calibrated likelihood, next_words (their "
+        "first token), or generated; auto is mean for the texts of choices, else sum.",
+        choices=SCORINGS,
+    )
+    pattern: str | None = option(
+        None, "Regular expression that finds the answer in what is generated, in its first group if it has one."
+    )
+    max_new_tokens: int = option(32, "Maximum tokens of a generated answer.", minimum=1)
+    samples: int = option(
+        1, "Generated answers per item; more than one are drawn at temperature 1, and their shares are the scores.",
+        minimum=1,
+    )  # fmt: skip
+
+    def _check(self) -> None:
+        super()._check()
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise OptionError(
+                    f"Expected `pattern` to be a regular expression, but {self.pattern!r} is none: {error}.",
+                    option="pattern",
+                ) from error
+        for name, alone in (("pattern", None), ("samples", 1)):
+            if getattr(self, name) != alone and self.scoring not in ("auto", "generated"):
+                raise OptionError(
+                    f"Expected `scoring` to be 'generated' where `{name}` is given, but got {self.scoring!r}.",
+                    option="scoring",
+                )

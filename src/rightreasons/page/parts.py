@@ -1,0 +1,480 @@
+"""What a section of the report is, and what it returns.
+
+A question is a folder in `auditing/questions/` with a module `section` and its `SECTION`. A section turns what
+`measuring` returns into words, tables and pictures; it neither computes nor writes files nor knows HTML. Its result is
+made of a few kinds of parts. Each says what it shows, how that is defined and where it comes from, so no figure can
+reach the report without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from rightreasons.core.intervals import Estimate, FigureText
+from rightreasons.core.results import Result, plain
+
+_KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Headline(Result):
+    """A figure that the report shows large; one without interval, definition or source is refused.
+
+    Attributes:
+        key: Its stable name in audit.json, `[a-z0-9_]+`.
+        name: Its name for readers.
+        estimate: The figure and its interval.
+        definition: What it is, in one sentence a reader can recompute it from.
+        source: Where the definition comes from (authors, year), or "Counted".
+        unit: "fraction" (0 to 1), "nats", "ratio" or "count".
+        better: Whether "higher" or "lower" is better; None where neither is.
+        split: The split on which it was computed.
+        n: Number of items.
+        no_interval: Why there is no interval; "" where there is one.
+    """
+
+    key: str
+    name: str
+    estimate: Estimate
+    definition: str
+    source: str
+    unit: Literal["fraction", "nats", "ratio", "count"] = "fraction"
+    better: Literal["higher", "lower"] | None = None
+    split: str = ""
+    n: int = 0
+    no_interval: str = ""
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, definition=self.definition, source=self.source)
+        if not self.estimate.has_interval and not self.no_interval:
+            raise ValueError(
+                f"Expected headline {self.key!r} to have an interval or the reason why it has none, but it has neither."
+            )
+
+    @classmethod
+    def of(
+        cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
+    ) -> Headline:
+        """Join an estimate with the text of its figure; where the interval is undefined, the headline says so."""
+        reason = no_interval
+        if not estimate.has_interval:
+            reason = reason or estimate.method or "undefined for these items, so without interval"
+        return cls(key, text.name, estimate, text.definition, text.source, text.unit, text.better, split, n, reason)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plot(Result):
+    """A picture: the same drawing as PNG (kept beside the report) and SVG (inside it).
+
+    Attributes:
+        key: The name of its file, `[a-z0-9_]+`.
+        title: What it is.
+        caption: How to read it, and what the intervals in it are.
+        alt: What it shows, in words and numbers, for readers who cannot see it.
+        source: Where the kind of figure comes from.
+        png: The picture on a light ground.
+        svg: The picture with the page's colors; "" to show the PNG.
+        wide: Whether it takes the whole width of the page.
+    """
+
+    key: str
+    title: str
+    caption: str
+    alt: str
+    source: str
+    png: bytes = dataclasses.field(repr=False)
+    svg: str = dataclasses.field(default="", repr=False)
+    wide: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, caption=self.caption, alt=self.alt, source=self.source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the texts and the file of the picture."""
+        texts = {name: getattr(self, name) for name in ("key", "title", "caption", "alt", "source")}
+        return {**texts, "file": f"figures/{self.key}.png"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Column(Result):
+    """A column of a table.
+
+    Attributes:
+        key: Its name in audit.json.
+        name: Its heading.
+        kind: "text", "share" (a fraction, in percent), "number" (three decimals), "count" or "p_value".
+        definition: What it holds, shown under the table; "" where the heading says it.
+    """
+
+    key: str
+    name: str
+    kind: Literal["text", "share", "number", "count", "p_value"] = "number"
+    definition: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Amount(Result):
+    """A figure in a column of figures of several units.
+
+    Attributes:
+        estimate: The figure and its interval.
+        unit: As of a `Headline`.
+    """
+
+    estimate: Estimate
+    unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure; its unit is that of the headline of the same name."""
+        return self.estimate.to_dict()
+
+
+Cell = str | int | float | Estimate | Amount | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(Result):
+    """A table of texts, numbers and estimates.
+
+    Attributes:
+        key: Its name in audit.json.
+        title: Its caption.
+        columns: Its columns.
+        rows: Its rows, one cell per column.
+        note: How to read it.
+        source: Where its definitions come from.
+        folded: Whether it is collapsed until a reader opens it.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    source: str = ""
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        for index, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"Expected {len(self.columns)} cells in each row of table {self.key!r}, "
+                    f"but row {index} has {len(row)}."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table with each row as a mapping from column key to cell."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "columns": [column.to_dict() for column in self.columns],
+            "rows": [
+                {column.key: plain(cell) for column, cell in zip(self.columns, row, strict=True)} for row in self.rows
+            ],
+            "note": self.note,
+            "source": self.source,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark(Result):
+    """A marked part of an example's text, such as an attributed token or a planted cue.
+
+    Attributes:
+        start: First character.
+        end: One past the last character.
+        kind: "cue" for a known or detected shortcut, "weight" for an attribution, "change" for an edit.
+        weight: How strong it is, in [-1, 1].
+        note: Shown when a reader points at it.
+    """
+
+    start: int
+    end: int
+    kind: Literal["cue", "weight", "change"] = "cue"
+    weight: float = 1.0
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Example(Result):
+    """One item with the prediction of the model.
+
+    Attributes:
+        id: Its id in the data.
+        text: Its text, verbatim: the report escapes it.
+        label: The name of its gold label; "" where there is none.
+        prediction: The name of the predicted label.
+        confidence: The model's confidence in its prediction; None where it gives none.
+        text_pair: Its second text; "" where there is none.
+        marks: Marked parts of `text`, in order and without overlap.
+        note: Anything else about it.
+    """
+
+    id: str
+    text: str
+    label: str
+    prediction: str
+    confidence: float | None
+    text_pair: str = ""
+    marks: tuple[Mark, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        end = 0
+        for mark in self.marks:
+            if not end <= mark.start < mark.end <= len(self.text):
+                raise ValueError(f"Expected the marks of example {self.id!r} in order, apart and inside its text.")
+            end = mark.end
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleList(Result):
+    """Examples that show one thing.
+
+    Attributes:
+        key: Its name in audit.json.
+        title: What they show.
+        note: How they were chosen.
+        examples: The examples.
+        folded: Whether they are collapsed until a reader opens them.
+    """
+
+    key: str
+    title: str
+    note: str
+    examples: tuple[Example, ...]
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, note=self.note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the examples; how the page shows them is not among their fields."""
+        return {"key": self.key, "title": self.title, "note": self.note, "examples": plain(self.examples)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part(Result):
+    """One sub-heading of a section: text, then figures, plots, tables and examples.
+
+    Attributes:
+        title: Its heading.
+        text: A paragraph or two, plain text; an empty line separates paragraphs.
+        headlines: Its figures.
+        plots: Its pictures.
+        tables: Its tables.
+        examples: Its lists of examples.
+    """
+
+    title: str
+    text: str = ""
+    headlines: tuple[Headline, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    examples: tuple[ExampleList, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict(Result):
+    """The answer in one line.
+
+    Attributes:
+        tone: "good", "warn", "bad" or "neutral".
+        label: Two or three words, such as "Over-confident".
+        summary: One or two sentences with the figures behind it.
+    """
+
+    tone: Literal["good", "warn", "bad", "neutral"]
+    label: str
+    summary: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Action(Result):
+    """What a reader can do about a finding.
+
+    Attributes:
+        text: What to do, and why, in a sentence or two.
+        command: The command that does it; "" where there is none. MODEL and DATASET stand for those of the audit.
+        link: The part of the page to read, such as "#items"; "" for none.
+    """
+
+    text: str
+    command: str = ""
+    link: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding(Result):
+    """What the first screen of the report says about a question.
+
+    Attributes:
+        claim: What the model does, as the rest of a sentence that begins with its name.
+        evidence: What the claim rests on: the test that decided it and the number of items.
+        figure: The key of the headline that shows it on the common scale; "" where none is a share.
+        size: The share of predictions that it is about, which orders findings of the same tone.
+        plot: The key of the picture that shows it; "" for the first of the section.
+        pair: One example that shows it, or an item before and after a change.
+        actions: What to do, the most useful first.
+    """
+
+    claim: str
+    evidence: str
+    figure: str = ""
+    size: float = 0.0
+    plot: str = ""
+    pair: tuple[Example, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class ItemFigure(Result):
+    """A figure that is the mean of one value per item, kept so that two models can be compared item by item.
+
+    Attributes:
+        key: The figure; that of a headline where it is one.
+        name: Its name for readers.
+        better: Which values are better.
+        ids: Names of the items; of the cases of a suite for a behavioral figure.
+        values: The value of each.
+        low: Smallest possible value.
+        high: Largest possible value.
+        groups: The group of each item where the figure is the mean over groups of their means; () where it is not.
+        unit: "fraction" or "ratio".
+    """
+
+    key: str
+    name: str
+    better: str
+    ids: tuple[str, ...]
+    values: tuple[float, ...]
+    low: float = 0.0
+    high: float = 1.0
+    groups: tuple[str, ...] = ()
+    unit: str = "fraction"
+
+    @classmethod
+    def of(
+        cls, key: str, name: str, better: Literal["higher", "lower"], ids: Any, values: Any, **more: Any
+    ) -> ItemFigure:
+        """Make a figure from sequences or arrays."""
+        return cls(key, name, better, tuple(map(str, ids)), tuple(map(float, values)), **more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the items, which have a file of their own."""
+        about = ("key", "name", "better", "low", "high", "unit")
+        return {**{name: getattr(self, name) for name in about}, "n_items": len(self.ids)}
+
+
+@dataclasses.dataclass(frozen=True)
+class SectionResult(Result):
+    """The answer to one question.
+
+    Attributes:
+        verdict: The answer in one line.
+        headlines: The few figures of the overview at the top of the report (up to four).
+        parts: The section itself, in reading order.
+        limits: What the reader should not conclude.
+        data: More plain values for audit.json, such as tables of bins.
+        finding: What the first screen says; None where the verdict says all.
+        files: Name -> text of further files of the report, such as a table for a spreadsheet.
+        by_item: The figures that another model's can be compared with item by item.
+    """
+
+    verdict: Verdict
+    headlines: tuple[Headline, ...]
+    parts: tuple[Part, ...]
+    limits: tuple[str, ...] = ()
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    finding: Finding | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    by_item: tuple[ItemFigure, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields; the further files are beside audit.json."""
+        return {name: value for name, value in super().to_dict().items() if name != "files"}
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """All pictures of the section."""
+        return tuple(plot for part in self.parts for plot in part.plots)
+
+
+@dataclasses.dataclass(frozen=True)
+class Applicability:
+    """Whether a question can be asked of this model and data; its truth value is the answer.
+
+    Attributes:
+        applies: Whether it can.
+        reason: Why not, one sentence; "" where it can.
+    """
+
+    applies: bool
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.applies and not self.reason:
+            raise ValueError("Expected the reason why a question does not apply.")
+
+    def __bool__(self) -> bool:
+        return self.applies
+
+
+APPLIES = Applicability(True)
+"""What `Section.applies` returns when nothing prevents the question."""
+
+
+def applies_not(reason: str) -> Applicability:
+    """Say why a question cannot be asked."""
+    return Applicability(False, reason)
+
+
+Reads: TypeAlias = Literal["primary", "audited", "all"]
+"""Splits of an audit: the primary one, those that are audited, or the validation split too."""
+
+
+@runtime_checkable
+class Section(Protocol):
+    """One question of the audit; its options are an instance of its class in `report.questions.QUESTIONS`.
+
+    Attributes:
+        question: Its name on the command line, that of its folder.
+        title: The question as a reader would ask it.
+        order: Its place in the report, 1 to 6 as in the six questions.
+        needs_labels: Whether it needs labels; data without any is refused when the question is asked.
+        without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
+        reads: The splits whose scores it may ask for: the primary one, all audited ones, or the validation split too.
+    """
+
+    question: str
+    title: str
+    order: int
+    needs_labels: bool
+    without_model: str
+    reads: Reads
+
+    def applies(self, context: Any, options: Any) -> Applicability:
+        """Say whether the question can be asked of this model and data, and if not, why."""
+        ...
+
+    def run(self, context: Any, options: Any) -> SectionResult:
+        """Answer the question."""
+        ...
+
+
+def _check_key(key: str) -> None:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"Expected a key of lower-case letters, digits and underscores, but got {key!r}.")
+
+
+def _check_said(key: str, **texts: str) -> None:
+    for name, text in texts.items():
+        if not text.strip():
+            raise ValueError(f"Expected {key!r} to say its {name}, but it is empty.")

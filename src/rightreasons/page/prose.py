@@ -1,0 +1,205 @@
+"""The prose of a question: the sentences of its `question.md.j2`, each under the name of what it is about.
+
+An entry begins with a heading, `## verdict.good: No sign of cues`: its name and, after the colon, its title. The text
+below it is a jinja template. Line breaks are spaces, an empty line ends a paragraph, and a line that begins with "- "
+begins an item of a list. Macros before the first heading serve all entries. An entry `advice` is that of each
+`advice.KEY` that has none of its own.
+
+Templates have the measurement `m`, `figures` by their keys, `context`, `options`, the name of the primary `split` and
+the `level` of intervals, and the filters below. A value can neither end a paragraph nor begin an item.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Estimate
+from rightreasons.page.parts import Action, Headline
+from rightreasons.page.words import capitalized, decimal, first_of, level_percent, p_equals, percent, written
+
+
+def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
+    """Return the command that asks one question again as the audit did, with further options of the question.
+
+    Args:
+        context: The audit; MODEL and DATASET stand for its own where these are objects, which no command can name.
+        question: The question.
+        all_items: Whether to leave out the limit of the audit.
+        **options: Options of the question.
+    """
+    command = shlex.split(context.command) or ["rightreasons", "audit", "MODEL", "DATASET"]
+    if all_items and "--limit" in command:
+        limit = command.index("--limit")
+        del command[limit : limit + 2]
+    flags = [word for name, value in options.items() for word in (f"--{question}-{name.replace('_', '-')}", value)]
+    return shlex.join([*command, "--questions", question, *flags])
+
+
+def gate(condition: str, what: str) -> Action:
+    """Advise a gate, so that what was found does not come back unseen."""
+    command = f"rightreasons gate report --fail-if {shlex.quote(condition)}"
+    return Action(f"Keep watch: fail the build when {what}.", command)
+
+
+def compare(text: str) -> Action:
+    """Advise a change, and to compare the report of the changed model with this one."""
+    return Action(text, "rightreasons compare report new-report --out comparison")
+
+
+_HEADING = re.compile(r"^## ([a-z_]+(?:\.[a-z0-9_]+)?)(?:: (.+))?$", re.MULTILINE)
+_LINK = re.compile(r"\[(.+)\]\((#[a-z0-9_-]+)\)")
+
+# What the whitespace of a value cannot be.
+_ITEM, _PARAGRAPH = "\x1e", "\x1d"
+
+
+class Prose:
+    """The entries of a file.
+
+    Args:
+        path: The file.
+        **constants: What the templates may name beside the values of an answer.
+    """
+
+    def __init__(self, path: Path, **constants: Any) -> None:
+        self.constants = constants
+        self._macros, *found = _HEADING.split(path.read_text("utf-8"))
+        self._titles = dict(zip(found[::3], found[1::3], strict=True))
+        self._bodies = dict(zip(found[::3], found[2::3], strict=True))
+        if len(self._bodies) * 3 != len(found):
+            raise ValueError(f"Expected each heading of {path} once.")
+        self._compiled = functools.cache(self._compile)
+
+    def check(self, question: str, declared: Iterable[str]) -> None:
+        """Check that there is an entry for all that a question declares, and no other."""
+        used = {self._entry(name) for name in declared}
+        missing = sorted(used - self._bodies.keys())
+        free = {"limits", *self.names("data.")}
+        unused = sorted(self._bodies.keys() - used - free)
+        for what, names in (("has none", missing), ("has one that nothing shows", unused)):
+            if names:
+                raise ValueError(f"Expected an entry per declaration of {question!r}, but {names[0]!r} {what}.")
+
+    def names(self, prefix: str) -> list[str]:
+        """Name the entries whose names begin with a prefix."""
+        return [name for name in self._bodies if name.startswith(prefix)]
+
+    def of(self, **values: Any) -> Say:
+        """Return what writes the entries with some values."""
+        return Say(self, {**self.constants, **values})
+
+    def render(self, text: str, values: dict[str, Any]) -> str:
+        """Return a template filled in."""
+        return str(self._compiled(text).render(values))
+
+    def _entry(self, name: str) -> str:
+        kind, _, key = name.partition(".")
+        return kind if key and name not in self._bodies and kind in self._bodies else name
+
+    def title(self, name: str) -> str:
+        """Return the title of an entry."""
+        return self._titles.get(self._entry(name)) or ""
+
+    def body(self, name: str) -> str:
+        """Return the text of an entry, with its items and paragraphs marked; "" where there is no entry."""
+        body = re.sub(r"^- ", _ITEM, self._bodies.get(self._entry(name), "").strip(), flags=re.MULTILINE)
+        return re.sub(r"\n\s*\n", _PARAGRAPH, body)
+
+    def _compile(self, text: str) -> Any:
+        return _environment().from_string(self._macros + text)
+
+
+class Say:
+    """Writes the entries of a prose with some values.
+
+    Args:
+        prose: The entries.
+        values: Name -> value.
+    """
+
+    def __init__(self, prose: Prose, values: dict[str, Any]) -> None:
+        self.prose, self.values = prose, values
+
+    def __call__(self, name: str) -> str:
+        """Return the paragraphs of an entry, with an empty line between them."""
+        paragraphs = map(_folded, self._filled(self.prose.body(name)).split(_PARAGRAPH))
+        return "\n\n".join(filter(None, paragraphs))
+
+    def title(self, name: str) -> str:
+        """Return the title of an entry."""
+        return self.line(self.prose.title(name))
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """Return the items of an entry that is a list."""
+        return tuple(map(_folded, self._filled(self.prose.body(name)).split(_ITEM)[1:]))
+
+    def line(self, text: str) -> str:
+        """Return a short text filled in, where it is a template."""
+        return _folded(self._filled(text)) if "{" in text else text
+
+    def _filled(self, text: str) -> str:
+        return self.prose.render(text, self.values)
+
+
+def prose(module: str, **constants: Any) -> Prose:
+    """Read the prose beside a module, by its `__file__`: `question.md.j2` beside `question.py`."""
+    return Prose(Path(module).with_suffix(".md.j2"), **constants)
+
+
+def action(item: str) -> Action:
+    """Read an item of a list of advice: a text with its command in backticks at the end, or one that is a link.
+
+    Example:
+        >>> action("[Read the items.](#items)").link, action("Keep watch. `rightreasons gate report`").command
+        ('#items', 'rightreasons gate report')
+    """
+    link = _LINK.fullmatch(item)
+    if link:
+        return Action(link[1], link=link[2])
+    text, _, command = item.removesuffix("`").rpartition(" `")
+    return Action(text, command) if item.endswith("`") else Action(item)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _interval(value: Headline | Estimate, unit: str = "fraction") -> str:
+    return written(value.estimate, value.unit) if isinstance(value, Headline) else written(value, unit)
+
+
+def _with_command(action: Action) -> str:
+    return f"{action.text} `{action.command}`"
+
+
+@functools.cache
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(  # noqa: S701 - the page escapes what it shows
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: _folded(value) if isinstance(value, str) else value,
+    )
+    environment.filters.update(
+        percent=percent,
+        decimal=decimal,
+        whole=lambda value: f"{value:,}",
+        counted=counted,
+        interval=_interval,
+        p=p_equals,
+        level=level_percent,
+        capitalized=lambda text: capitalized(_folded(text)),
+    )
+    environment.globals.update(
+        ask=ask,
+        first_of=first_of,
+        compare=lambda text: _with_command(compare(text)),
+        gate=lambda condition, what: _with_command(gate(condition, what)),
+    )
+    return environment

@@ -1,0 +1,323 @@
+"""A question of the audit as data, and the engine that makes its answer.
+
+A question declares what it needs, how it is measured, its figures, the rules of its verdict and the parts of its
+section. Its prose is in `question.md.j2` beside it (see `page.prose`), under the keys of what it declares. What is
+declared and what is written are checked against each other when the question is imported.
+
+Functions of a question get its measurement `m`: whatever `measure` returns, with `n_items`, the number of its items.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from rightreasons.core.intervals import Estimate, FigureText
+from rightreasons.page import parts as p
+from rightreasons.page.prose import Prose, Say, action
+from rightreasons.page.words import level_percent
+
+if TYPE_CHECKING:
+    from rightreasons.page.plots import Drawing
+
+
+When = Callable[[Any], object] | None
+"""Whether something is there, of a measurement; None for always."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """What must hold for a question to apply; `need.KEY` says what is missing."""
+
+    key: str
+    met: Callable[[Any, Any], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure: `of` a measurement, its estimate, or None where there is none.
+
+    Where the measurement decides what it is of, `suffix` ends its key on the page: "drop" of 8 choices is "drop_8".
+    `figure.KEY` has its name as the title, and its definition; `text` takes their place where other pages write it too.
+    `no_interval` says why it has no interval where that is so.
+    """
+
+    key: str
+    of: Callable[[Any], Estimate | None]
+    source: str = ""
+    unit: Literal["fraction", "nats", "ratio", "count"] = "fraction"
+    better: Literal["higher", "lower"] | None = None
+    n: Callable[[Any], int] = lambda m: m.n_items
+    split: Callable[[Any], str] | None = None
+    text: Callable[[Any], FigureText] | None = None
+    suffix: Callable[[Any], object] | None = None
+    no_interval: str = ""
+
+    def headline(self, m: Any, say: Say, split: str) -> p.Headline | None:
+        """Return the figure with its text, as the page and audit.json have it."""
+        estimate = self.of(m)
+        if estimate is None:
+            return None
+        name = f"figure.{self.key}"
+        said = FigureText(say.title(name), say(name), self.source, self.unit, self.better)
+        text, split = self.text(m) if self.text else said, self.split(m) if self.split else split
+        key = f"{self.key}_{self.suffix(m)}" if self.suffix else self.key
+        reason = "" if estimate.has_interval else self.no_interval
+        return p.Headline.of(key, text, estimate, split=split, n=self.n(m), no_interval=reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A rule of the verdict, the first that holds: `verdict.KEY` has its label as the title, and the summary."""
+
+    tone: Literal["good", "warn", "bad", "neutral"]
+    key: str
+    when: When = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table; `table.KEY` has its title, and how to read it.
+
+    Names and definitions of columns, and the source, may be templates.
+    """
+
+    key: str
+    columns: Sequence[p.Column] | Callable[[Any], Sequence[p.Column]]
+    rows: Callable[[Any], Iterable[tuple[p.Cell, ...]]]
+    source: str = ""
+    folded: bool = False
+    when: When = None
+
+    def shown(self, m: Any, say: Say) -> p.Table:
+        """Return the table of a measurement."""
+        name = f"table.{self.key}"
+        declared = self.columns(m) if callable(self.columns) else self.columns
+        columns = tuple(p.Column(c.key, say.line(c.name), c.kind, say.line(c.definition)) for c in declared)
+        rows, source = tuple(self.rows(m)), say.line(self.source)
+        return p.Table(self.key, say.title(name), columns, rows, say(name), source, self.folded)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """As many tables, or lists of examples, as a measurement makes: their titles and notes are not prose."""
+
+    key: str
+    make: Callable[[Any], Iterable[p.Table | p.ExampleList]]
+    when: When = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """A picture, drawn of its key and a measurement; `plot.KEY` has title and caption, `alt.KEY` says it in words."""
+
+    key: str
+    draw: Callable[[str, Any], Drawing]
+    source: str
+    wide: bool = False
+    when: When = None
+
+    def shown(self, m: Any, say: Say) -> p.Plot:
+        """Return the picture of a measurement."""
+        name = f"plot.{self.key}"
+        texts = {"title": say.title(name), "caption": say(name), "alt": say(f"alt.{self.key}"), "source": self.source}
+        return self.draw(self.key, m).plot(**texts, wide=self.wide)
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """A list of examples, absent where `pick` finds none; `examples.KEY` has title and how they were chosen."""
+
+    key: str
+    pick: Callable[[Any], Iterable[p.Example]]
+    folded: bool = False
+    when: When = None
+
+    def shown(self, m: Any, say: Say) -> p.ExampleList | None:
+        """Return the examples of a measurement."""
+        name, examples = f"examples.{self.key}", tuple(self.pick(m))
+        return p.ExampleList(self.key, say.title(name), say(name), examples, self.folded) if examples else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A sub-heading of the section with figures by their keys and what it shows; `part.KEY` has title and text."""
+
+    key: str
+    shows: tuple[Table | Tables | Plot | Examples, ...] = ()
+    figures: tuple[str, ...] = ()
+    when: When = None
+
+    def shown(self, m: Any, say: Say, figures: Mapping[str, p.Headline]) -> p.Part:
+        """Return the part of a measurement."""
+        made: list[object] = []
+        for each in self.shows:
+            if _holds(each, m):
+                made += each.make(m) if isinstance(each, Tables) else [each.shown(m, say)]
+        return p.Part(
+            say.title(f"part.{self.key}"),
+            say(f"part.{self.key}"),
+            tuple(figures[key] for key in self.figures if key in figures),
+            tuple(one for one in made if isinstance(one, p.Plot)),
+            tuple(one for one in made if isinstance(one, p.Table)),
+            tuple(one for one in made if isinstance(one, p.ExampleList)),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Lead:
+    """What the first screen says; the first lead that holds does.
+
+    `claim.KEY` ends the sentence that begins with the model's name, `evidence.KEY` says what it rests on, and
+    `advice.KEY` lists what to do; without a key, they are for all leads.
+    """
+
+    key: str
+    figure: str = ""
+    plot: str = ""
+    size: Callable[[Any], float] = lambda m: 0.0
+    pair: Callable[[Any], tuple[p.Example, ...]] = lambda m: ()
+    when: When = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """One question of the audit: a `Section` that the engine answers.
+
+    Attributes:
+        name: Its name on the command line, that of its folder.
+        order: Its place in the report.
+        title: The question as a reader would ask it.
+        prose: Its sentences.
+        measure: (context, options) -> its measurement.
+        figures: Its figures.
+        headlines: Keys of the figures of the overview, or what names them of a measurement.
+        verdict: Its rules; the last holds always.
+        parts: Its section, in reading order.
+        leads: What the first screen says; none where the verdict says all.
+        needs: What must hold for it to apply; the first that does not is told.
+        data: More plain values for audit.json; entries `data.KEY` of the prose join them.
+        by_item: The figures that are compared item by item.
+        files: Name -> text of further files of the report.
+        needs_labels: As of a `Section`, and so are the next two.
+        without_model: Why it cannot be asked of stored predictions; "" where it can.
+        reads: The splits whose scores it may ask for.
+        most: How many figures of the overview are shown, the first that there are.
+    """
+
+    name: str
+    order: int
+    title: str
+    prose: Prose
+    measure: Callable[[Any, Any], Any]
+    figures: Sequence[Figure]
+    headlines: Sequence[str] | Callable[[Any], Sequence[str]]
+    verdict: Sequence[Rule]
+    parts: Sequence[Part]
+    leads: Sequence[Lead] = ()
+    needs: Sequence[Need] = ()
+    data: Callable[[Any], Mapping[str, Any]] = lambda m: {}
+    by_item: Callable[[Any], Iterable[p.ItemFigure]] = lambda m: ()
+    files: Callable[[Any], Mapping[str, str]] = lambda m: {}
+    needs_labels: bool = True
+    without_model: str = ""
+    reads: p.Reads = "primary"
+    most: int = 4
+
+    def __post_init__(self) -> None:
+        if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [True]:
+            raise ValueError(f"Expected the last rule of {self.name!r}, and no other, to hold always.")
+        known = {figure.key for figure in self.figures}
+        overview = () if callable(self.headlines) else self.headlines
+        named = {*overview, *(key for part in self.parts for key in part.figures)}
+        named |= {lead.figure for lead in self.leads if lead.figure}
+        if named - known:
+            odd = min(named - known)
+            raise ValueError(f"Expected a declaration of each figure of {self.name!r}, but {odd!r} has none.")
+        self.prose.check(self.name, self._entries())
+
+    def _entries(self) -> list[str]:
+        """Name the entries that the prose must have."""
+        shows = [each for part in self.parts for each in part.shows if not isinstance(each, Tables)]
+        kinds = {Table: "table", Plot: "plot", Examples: "examples"}
+        names = [
+            *(f"need.{need.key}" for need in self.needs),
+            *(f"figure.{figure.key}" for figure in self.figures if figure.text is None),
+            *dict.fromkeys(f"verdict.{rule.key}" for rule in self.verdict),
+            *(f"part.{part.key}" for part in self.parts),
+            *(f"{kinds[type(each)]}.{each.key}" for each in shows),
+            *(f"alt.{each.key}" for each in shows if isinstance(each, Plot)),
+            *(f"{kind}.{lead.key}" for lead in self.leads for kind in ("claim", "evidence", "advice")),
+        ]
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"Expected each key of {self.name!r} once, but {twice!r} is declared twice.")
+        return names
+
+    @property
+    def question(self) -> str:
+        """Its name, as of a `Section`."""
+        return self.name
+
+    def applies(self, context: Any, options: Any) -> p.Applicability:
+        """Say whether the question can be asked of this model and data, and if not, why."""
+        say = self.prose.of(context=context, options=options)
+        return next((p.applies_not(say(f"need.{n.key}")) for n in self.needs if not n.met(context, options)), p.APPLIES)
+
+    def run(self, context: Any, options: Any) -> p.SectionResult:
+        """Measure, and answer the question."""
+        m, level = self.measure(context, options), context.resampling.level
+        return self.answer(m, level, split=context.primary.name, context=context, options=options)
+
+    def rule(self, m: Any) -> Rule:
+        """Return the rule that decides the verdict of a measurement."""
+        return next(rule for rule in self.verdict if _holds(rule, m))
+
+    def answer(self, m: Any, level: float, *, split: str = "", **values: Any) -> p.SectionResult:
+        """Answer the question by a measurement.
+
+        Args:
+            m: The measurement.
+            level: The level of its intervals.
+            split: The primary split; "" where there is none.
+            **values: More that the templates may name.
+        """
+        figures = dict[str, p.Headline]()
+        say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **values)
+        for figure in self.figures:
+            headline = figure.headline(m, say, split)
+            figures |= {} if headline is None else {figure.key: headline}
+        overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
+        verdict = f"verdict.{rule.key}"
+        parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
+        drawn = [plot.key for part in parts for plot in part.plots]
+        lead = next((lead for lead in self.leads if _holds(lead, m)), None)
+        return p.SectionResult(
+            verdict=p.Verdict(rule.tone, say.title(verdict), say(verdict)),
+            headlines=tuple(figures[key] for key in overview if key in figures)[: self.most],
+            parts=parts,
+            limits=say.items("limits"),
+            data={**self.data(m), **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")}},
+            finding=None if lead is None else self._finding(lead, m, say, figures, drawn),
+            files=self.files(m),
+            by_item=tuple(self.by_item(m)),
+        )
+
+    def _finding(
+        self, lead: Lead, m: Any, say: Say, figures: Mapping[str, p.Headline], drawn: Sequence[str]
+    ) -> p.Finding:
+        return p.Finding(
+            claim=say(f"claim.{lead.key}"),
+            evidence=say(f"evidence.{lead.key}"),
+            figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
+            size=lead.size(m),
+            plot=lead.plot if lead.plot in drawn else "",
+            pair=lead.pair(m),
+            actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
+        )
+
+
+def _holds(declared: Any, m: Any) -> bool:
+    return declared.when is None or bool(declared.when(m))

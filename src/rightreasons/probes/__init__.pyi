@@ -1,0 +1,23 @@
+from .bias import prior_bias as prior_bias
+from .distractors import none_of_the_above as none_of_the_above
+from .judges import judge_bias as judge_bias
+from .measure import measure_option_order as measure_option_order
+from .measure import measure_probes as measure_probes
+from .measure import probe_tables as probe_tables
+from .option_order import contextual_calibration as contextual_calibration
+from .option_order import permutation_consistency as permutation_consistency
+from .option_order import position_bias as position_bias
+from .paralysis import choice_paralysis as choice_paralysis
+
+__all__ = [
+    "choice_paralysis",
+    "contextual_calibration",
+    "judge_bias",
+    "measure_option_order",
+    "measure_probes",
+    "none_of_the_above",
+    "permutation_consistency",
+    "position_bias",
+    "prior_bias",
+    "probe_tables",
+]

@@ -1,0 +1,723 @@
+"""The four confusion probes: what is asked of a scorer of choices, and what its answers say.
+
+`probe_tables` perturbs the items once; `ProbeTables.scored_by` has them scored by one call, and `measure_probes` turns
+the scores into figures. The scorer is a function, so that a model from the hub, an audit and a Trainer in the middle of
+a run are measured by the same code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.choices import ORDERS
+from rightreasons.core.errors import OptionError
+from rightreasons.core.intervals import Interval, bounded_mean, wilson
+from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.results import Result
+from rightreasons.core.scores import Scores
+from rightreasons.core.validation import (
+    as_ragged,
+    check_count,
+    check_fraction,
+    check_labels,
+    check_one_of,
+    check_ragged,
+    check_same_length,
+)
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.probes.bias import PriorBias, prior_bias
+from rightreasons.probes.option_order import (
+    ChoicesOnly,
+    PositionBias,
+    choices_only,
+    contextual_calibration,
+    permutation_consistency,
+    position_bias,
+    pride_debias,
+    pride_prior,
+    pride_prior_intervals,
+)
+from rightreasons.probes.paralysis import ChoiceParalysis, Drop, choice_paralysis
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.datasets.perturbing.probes import Pool
+
+
+WITHOUT_ANSWER = ("no_question", "wrong_question", "no_right_answer")
+"""The probes that leave no right choice: they show prior bias."""
+
+WITHOUT_QUESTION = ("no_question", "wrong_question")
+"""Those of them that keep the choice that was right."""
+
+NONE = ("none_added", "none_right")
+"""The tables with "None of the above", beside the right choice and in its place."""
+
+KS = (1, 2, 4, 8)
+"""Default numbers of choices that the fourth probe adds."""
+
+Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Any]
+"""(prompts, choices, ids) -> logits, as an array, `Ragged` or rows, or `Scores`, which may lack items."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProbeTables:
+    """Items before and after every probe, each table with the same items in the same order.
+
+    Attributes:
+        tables: Name -> rows: "original", the probes of `WITHOUT_ANSWER`, and "extra_choices_1", … for each k.
+        ks: The numbers of added choices.
+        n_dropped: Number of items left out because they have no label or two equal choices.
+    """
+
+    tables: Mapping[str, datasets.Dataset]
+    ks: tuple[int, ...]
+    n_dropped: int
+
+    def __len__(self) -> int:
+        return len(self.tables[ORIGINAL])
+
+    def column(self, name: str, column: str) -> Any:
+        """Return a column of one table as a list."""
+        return self.tables[name][column][:]
+
+    def labels(self, name: str = ORIGINAL, column: str = "label") -> NDArray[np.int64]:
+        """(N,) position of the right choice, or with "pseudo_label" of the one that was right."""
+        return np.asarray(self.column(name, column), dtype=np.int64)
+
+    def requests(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the prompts, choices and ids of all tables, one table after another."""
+        columns = [[text for name in self.tables for text in self.column(name, part)] for part in ("prompt", "choices")]
+        ids = self.column(ORIGINAL, "id")
+        return columns[0], columns[1], [f"{item}/{name}" for name in self.tables for item in ids]
+
+    def scored_by(self, score: Score) -> ProbeScores:
+        """Have the choices of all tables scored by one call.
+
+        Args:
+            score: (prompts, choices, ids) -> logits. Where it gives `Scores` with `failures`, an item that fails in one
+                table is left out of all, with the reason.
+
+        Raises:
+            ValueError: If no item has scores in all tables.
+        """
+        answers = score(*self.requests())
+        scored, left_out = self, dict[str, str]()
+        if isinstance(answers, Scores):
+            for each, reason in answers.failures.items():
+                left_out.setdefault(each.rpartition("/")[0], reason)
+            answers, scored = self._without(answers, left_out)
+        rows, size = as_ragged(answers, "scores"), len(scored)
+        logits = {name: rows.take(np.arange(size) + size * place) for place, name in enumerate(self.tables)}
+        return ProbeScores(scored.tables, self.ks, self.n_dropped, logits, tuple(left_out.items()))
+
+    def _without(
+        self, answers: Scores, left_out: Mapping[str, str]
+    ) -> tuple[NDArray[np.float64] | Ragged, ProbeTables]:
+        """Return the logits, and the tables, of the items that have scores in all tables."""
+        if not left_out:
+            return answers.logits, self
+        items = self.tables[ORIGINAL]["id"][:]
+        keep = [row for row, item in enumerate(items) if item not in left_out]
+        if not keep:
+            raise ValueError(next(iter(left_out.values())))
+        place = {each: row for row, each in enumerate(answers.ids)}
+        order = np.array([place[f"{items[row]}/{name}"] for name in self.tables for row in keep], dtype=np.intp)
+        tables = {name: table.select(keep) for name, table in self.tables.items()}
+        return take_rows(answers.logits, order), dataclasses.replace(self, tables=tables)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProbeScores(ProbeTables):
+    """Items before and after every probe, with the scores of their choices.
+
+    Attributes:
+        logits: Name of the table -> scores of its choices.
+        left_out: (id, reason) of the items that the scorer could not score in all tables.
+    """
+
+    logits: Mapping[str, Ragged]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @functools.cached_property
+    def confidences(self) -> Mapping[str, Ragged]:
+        """Name -> softmax of the scores within each item."""
+        return {name: check_ragged(rows, scores="logits") for name, rows in self.logits.items()}
+
+    @property
+    def uniform(self) -> float | None:
+        """Confidence of an even spread before any probe; None where the number of choices differs."""
+        lengths = self.confidences[ORIGINAL].lengths
+        return 1 / float(lengths[0]) if (lengths == lengths[0]).all() else None
+
+    def top(self, name: str) -> NDArray[np.float64]:
+        """(N,) confidence in the picked choice."""
+        return self.confidences[name].reduce(np.maximum)
+
+    def right(self, name: str = ORIGINAL) -> NDArray[np.float64]:
+        """(N,) confidence in the right choice."""
+        return self.confidences[name].at(self.labels(name))
+
+    def telling_items(self, n_items: int) -> list[int]:
+        """Return the items with the strongest preference without a question, and last the one with the weakest."""
+        bare = self.confidences["no_question"]
+        order = np.argsort(-self.top("no_question") * bare.lengths, kind="stable")
+        return [*order[: n_items - 1].tolist(), int(order[-1])]
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeFigures(Result):
+    """What the probes say of one scorer; see `measure_probes`.
+
+    Attributes:
+        n_items: Number of items.
+        accuracy: Accuracy before any perturbation.
+        accuracy_interval: Its interval (Wilson).
+        original: The within-item variance of the confidences before: what a bias is to be compared with.
+        prior_bias: Probe -> the preference where no choice is right.
+        pseudo_correct_intervals: Probe -> interval (Wilson) of the pseudo-correct rate, where there is one.
+        paralysis: Number of added choices -> their effect.
+        position_bias: Recall by the position of the right choice before any perturbation; None where the number of
+            choices differs.
+        choices_only: Accuracy without the prompt, compared with that of the commonest position.
+    """
+
+    n_items: int
+    accuracy: float
+    accuracy_interval: Interval
+    original: PriorBias
+    prior_bias: Mapping[str, PriorBias]
+    pseudo_correct_intervals: Mapping[str, Interval]
+    paralysis: Mapping[int, ChoiceParalysis]
+    position_bias: PositionBias | None
+    choices_only: ChoicesOnly
+
+    @property
+    def largest_k(self) -> int:
+        """The largest number of added choices."""
+        return max(self.paralysis)
+
+    def record(self, k: int, *, step: int = 0, epoch: float = 0.0) -> ProbeRecord:
+        """Return the main figures, with k added choices, as one row of a table over training.
+
+        Raises:
+            ValueError: If no item has a label.
+        """
+        pseudo = self.prior_bias["no_question"].pseudo_correct
+        if pseudo is None:
+            raise ValueError("Expected items with a label to probe, but there are none.")
+        paralysis = self.paralysis[k]
+        return ProbeRecord(
+            step=step,
+            epoch=epoch,
+            n_items=self.n_items,
+            accuracy=self.accuracy,
+            original_variance=self.original.prior_bias,
+            **{name: self.prior_bias[name].prior_bias for name in WITHOUT_ANSWER},
+            pseudo_correct=pseudo.rate,
+            chance=pseudo.chance,
+            pseudo_correct_p_value=pseudo.p_value,
+            added=k,
+            choice_paralysis=paralysis.choice_paralysis,
+            null_drop=paralysis.null_drop,
+            restricted_drop=paralysis.restricted_drop.mean,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeRecord(Result):
+    """The probes at one point of training.
+
+    Attributes:
+        step: Optimizer steps so far.
+        epoch: Passes over the training set so far.
+        n_items: Number of probed items.
+        accuracy: Accuracy before any perturbation.
+        original_variance: Mean within-item variance of the confidences before any perturbation.
+        no_question: Prior bias without the question.
+        wrong_question: Prior bias with the question of another item.
+        no_right_answer: Prior bias without the right choice.
+        pseudo_correct: Share of items whose originally right choice is picked without the question, in [0, 1].
+        chance: The same share for picks at random.
+        pseudo_correct_p_value: Exact test of that share against chance.
+        added: Number of added choices.
+        choice_paralysis: Drop of the confidence in the right choice.
+        null_drop: The drop if each added choice were as good as the item's own.
+        restricted_drop: The drop among the item's own choices, free of dilution.
+    """
+
+    step: int
+    epoch: float
+    n_items: int
+    accuracy: float
+    original_variance: float
+    no_question: float
+    wrong_question: float
+    no_right_answer: float
+    pseudo_correct: float
+    chance: float
+    pseudo_correct_p_value: float
+    added: int
+    choice_paralysis: float
+    null_drop: float
+    restricted_drop: float
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> ProbeRecord:
+        """Build a record from its `to_dict`."""
+        return cls(**row)
+
+
+def extra_choices_name(k: int) -> str:
+    """Name the table with k added choices.
+
+    Example:
+        >>> extra_choices_name(4)
+        'extra_choices_4'
+    """
+    return f"extra_choices_{k}"
+
+
+def near_choices_name(k: int) -> str:
+    """Name the table with the k choices that are most like the right one.
+
+    Example:
+        >>> near_choices_name(4)
+        'near_choices_4'
+    """
+    return f"near_choices_{k}"
+
+
+def spare_choices(choices: Sequence[Sequence[str]]) -> int:
+    """Count the different choices that every item could at least borrow from the others.
+
+    Example:
+        >>> spare_choices([["yes", "no"], ["Yes", "maybe", "never"]])
+        1
+    """
+    different = {text.strip().casefold() for row in choices for text in row}
+    return len(different) - max(len(row) for row in choices)
+
+
+def probe_tables(
+    items: datasets.Dataset,
+    *,
+    ks: Sequence[int] = KS,
+    near: int | None = None,
+    none: bool = False,
+    pool: Pool | datasets.Dataset | None = None,
+    seed: int = 0,
+) -> ProbeTables:
+    """Apply every probe to some items.
+
+    Args:
+        items: Multiple-choice items {id, prompt, choices, label}. Those without a label or with two equal choices are
+            left out and counted.
+        ks: Numbers of added choices, one table each; default 1, 2, 4, 8.
+        near: A number of choices most like the right one, to add in the place of random ones: a table "near_choices_2"
+            for 2; None (default) for no such table.
+        none: Whether "None of the above" is added, and put in the place of the right choice: tables "none_added" and
+            "none_right". Default: False.
+        pool: The source of borrowed texts; None for the items themselves.
+        seed: Decides what is borrowed.
+
+    Returns:
+        A `ProbeTables`.
+
+    Raises:
+        ValueError: If no item is left, an item is malformed, or the pool is too small to borrow from.
+    """
+    from rightreasons.datasets.perturbing.probes import Pool, perturb
+
+    for k in (*ks, *([] if near is None else [near])):
+        check_count(k, "ks")
+    labeled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
+    if len(labeled) == 0:
+        raise ValueError("Expected items with a label to probe, but there are none.")
+    if not isinstance(pool, Pool):
+        pool = Pool(items if pool is None else pool)
+    options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
+    tables = {name: perturb(labeled, name, **options) for name in WITHOUT_ANSWER}
+    tables |= {extra_choices_name(k): perturb(labeled, "extra_choices", k=k, **options) for k in ks}
+    if near is not None:
+        tables[near_choices_name(near)] = perturb(labeled, "near_choices", k=near, **options)
+    if none:
+        tables |= {name: perturb(labeled, name, **options) for name in NONE}
+    sources = set(tables["no_question"]["source_id"][:])
+    original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
+    if len(original) == 0:
+        raise ValueError("Expected items whose choices differ, but each has two that are equal.")
+    return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original))
+
+
+def measure_probes(
+    scores: ProbeScores, *, joint: bool = False, resampling: Resampling = Resampling(), n_permutations: int = 200
+) -> ProbeFigures:
+    """Turn the scores into figures: prior bias, choice paralysis, and the effect of the position of a choice.
+
+    Args:
+        scores: From `ProbeTables.scored_by`.
+        joint: Whether the scores of an item's choices come from one distribution, as those of letters do; the prior
+            bias then has no permutation null. Default: False.
+        resampling: Level, resamples and seed of every interval and shuffle.
+        n_permutations: Shuffles of the permutation null of the prior bias; default 200.
+
+    Returns:
+        A `ProbeFigures`.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+    """
+    labels, before = scores.labels(), scores.confidences[ORIGINAL]
+    n_items, picked, sizes = len(scores), before.argmax(), np.unique(before.lengths)
+    right, level = int((picked == labels).sum()), resampling.level
+    shuffles: dict[str, Any] = {"n_permutations": 0 if joint else n_permutations, "seed": resampling.seed}
+    biases, intervals = {}, {}
+    for name in WITHOUT_ANSWER:
+        old = scores.labels(name, "pseudo_label")
+        known = None if (old < 0).all() else old
+        biases[name] = prior_bias(scores.logits[name], known, scores="logits", resampling=resampling, **shuffles)
+        rate = biases[name].pseudo_correct
+        if rate is not None:
+            n_known = int((old >= 0).sum())
+            intervals[name] = wilson(round(rate.rate * n_known), n_known, confidence_level=level)
+    paralysis = {}
+    for k in scores.ks:
+        extra = extra_choices_name(k)
+        places = scores.column(extra, "original_positions")
+        effect = choice_paralysis(
+            before, scores.confidences[extra], labels, scores.labels(extra), places, resampling=resampling
+        )
+        paralysis[k] = dataclasses.replace(effect, restricted_drop=_rounded(effect.restricted_drop))
+    return ProbeFigures(
+        n_items=n_items,
+        accuracy=right / n_items,
+        accuracy_interval=wilson(right, n_items, confidence_level=level),
+        original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", resampling=resampling, **shuffles),
+        prior_bias=biases,
+        pseudo_correct_intervals=intervals,
+        paralysis=paralysis,
+        position_bias=position_bias(picked, labels, int(sizes[0]), confidence_level=level) if len(sizes) == 1 else None,
+        choices_only=choices_only(scores.confidences["no_question"].argmax(), labels),
+    )
+
+
+def _rounded(drop: Drop) -> Drop:
+    """Round to 12 decimals: a restricted drop of a scorer of single pairs is 0 but for the last bits."""
+
+    def clean(value: float) -> float:
+        return round(value, 12) + 0.0  # no negative zero
+
+    ends = drop.interval
+    if ends is not None:
+        ends = dataclasses.replace(ends, low=clean(ends.low), high=clean(ends.high))
+    return dataclasses.replace(drop, mean=clean(drop.mean), interval=ends)
+
+
+# ----- What a scorer that sees all choices together does under the orders of them: the cyclic ones, random ones, or all
+
+
+CONTENT_FREE = ("N/A", "[MASK]", "")
+"""The inputs without content of Zhao et al. (2021)."""
+
+FEW, MOST = 3, 5
+"""Of so many choices, all orders are asked unless the option says otherwise, and at most."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ChoiceOrders:
+    """Orders of the choices of some items; the first is the original one.
+
+    Attributes:
+        kind: "cyclic", "random" or "all".
+        places: (R, N, n) the choice at each position, of each item under each order.
+    """
+
+    kind: str
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ids: Sequence[str], n: int, orders: str = "auto", *, seed: int = 0) -> ChoiceOrders:
+        """Choose the orders of items with n choices each.
+
+        Args:
+            ids: The items.
+            n: How many choices each has.
+            orders: One of `ORDERS`, see `measure_option_order`.
+            seed: With the id of an item, decides its random orders.
+
+        Raises:
+            ValueError: If all orders of more than five choices are asked for.
+
+        Example:
+            >>> ChoiceOrders.of(["a"], 3, "cyclic").places[:, 0].tolist()
+            [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+        """
+        check_one_of(orders, ORDERS, "orders")
+        circle = np.arange(n)
+        cyclic = (circle[:, None] + circle) % n
+        if orders == "random" and n > FEW:  # of fewer, every circle has the cyclic orders
+            circles = np.array([item_rng(seed, f"{name}/orders").permutation(n) for name in ids])
+            turned = (circles.argsort(axis=1) + circle[:, None, None]) % n
+            return cls("random", np.take_along_axis(np.broadcast_to(circles, turned.shape), turned, axis=2))
+        if orders == "all" or (orders == "auto" and n <= FEW):
+            if n > MOST:
+                raise OptionError(
+                    f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
+                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}.",
+                    option="orders",
+                )
+            first = [tuple(order) for order in cyclic.tolist()]
+            rest = [order for order in itertools.permutations(range(n)) if order not in first]
+            cyclic = np.array([*first, *rest])
+        kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
+        return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
+
+    @classmethod
+    def of_items(
+        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
+    ) -> ChoiceOrders:
+        """Choose the orders of some items, as `of`.
+
+        Raises:
+            ValueError: If there are fewer than two items, or the number of choices differs between items.
+        """
+        sizes = sorted({len(row) for row in choices})
+        if len(sizes) > 1 or len(ids) < 2:
+            raise ValueError(
+                "Expected at least two items with one number of choices to turn, but got "
+                f"{len(ids)} with {', '.join(map(str, sizes))}."
+            )
+        return cls.of(ids, sizes[0], orders, seed=seed)
+
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are: "both orders", "all 6 orders", "all 4 cyclic orders" or "4 random orders"."""
+        return orders_in_words(self.kind, len(self.places))
+
+    def names(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids of the items under each order, one order after another."""
+        return [_name(item, r, self.kind) for r in range(len(self.places)) for item in ids]
+
+    def turned(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return the choices under each order, one order after another."""
+        return [
+            [row[place] for place in order]
+            for orders in self.places.tolist()
+            for row, order in zip(rows, orders, strict=True)
+        ]
+
+    def requests(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+    ) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the prompts, choices and ids to ask: each order of the items, and last the inputs without content."""
+        n_orders, n = self.places.shape[0], self.places.shape[2]
+        return (
+            [*list(prompts) * n_orders, *CONTENT_FREE],
+            [*self.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
+            [*self.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
+        )
+
+    def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which choices are at some positions.
+
+        Args:
+            positions: (R, N) a position under each order, of each item.
+        """
+        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions[..., None], axis=2)[..., 0]
+        return choices
+
+
+def orders_in_words(kind: str, n_orders: int) -> str:
+    """Say which orders were asked.
+
+    Example:
+        >>> orders_in_words("all", 2), orders_in_words("all", 6), orders_in_words("cyclic", 4)
+        ('both orders', 'all 6 orders', 'all 4 cyclic orders')
+    """
+    if n_orders == 2:
+        return "both orders"
+    return {"all": f"all {n_orders} orders", "cyclic": f"all {n_orders} cyclic orders"}.get(
+        kind, f"{n_orders} random orders"
+    )
+
+
+def stored_orders(stored: Container[str], item: str, n: int, orders: str = "auto") -> str | None:
+    """Return which orders of the choices a store of answers has; None for none.
+
+    Args:
+        stored: The ids of the answers.
+        item: The id of an item.
+        n: How many choices it has.
+        orders: Which are wanted; "auto" (default) for those that are there.
+    """
+    kinds = (("random", 1), ("all", n), ("cyclic", 1))
+    known = next((kind for kind, r in kinds if _name(item, r, kind) in stored), None)
+    return known if known is None or orders == "auto" else orders
+
+
+def _name(item: str, r: int, kind: str) -> str:
+    return f"{item}/{'random ' if kind == 'random' and r else ''}order {r}"
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderAccuracy(Result):
+    """A scorer on the held-out items, with or without a correction.
+
+    Attributes:
+        accuracy: Accuracy in [0, 1].
+        interval: Its interval (Wilson).
+        rstd: Spread of the recalls over the position of the right choice (`position_bias`).
+        rstd_interval: Its interval; None where one position holds every right choice.
+        gain: Accuracy minus that without correction, in [-1, 1]; 0 where there is none.
+        gain_interval: Its interval over items (`bounded_mean`); None without correction.
+        picked: How often each position is picked.
+    """
+
+    accuracy: float
+    interval: Interval
+    rstd: float
+    rstd_interval: Interval | None
+    gain: float
+    gain_interval: Interval | None
+    picked: list[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderFigures(Result):
+    """The effect of the order of the choices; see `measure_option_order`.
+
+    Attributes:
+        n_items: Number of items.
+        n_choices: Number of choices of each.
+        orders: "cyclic", "random" or "all".
+        n_orders: Number of orders: n! where they are all, else as many as choices.
+        consistency: Share of items whose picked content is the same under every order.
+        consistency_interval: Its interval (Wilson).
+        prior: The scorer's prior over positions (PriDe), from the estimation items.
+        prior_intervals: The interval of each position's share over these items.
+        content_free: Its mean confidence in each position for inputs without content, which are three fixed ones: it
+            has no interval.
+        n_estimation: Number of items on which the prior was estimated; the corrections are tested on the others.
+        uncorrected: The held-out items without correction.
+        pride: The same with the prior divided out.
+        calibrated: The same by contextual calibration.
+    """
+
+    n_items: int
+    n_choices: int
+    orders: str
+    n_orders: int
+    consistency: float
+    consistency_interval: Interval
+    prior: list[float]
+    prior_intervals: list[Interval]
+    content_free: list[float]
+    n_estimation: int
+    uncorrected: OrderAccuracy
+    pride: OrderAccuracy
+    calibrated: OrderAccuracy
+
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are; see `orders_in_words`."""
+        return orders_in_words(self.orders, self.n_orders)
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of items on which the corrections are tested."""
+        return self.n_items - self.n_estimation
+
+
+def measure_option_order(
+    items: Mapping[str, Sequence[Any]],
+    score: Score,
+    *,
+    orders: str = "auto",
+    share: float = 0.25,
+    seed: int = 0,
+    resampling: Resampling = Resampling(),
+) -> OrderFigures:
+    """Score several orders of the choices, and take the preference for positions out.
+
+    In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
+    drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
+    the cyclic orders. All n! orders change all neighbors. Of each kind, every choice is equally often at every
+    position, and the first order is the original one.
+
+    Args:
+        items: Columns `id`, `prompt`, `choices` and `label` of N items with n choices each: a data set, or lists.
+        score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
+            at a time gives the same scores in every order.
+        orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
+            cyclic ones.
+        share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
+        seed: Decides random orders; default 0.
+        resampling: Its level is that of the intervals.
+
+    Returns:
+        An `OrderFigures`.
+
+    Raises:
+        ValueError: If there are fewer than two items, the number of choices differs between items, or all orders of
+            more than five choices are asked for.
+
+    References:
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR; Zhao et al. (2021),
+        "Calibrate Before Use", ICML.
+    """
+    ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
+    check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
+    turned = ChoiceOrders.of_items(ids, choices, orders, seed=seed)
+    n_orders, size, n = turned.places.shape
+    n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
+    logits = score(*turned.requests(prompts, choices, ids))
+    table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
+    observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
+    content_free, estimation = table[n_orders * size :], observed[:n_estimation]
+    prior, level = pride_prior(estimation), resampling.level
+    held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
+    uncorrected = held_out.argmax(axis=1) == gold
+
+    def tested(probabilities: NDArray[np.float64], *, corrected: bool = True) -> OrderAccuracy:
+        picked = probabilities.argmax(axis=1)
+        right = picked == gold
+        spread = position_bias(picked, gold, n, confidence_level=level)
+        change = right.astype(np.float64) - uncorrected
+        return OrderAccuracy(
+            accuracy=float(right.mean()),
+            interval=wilson(int(right.sum()), len(gold), confidence_level=level),
+            rstd=spread.rstd,
+            rstd_interval=spread.interval,
+            gain=float(change.mean()),
+            gain_interval=bounded_mean(change, low=-1.0, high=1.0, confidence_level=level) if corrected else None,
+            picked=spread.picked,
+        )
+
+    consistency = permutation_consistency(turned.original(observed.argmax(axis=2).T).T)
+    return OrderFigures(
+        n_items=size,
+        n_choices=n,
+        orders=turned.kind,
+        n_orders=n_orders,
+        consistency=consistency,
+        consistency_interval=wilson(round(consistency * size), size, confidence_level=level),
+        prior=prior.tolist(),
+        prior_intervals=pride_prior_intervals(estimation, confidence_level=level),
+        content_free=content_free.mean(axis=0).tolist(),
+        n_estimation=n_estimation,
+        uncorrected=tested(held_out, corrected=False),
+        pride=tested(pride_debias(held_out, prior)),
+        calibrated=tested(contextual_calibration(held_out, content_free)),
+    )

@@ -1,0 +1,299 @@
+"""Option order: does the position of a choice decide, rather than its content?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.classification import MOST_CLASSES
+from rightreasons.core.intervals import Interval, bounded_mean
+from rightreasons.core.results import Result
+from rightreasons.core.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_same_length,
+    check_scores,
+    softmax,
+)
+
+_EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionBias(Result):
+    """Recall by the position of the right choice.
+
+    Attributes:
+        rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no preference.
+        interval: Its interval; None where fewer than two positions hold a right choice.
+        recalls: Recall of each position; None where it never holds the right choice.
+        counts: How often each position holds the right choice.
+        picked: How often each position was picked.
+    """
+
+    rstd: float
+    interval: Interval | None
+    recalls: list[float | None]
+    counts: list[int]
+    picked: list[int]
+
+
+def position_bias(
+    predictions: object, references: object, n_positions: int, *, confidence_level: float = 0.95
+) -> PositionBias:
+    r"""Measure how recall depends on the position of the right choice (RStd).
+
+    Recalls of few items spread by chance alone, so RStd is above 0 without any preference, and its interval has to
+    reach below it: with k hits among the m items of each of n positions,
+
+    \[ v = \frac{\tilde r (1 - \tilde r)}{m}, \quad \tilde r = \frac{k + 1}{m + 2}, \quad
+       \frac{n \cdot \mathrm{RStd}^2}{g} \sim \chi'^2_h(n \sigma^2 / g), \]
+
+    where g and h give g times a chi-square of h degrees of freedom the mean and the variance that n RStd² has without
+    any preference (Satterthwaite). The interval holds the σ which that law does not rule out. For its upper end, RStd
+    counts as no smaller than the items make it without a preference, so that the width is never 0.
+
+    Args:
+        predictions: (N,) picked positions, whole numbers from 0.
+        references: (N,) positions of the right choices.
+        n_positions: How many positions there are.
+        confidence_level: Such as 0.95.
+
+    Returns:
+        A `PositionBias`; positions that never hold the right choice are left out of the deviation.
+
+    References:
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, section 2. The
+        interval: Steiger (2004), "Beyond the F Test", Psychological Methods; Satterthwaite (1946), "An Approximate
+        Distribution of Estimates of Variance Components".
+
+    Example:
+        Position 0 is always found (2 of 2), position 1 in one of two: recalls 1 and 0.5, deviation 0.25.
+
+        >>> result = position_bias([0, 0, 1, 0], [0, 0, 1, 1], 2)
+        >>> result.rstd, result.interval.low, result.interval.high
+        (0.25, 0.0, 0.5)
+    """
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    n_positions = check_count(n_positions, "n_positions", minimum=2, maximum=MOST_CLASSES)
+    picked = check_labels(predictions, n_positions, name="predictions")
+    gold = check_labels(references, n_positions)
+    check_same_length(predictions=picked, references=gold)
+    counts = np.bincount(gold, minlength=n_positions)
+    hits = np.bincount(gold[picked == gold], minlength=n_positions)
+    recalls = [float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)]
+    rstd = float(np.std([recall for recall in recalls if recall is not None]))
+    return PositionBias(
+        rstd=rstd,
+        interval=_spread_interval(rstd, hits[counts > 0], counts[counts > 0], level),
+        recalls=recalls,
+        counts=counts.tolist(),
+        picked=np.bincount(picked, minlength=n_positions).tolist(),
+    )
+
+
+def permutation_consistency(picks: object) -> float:
+    """Return the share of items whose picked content is the same under every order of the choices.
+
+    Args:
+        picks: (N, R) index of the picked *content* (not position) of each item under each of R orders.
+
+    Returns:
+        A fraction in [0, 1]; higher is better.
+
+    Example:
+        >>> permutation_consistency([[2, 2, 2], [0, 1, 0]])
+        0.5
+    """
+    table = to_numpy(picks, "picks")
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"Expected `picks` of shape (items, orders), but got shape {table.shape}.")
+    return float((table == table[:, :1]).all(axis=1).mean())
+
+
+def pride_prior(observed: object) -> NDArray[np.float64]:
+    r"""Estimate a model's prior over option positions from cyclic permutations (PriDe).
+
+        P(d_i) = softmax_i( 1/|I| * sum over cyclic orders I of log P_obs(d_i | q, x^I) )
+
+    Args:
+        observed: (R, n) probabilities of the n positions of one item under R cyclic orders, or (N, R, n) of N items,
+            whose priors are averaged.
+
+    Returns:
+        (n,) prior, which sums to 1.
+
+    References:
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, eq. 7.
+
+    Example:
+        >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
+        >>> pride_prior(rows).round(4).tolist()
+        [0.4134, 0.2839, 0.1898, 0.1129]
+    """
+    return np.asarray(_prior_of_items(observed).mean(axis=0), dtype=np.float64)
+
+
+def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -> list[Interval]:
+    """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean` in [0, 1]).
+
+    Args:
+        observed: (N, R, n) probabilities of the n positions of N items under R cyclic orders.
+        confidence_level: Such as 0.95, of each interval by itself.
+
+    Returns:
+        n intervals.
+
+    Example:
+        >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
+        >>> first = pride_prior_intervals([rows] * 30)[0]
+        >>> round(first.low, 2), round(first.high, 2)
+        (0.37, 0.46)
+    """
+    shares = _prior_of_items(observed).T
+    return [bounded_mean(column, low=0.0, high=1.0, confidence_level=confidence_level) for column in shares]
+
+
+def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
+    r"""Remove a position prior from observed probabilities: softmax(log P_obs - log prior).
+
+    Args:
+        observed: (N, n) probabilities of the positions.
+        prior: (n,) the prior.
+
+    Returns:
+        (N, n) debiased probabilities.
+
+    References:
+        Zheng et al. (2024), ICLR, eq. 6.
+
+    Example:
+        >>> prior = [0.4134, 0.2839, 0.1898, 0.1129]
+        >>> pride_debias([[.4, .35, .15, .1]], prior).round(3).tolist()
+        [[0.25, 0.318, 0.204, 0.228]]
+    """
+    table = check_scores(observed, name="observed", allow_vector=False)
+    base = as_floats(prior, "prior")
+    if base.shape != (table.shape[1],):
+        raise ValueError(f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}.")
+    return _divided(table, check_scores(base[None], name="prior")[0])
+
+
+def contextual_calibration(probabilities: object, content_free: object) -> NDArray[np.float64]:
+    r"""Divide by the model's probabilities for a content-free input: softmax(log p - log p_cf).
+
+    Args:
+        probabilities: (N, n) probabilities.
+        content_free: (n,) probabilities for an input without content, or (M, n) of several, which are averaged.
+
+    Returns:
+        (N, n) calibrated probabilities.
+
+    References:
+        Zhao et al. (2021), "Calibrate Before Use", ICML, section 5.
+
+    Example:
+        >>> contextual_calibration([[0.6, 0.4]], [0.75, 0.25]).round(4).tolist()
+        [[0.3333, 0.6667]]
+    """
+    table = check_scores(probabilities, name="probabilities", allow_vector=False)
+    base = as_floats(content_free, "content_free")
+    n = table.shape[1]
+    if base.ndim not in (1, 2) or base.shape[-1] != n:
+        raise ValueError(f"Expected `content_free` of shape ({n},) or (M, {n}), but got shape {base.shape}.")
+    return _divided(table, check_scores(np.atleast_2d(base), name="content_free").mean(axis=0))
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoicesOnly(Result):
+    """How far a model gets without the prompt.
+
+    Attributes:
+        accuracy: Accuracy with the choices alone.
+        majority: Accuracy of always picking the most common position.
+        excess: The difference.
+        p_value: One-sided exact binomial test of the accuracy against the majority's.
+        n_items: How many items.
+    """
+
+    accuracy: float
+    majority: float
+    excess: float
+    p_value: float
+    n_items: int
+
+
+def choices_only(predictions: object, references: object) -> ChoicesOnly:
+    """Compare the accuracy without a prompt with that of the most common position.
+
+    Args:
+        predictions: (N,) picked choices of items whose prompt was removed.
+        references: (N,) right choices.
+
+    Returns:
+        A `ChoicesOnly`.
+
+    References:
+        Balepur et al. (2024), "Artifacts or Abduction: How Do LLMs Answer Multiple-Choice Questions Without the
+        Question?", section 3.
+
+    Example:
+        >>> choices_only([0, 1, 1, 0], [0, 1, 1, 1]).accuracy
+        0.75
+    """
+    picked = check_labels(predictions, name="predictions")
+    gold = check_labels(references)
+    n_items = check_same_length(predictions=picked, references=gold)
+    hits = int((picked == gold).sum())
+    majority = float(np.bincount(gold).max() / n_items)
+    test = stats.binomtest(hits, n_items, majority, alternative="greater")
+    return ChoicesOnly(hits / n_items, majority, hits / n_items - majority, float(test.pvalue), n_items)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _divided(table: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide the probabilities of each row by those of `base`, and let each row sum to 1."""
+    return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
+
+
+def _prior_of_items(observed: object) -> NDArray[np.float64]:
+    """Return PriDe's prior of each item, (N, n)."""
+    table = as_floats(observed, "observed")
+    if table.ndim == 2:
+        table = table[None]
+    if table.ndim != 3 or table.size == 0:
+        raise ValueError(f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}.")
+    check_scores(table.reshape(-1, table.shape[-1]), name="observed")
+    return softmax(np.log(table + _EPSILON).mean(axis=1))
+
+
+def _spread_interval(rstd: float, hits: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> Interval | None:
+    """Return the interval of the standard deviation of recalls, hits / counts; see `position_bias`."""
+    n_positions = len(counts)
+    if n_positions < 2:
+        return None
+    smoothed = (hits + 1) / (counts + 2)
+    variances = smoothed * (1 - smoothed) / counts
+    # The squared deviations from the mean add up to a quadratic form of the recalls; with C = I - 1/n, its mean is the
+    # trace of C V and its variance twice that of (C V)².
+    mean = float(variances.sum()) * (1 - 1 / n_positions)
+    square = float((variances**2).sum()) * (1 - 2 / n_positions) + float(variances.sum()) ** 2 / n_positions**2
+    scale, degrees = square / mean, mean**2 / square
+    observed = n_positions * rstd**2 / scale
+
+    def end(value: float, share: float) -> float:
+        if special.gammainc(degrees / 2, value / 2) <= share:
+            return 0.0
+        return float(np.sqrt(special.chndtrinc(value, degrees, share) * scale / n_positions))
+
+    low, high = end(observed, (1 + level) / 2), end(max(observed, degrees), (1 - level) / 2)
+    return Interval(
+        min(low, rstd), min(0.5, max(high, rstd)), level, "noncentral chi-square of the smoothed variances of recalls"
+    )

@@ -1,0 +1,31 @@
+"""The options of the question about the probes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightreasons.core.choices import ORDERS
+from rightreasons.core.options import QuestionOptions, option
+
+
+class ProbesOptions(QuestionOptions):
+    """Does it pick an answer before reading the question?"""
+
+    ks: tuple[int, ...] = option(
+        (1, 2, 4, 8), "Numbers of choices that the fourth probe adds; comma-separated.", minimum=1
+    )
+    orders: str = option(
+        "auto",
+        "Orders of the choices: cyclic, random, all, or auto: all of up to three choices, else cyclic.",
+        choices=ORDERS,
+    )
+    distractors: bool = option(
+        True, "Whether near choices and “None of the above” are added too, to compare with random choices."
+    )
+    templates: bool = option(
+        True, "Whether a language model is also asked without its chat template, or with it, to compare."
+    )
+
+    def passes(self, context: Any) -> float:
+        """Return about how many passes of one item the question needs of an audit."""
+        return float(len(context.primary) * (3 + len(self.ks) + 3 * self.distractors))

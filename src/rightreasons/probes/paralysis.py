@@ -1,0 +1,240 @@
+"""Choice paralysis: does confidence in the right choice drop when wrong choices are added?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, estimate_of
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
+from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
+
+DEFINITION = (
+    "Choice paralysis: confidence in the right choice before minus after wrong choices were added, averaged over items "
+    "(Shen & Kejriwal); positive where confidence drops."
+)
+
+
+ROUNDING = 1e-6
+"""Drops below this are rounding of scores in float32, which ranks would take for a finding: tests count them as 0."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Drop(Result):
+    """A mean paired drop with its tests.
+
+    Attributes:
+        mean: Mean drop over items, in [-1, 1].
+        t_p_value: Two-sided paired t-test; None with fewer than two items or where all drops are equal.
+        wilcoxon_p_value: Two-sided Wilcoxon signed-rank test; None where all drops are 0.
+        interval: Interval of the mean over items (`bootstrap_mean` in [-1, 1]); None unless requested.
+    """
+
+    mean: float
+    t_p_value: float | None
+    wilcoxon_p_value: float | None
+    interval: Interval | None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean with its interval."""
+        return estimate_of(self.mean, self.interval)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceParalysis(Result):
+    """What added choices do to a model; see `choice_paralysis`.
+
+    Attributes:
+        choice_paralysis: Mean confidence drop in the right choice, in [-1, 1].
+        drop: The same with its tests and interval.
+        restricted_drop: The drop that is left when only the item's own choices share the confidence: free of dilution,
+            and 0 for every model that scores each choice by itself.
+        mechanical_drop: `choice_paralysis` minus `restricted_drop.mean`: the dilution by the added choices.
+        null_drop: The drop if every added choice had the mean exponentiated score of the item's own choices,
+            mean of c * k / (n + k).
+        confidence: Mean confidence in the right choice before.
+        perturbed_confidence: The same after.
+        restricted_confidence: The same after, among the item's own choices.
+        accuracy: Accuracy before.
+        perturbed_accuracy: Accuracy after.
+        accuracy_drop: The difference.
+        restricted_accuracy: Accuracy after, among the item's own choices.
+        n_items: How many items.
+        mean_added: Mean number of added choices.
+        reading: Which part of the drop is mechanical, in words.
+        definition: The measure in words.
+    """
+
+    choice_paralysis: float
+    drop: Drop
+    restricted_drop: Drop
+    mechanical_drop: float
+    null_drop: float
+    confidence: float
+    perturbed_confidence: float
+    restricted_confidence: float
+    accuracy: float
+    perturbed_accuracy: float
+    accuracy_drop: float
+    restricted_accuracy: float
+    n_items: int
+    mean_added: float
+    reading: str
+    definition: str = DEFINITION
+
+
+def choice_paralysis(
+    predictions: object,
+    perturbed_predictions: object,
+    references: object,
+    perturbed_references: object,
+    original_positions: object = None,
+    *,
+    scores: str = "probabilities",
+    resampling: Resampling | None = None,
+) -> ChoiceParalysis:
+    r"""Measure what wrong choices that are added to an item do to the confidence in the right one.
+
+        CP_i = c_i - c'_i = (c_i - r_i) + (r_i - c'_i),   r_i = c'_i / sum of c' over the item's own choices
+
+    with c and c' the confidence in the right choice before and after. A model that scores each choice by itself leaves
+    its scores unchanged, so that c' < c for every item and r = c: its whole drop is dilution by the softmax. Only c - r
+    can show that a model decides otherwise because of the added choices.
+
+    Args:
+        predictions: N rows of choice scores of the items as they were.
+        perturbed_predictions: N rows of the same items with added choices, in the same order.
+        references: (N,) index of the right choice in the rows of `predictions`.
+        perturbed_references: (N,) its index in the rows of `perturbed_predictions`.
+        original_positions: N rows with the position of each of the item's own choices in the perturbed row. None
+            (default): the other own choices come first, in order, among the choices that are not the right one, as the
+            probe `extra_choices` writes them.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
+        resampling: How the bootstrap intervals are resampled; None (default) gives none.
+
+    Returns:
+        A `ChoiceParalysis`. Where the item's own choices get no confidence at all, r is 1/n.
+
+    Raises:
+        TypeError: If the input is of the wrong kind.
+        ValueError: If rows, labels or positions do not fit; the first bad one is named.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+
+    Example:
+        The scores 2 and 1 stay and a third choice with score 1 comes: 2/3 becomes 2/4, all by dilution.
+
+        >>> result = choice_paralysis([[2 / 3, 1 / 3]], [[0.5, 0.25, 0.25]], [0], [0])
+        >>> round(result.choice_paralysis, 6), round(result.restricted_drop.mean, 6)
+        (0.166667, 0.0)
+    """
+    before = check_ragged(predictions, scores=scores)
+    after = check_ragged(perturbed_predictions, scores=scores, name="perturbed_predictions")
+    check_same_length(
+        predictions=before,
+        perturbed_predictions=after,
+        references=references,
+        perturbed_references=perturbed_references,
+    )
+    labels = check_labels(references, before.lengths)
+    moved = check_labels(perturbed_references, after.lengths, name="perturbed_references")
+    added = after.lengths - before.lengths
+    if (added < 1).any():
+        item = int(np.flatnonzero(added < 1)[0])
+        raise ValueError(
+            "Expected each row of `perturbed_predictions` to have more choices than its original, but row "
+            f"{item} has {after.lengths[item]} and the original {before.lengths[item]}."
+        )
+    places = _own_choices(before, after, labels, moved, original_positions)
+    confidence = before.at(labels)
+    perturbed = after.at(moved)
+    kept = Ragged(after.values[places], before.offsets)
+    mass = kept.reduce(np.add)
+    restricted = np.where(mass > 0, perturbed / np.where(mass > 0, mass, 1.0), 1.0 / before.lengths)
+    best = places[before.starts + kept.argmax()]
+    drop, restricted_drop = confidence - perturbed, confidence - restricted
+    null = confidence * added / after.lengths
+    accuracy = float((before.argmax() == labels).mean())
+    perturbed_accuracy = float((after.argmax() == moved).mean())
+    mechanical = float(drop.mean() - restricted_drop.mean())
+    return ChoiceParalysis(
+        choice_paralysis=float(drop.mean()),
+        drop=_drop(drop, resampling),
+        restricted_drop=_drop(restricted_drop, resampling),
+        mechanical_drop=mechanical,
+        null_drop=float(null.mean()),
+        confidence=float(confidence.mean()),
+        perturbed_confidence=float(perturbed.mean()),
+        restricted_confidence=float(restricted.mean()),
+        accuracy=accuracy,
+        perturbed_accuracy=perturbed_accuracy,
+        accuracy_drop=accuracy - perturbed_accuracy,
+        restricted_accuracy=float((best - after.starts == moved).mean()),
+        n_items=len(before),
+        mean_added=float(added.mean()),
+        reading=_reading(float(drop.mean()), mechanical, restricted_drop),
+    )
+
+
+def _own_choices(
+    before: Ragged, after: Ragged, labels: NDArray[np.int64], moved: NDArray[np.int64], positions: object
+) -> NDArray[np.int64]:
+    """Return the flat index into the perturbed rows of every own choice, laid out as the original rows."""
+    if positions is None:
+        slot = np.arange(len(before.values)) - np.repeat(before.starts, before.lengths)
+        label, place = (np.repeat(values, before.lengths) for values in (labels, moved))
+        # The j-th other choice is at the j-th position that is not the right choice's.
+        rank = slot - (slot > label)
+        inside = np.where(slot == label, place, rank + (rank >= place))
+    else:
+        rows = as_ragged(positions, "original_positions")
+        check_same_length(predictions=before, original_positions=rows)
+        if (rows.lengths != before.lengths).any():
+            item = int(np.flatnonzero(rows.lengths != before.lengths)[0])
+            raise ValueError(
+                f"Expected row {item} of `original_positions` to have {before.lengths[item]} entries, one per own "
+                f"choice, but it has {rows.lengths[item]}."
+            )
+        inside = rows.values.astype(np.int64)
+        limit = np.repeat(after.lengths, before.lengths)
+        bad = (inside != rows.values) | (inside < 0) | (inside >= limit)
+        if bad.any():
+            where = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"Expected each entry of `original_positions` to be a position in its perturbed row, but row "
+                f"{before.row_of(where)} holds {rows.values[where]:g} of {limit[where]} choices."
+            )
+        wrong = np.flatnonzero(inside[before.starts + labels] != moved)
+        if wrong.size:
+            raise ValueError(
+                "Expected `original_positions` to say where the right choice stands as `perturbed_references` does, "
+                f"but in row {wrong[0]} they say {inside[before.starts + labels][wrong[0]]} and {moved[wrong[0]]}."
+            )
+    return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
+
+
+def _drop(values: NDArray[np.float64], resampling: Resampling | None) -> Drop:
+    interval = None if resampling is None else bootstrap_mean(values, bounds=(-1.0, 1.0), resampling=resampling)
+    changes = np.where(np.abs(values) < ROUNDING, 0.0, values)
+    return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)
+
+
+def _reading(drop: float, mechanical: float, restricted: NDArray[np.float64]) -> str:
+    if np.abs(restricted).max() < ROUNDING:
+        return (
+            f"The whole drop of {drop:.4f} is mechanical: the model scores each choice by itself, so that the added "
+            "choices only dilute the softmax."
+        )
+    left = drop - mechanical
+    return (
+        f"Of the drop of {drop:.4f}, {mechanical:.4f} is mechanical dilution by the added choices; {left:.4f} is left "
+        "among the item's own choices."
+    )

@@ -1,0 +1,248 @@
+"""The probes as picks without confidences: of generated answers, and with and without a chat template."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.intervals import Estimate, mcnemar, poisson_binomial_p_value, share
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.scores import Scores
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.probes.measure import NONE, WITHOUT_QUESTION, ChoiceOrders, ProbeTables, orders_in_words
+
+Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
+"""(prompts, choices, ids) -> the scores of the items that have an answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Picked(Result):
+    """What is picked under one probe.
+
+    Attributes:
+        n_items: Items with an answer, under the probe and as they are.
+        n_unanswered: Items without an answer under the probe.
+        rate: Share of the items on which what the probe asks about is picked: the right choice; without the question
+            the one that was right; and "none of the above" under "none_added" and "none_right". None where nothing can
+            be picked rightly.
+        reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are; the
+            share of "none of the above" beside the right choice. None where there is nothing.
+        p_value: Exact test of no difference from the reference: of the binomial kind without the question, else
+            McNemar's; None likewise.
+    """
+
+    n_items: int
+    n_unanswered: int
+    rate: Estimate | None
+    reference: float | None = None
+    p_value: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PickFigures(Result):
+    """The picks under every probe; see `measure_picks`.
+
+    Attributes:
+        n_items: Number of items.
+        probes: Name of the table of `probe_tables` -> what is picked.
+        orders: Which orders of the choices were asked: "cyclic", "random" or "all"; "" for none.
+        n_orders: How many.
+        consistency: Share of the items with an answer under every order whose picked choice is always the same.
+        n_ordered: The number of these items.
+    """
+
+    n_items: int
+    probes: Mapping[str, Picked]
+    orders: str = ""
+    n_orders: int = 0
+    consistency: Estimate | None = None
+    n_ordered: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are; see `orders_in_words`."""
+        return orders_in_words(self.orders, self.n_orders)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrderPicks:
+    """What is picked under some orders of the choices.
+
+    Attributes:
+        orders: The orders.
+        picked: (N, R) the picked choices, of the original order; -1 for no answer.
+    """
+
+    orders: ChoiceOrders
+    picked: NDArray[np.int64]
+
+
+def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
+    """Ask about all tables at once.
+
+    Args:
+        tables: From `probe_tables`.
+        ask: (prompts, choices, ids) -> scores; items without an answer are among its `failures`.
+
+    Returns:
+        Name of the table -> (N,) picked choices, -1 where there is no answer.
+    """
+    picked = _picks(ask, *tables.requests()).reshape(-1, len(tables))
+    return dict(zip(tables.tables, picked, strict=True))
+
+
+def ask_for_orders(tables: ProbeTables, ask: Ask, orders: str = "auto", *, seed: int = 0) -> OrderPicks | None:
+    """Ask about several orders of the choices; None where the number of choices differs between items.
+
+    Args:
+        tables: From `probe_tables`.
+        ask: As in `ask_for_picks`.
+        orders: Which, see `measure_option_order`.
+        seed: Decides random ones.
+    """
+    prompts, choices, ids = (tables.column(ORIGINAL, name) for name in ("prompt", "choices", "id"))
+    n = len(choices[0])
+    if any(len(row) != n for row in choices):
+        return None
+    turned = ChoiceOrders.of(ids, n, orders, seed=seed)
+    picked = _picks(ask, prompts * len(turned.places), turned.turned(choices), turned.names(ids)).reshape(-1, len(ids))
+    return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)
+
+
+def measure_picks(
+    tables: ProbeTables,
+    picked: Mapping[str, NDArray[np.int64]],
+    *,
+    orders: OrderPicks | None = None,
+    resampling: Resampling = Resampling(),
+) -> PickFigures:
+    """Turn picks into figures: those of the probes that need no confidence.
+
+    Of generated answers a prior bias, which is a variance of confidences, and a drop of confidence are not known. What
+    is picked without the question, among more choices, and under another order of them, is.
+
+    Args:
+        tables: From `probe_tables`.
+        picked: Name of the table -> (N,) picked choices, -1 for no answer.
+        orders: From `ask_for_orders`; None for none.
+        resampling: Level of the intervals.
+
+    Returns:
+        A `PickFigures`.
+
+    References:
+        Shen and Kejriwal (2022), section 3, for the probes; Zheng et al. (2024) for the orders.
+    """
+    before, last = picked[ORIGINAL], np.array([len(row) for row in tables.column(ORIGINAL, "choices")])
+    right = before == tables.labels()
+    figures = {}
+    for name in tables.tables:
+        wanted, both, base = tables.labels(name), picked[name] >= 0, None
+        if name in WITHOUT_QUESTION:
+            wanted = tables.labels(name, "pseudo_label")
+        elif name == NONE[0]:
+            wanted = last
+        elif name == NONE[1]:
+            both, base = both & (picked[NONE[0]] >= 0), picked[NONE[0]] == last
+        elif name != ORIGINAL:
+            both, base = both & (before >= 0), right
+        n_unanswered = int((picked[name] < 0).sum())
+        if name == "no_right_answer":
+            figures[name] = Picked(len(tables) - n_unanswered, n_unanswered, None)
+            continue
+        hits, n = (picked[name] == wanted)[both], int(both.sum())
+        reference = p_value = None
+        if n and name in WITHOUT_QUESTION:
+            chances = np.array([1 / len(row) for row in tables.column(name, "choices")])[both]
+            reference, p_value = float(chances.mean()), poisson_binomial_p_value(int(hits.sum()), chances)
+        elif n and base is not None:
+            reference, p_value = float(base[both].mean()), mcnemar(hits, base[both]).p_value
+        figures[name] = Picked(n, n_unanswered, share(int(hits.sum()), n, resampling), reference, p_value)
+    if orders is None:
+        return PickFigures(len(tables), figures)
+    known = (orders.picked >= 0).all(axis=1)
+    steady, n_known = (orders.picked == orders.picked[:, :1]).all(axis=1) & known, int(known.sum())
+    consistency = share(int(steady.sum()), n_known, resampling)
+    kind, n_orders = orders.orders.kind, len(orders.orders.places)
+    return PickFigures(len(tables), figures, kind, n_orders, consistency, n_known)
+
+
+def _picks(ask: Ask, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> NDArray[np.int64]:
+    scores = ask(prompts, choices, ids)
+    known = dict(zip(scores.ids, scores.predicted.tolist(), strict=True)) if len(scores) else {}
+    return np.array([known.get(name, -1) for name in ids], dtype=np.int64)
+
+
+ASKED = (ORIGINAL, *WITHOUT_QUESTION)
+"""The tables that are asked with and without a chat template."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BothWays(Result):
+    """What is picked under one probe, with the chat template and without it.
+
+    Attributes:
+        n_items: Items with an answer in both ways.
+        with_template: Share of them of which the right choice is picked; without the question, the one that was right.
+        without: The same without the template.
+        difference: With minus without, in [-1, 1].
+        p_value: Exact McNemar test of no difference.
+    """
+
+    n_items: int
+    with_template: Estimate | None
+    without: Estimate | None
+    difference: float | None
+    p_value: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class TemplateFigures(Result):
+    """The probes with and without a chat template; see `measure_templates`.
+
+    Attributes:
+        probes: "original", "no_question" and "wrong_question" -> what is picked.
+        agreement: Share of the unchanged items whose picked choice is the same in both ways; None without an item.
+    """
+
+    probes: Mapping[str, BothWays]
+    agreement: Estimate | None
+
+
+def template_tables(tables: ProbeTables) -> ProbeTables:
+    """Return the tables that are asked in both ways."""
+    return ProbeTables({name: tables.tables[name] for name in ASKED}, (), tables.n_dropped)
+
+
+def measure_templates(
+    tables: ProbeTables,
+    with_template: Mapping[str, NDArray[np.int64]],
+    without: Mapping[str, NDArray[np.int64]],
+    *,
+    resampling: Resampling = Resampling(),
+) -> TemplateFigures:
+    """Compare what a model picks with its chat template and without it, item by item.
+
+    Args:
+        tables: From `probe_tables`.
+        with_template: Name of each table of `template_tables` -> (N,) picked choices, -1 for no answer.
+        without: The same without the template.
+        resampling: Level of the intervals.
+
+    Returns:
+        A `TemplateFigures`.
+    """
+    figures, answered = {}, {name: (with_template[name] >= 0) & (without[name] >= 0) for name in ASKED}
+    for name, both in answered.items():
+        wanted = tables.labels(name, "label" if name == ORIGINAL else "pseudo_label")
+        hits = [(picks[name] == wanted)[both] for picks in (with_template, without)]
+        n, test = int(both.sum()), mcnemar(*hits) if both.any() else None
+        chat, bare = (share(int(each.sum()), n, resampling) for each in hits)
+        figures[name] = BothWays(n, chat, bare, *((None, None) if test is None else (test.difference, test.p_value)))
+    both = answered[ORIGINAL]
+    same = int((with_template[ORIGINAL] == without[ORIGINAL])[both].sum())
+    return TemplateFigures(figures, share(same, int(both.sum()), resampling))

@@ -1,0 +1,411 @@
+"""Does it prefer choices where nothing makes one right, is it lost among many, and does their order decide?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import estimate_of
+from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
+from rightreasons.page.parts import Cell, Column, ItemFigure
+from rightreasons.page.parts import Table as ItemTable
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.probes import plots
+from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
+from rightreasons.probes.measurement import LOSS, MARGIN, NAMES, STEADY, ProbesMeasurement, measure
+
+MIN_ITEMS = 10
+"""With fewer labeled items than this, nothing can be said about a preference."""
+
+N_EXAMPLES = 3
+
+LONGEST_CHOICE, LONGEST_PROMPT = 160, 240
+
+SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
+ELHADY = "Elhady et al. 2025; comparison of this package"
+
+WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
+DONE = {
+    "no_question": "the prompt is removed",
+    "wrong_question": "the prompt is replaced by that of another item",
+    "no_right_answer": "the right choice is replaced by one of another item",
+}
+ASKED = {
+    **dict.fromkeys(WITHOUT, "the old answer"),
+    **dict.fromkeys(("none_added", "none_right"), "none of the above"),
+    "no_right_answer": "",
+}
+"""What is looked for among the picks under a probe; under all others the right choice."""
+
+DROPS = {
+    "choice_paralysis": lambda effect: effect.drop.estimate,
+    "restricted_drop": lambda effect: effect.restricted_drop.estimate,
+}
+
+SHUFFLED = (
+    Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
+    Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
+)
+BIAS = (
+    Column("probe", "Probe", "text"),
+    Column("prior_bias", "Prior bias [{{ level }}]", "number", "Mean within-item variance."),
+    Column("normalized", "Normalized", "share", "The same divided by its maximum, in [0, 1]."),
+    Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
+    Column("top", "Top confidence", "share", "Mean confidence in the picked choice."),
+    *SHUFFLED,
+    Column("pseudo", "Old answer picked [{{ level }}]", "share", "Share of the items that have it."),
+    Column("chance", "Chance", "share", "Share when picking at random."),
+    Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
+)
+PARALYSIS = (
+    Column("added", "Added choices", "count"),
+    Column("drop", "Drop [{{ level }}]", "share", "Of the confidence in the right choice."),
+    Column("drop_p", "p", "p_value", "Paired t-test of the drop; “–” where all drops are equal."),
+    Column("null", "Null", "share", "The drop if added choices scored like the item's own."),
+    Column("mechanical", "Dilution", "share", "The share that added choices take by their presence."),
+    Column("restricted", "Beyond dilution [{{ level }}]", "share", "The drop among the own choices."),
+    Column("restricted_p", "p", "p_value", "Paired t-test of that."),
+    Column("before", "Accuracy before", "share"),
+    Column("after", "after", "share"),
+    Column("own", "after, own choices", "share", "Accuracy after, among the item's own choices."),
+)
+DISTRACTORS = (
+    Column("kind", "Added", "text"),
+    Column("picked", "An added one is picked [{{ level }}]", "share"),
+    Column("accuracy", "Accuracy [{{ level }}]", "share"),
+)
+POSITIONS = (
+    Column("position", "Position", "count"),
+    Column("gold", "Right choice there", "count"),
+    Column("picked", "Picked", "count"),
+    Column("recall", "Recall", "share"),
+)
+CORRECTIONS = (
+    Column("how", "Correction", "text"),
+    Column("accuracy", "Accuracy [{{ level }}]", "share"),
+    Column("gain", "Change of the accuracy [{{ level }}]", "share"),
+    Column("rstd", "RStd [{{ level }}]", "share"),
+)
+PICKS = (
+    Column("probe", "Probe", "text"),
+    Column("n", "Answered", "count"),
+    Column("unanswered", "No answer", "count"),
+    Column("what", "What is picked", "text"),
+    Column("rate", "Share [{{ level }}]", "share"),
+    Column(
+        "reference",
+        "Compared with",
+        "share",
+        "Chance without the question; the share of right picks of the same items as they are; for “none of the above” "
+        "where it is right, its share where it is wrong.",
+    ),
+    Column("p", "p", "p_value", "Exact binomial test against chance, else McNemar's."),
+)
+TEMPLATES = (
+    Column("probe", "Items", "text"),
+    Column("what", "What is picked", "text"),
+    Column("n", "Answered both times", "count"),
+    Column("with_template", "With [{{ level }}]", "share"),
+    Column("without", "Without [{{ level }}]", "share"),
+    Column("difference", "Difference", "share"),
+    Column("p", "p", "p_value", "Exact McNemar test of no difference."),
+)
+
+
+def probe_name(probe: str) -> str:
+    """Return what is done under a probe, for readers."""
+    kind, _, count = probe.rpartition("_")
+    if kind in ("extra_choices", "near_choices"):
+        return f"{counted(int(count), 'random choice' if kind == 'extra_choices' else 'near choice')} added"
+    return NAMES[probe]
+
+
+def choices_and_texts(context: AuditContext) -> tuple[Any, Any]:
+    """Return the choices and the prompts of the items, of a log of generated answers from the log."""
+    if context.stored is not None and context.stored.items is not None:
+        return context.stored.items["choices"][:], context.stored.items["prompt"][:]
+    return context.primary.choices, context.primary.texts
+
+
+def bias_columns(m: Any) -> list[Column]:
+    """Return the columns of the prior bias: those of the permutation null where there is one."""
+    return [column for column in BIAS if m.has_null or column not in SHUFFLED]
+
+
+def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the prior bias of the unchanged items, and under each probe without an answer."""
+    intervals = m.scored.pseudo_correct_intervals
+    for name, bias in {ORIGINAL: m.scored.original, **m.scored.prior_bias}.items():
+        null, old = bias.null, bias.pseudo_correct
+        yield (
+            NAMES[name],
+            estimate_of(bias.prior_bias, bias.interval),
+            bias.normalized_prior_bias,
+            bias.normalized_divergence,
+            bias.mean_top_confidence,
+            *(() if not m.has_null else (None, None) if null is None else (null.mean, null.p_value)),
+            *((None,) * 3 if old is None else (estimate_of(old.rate, intervals.get(name)), old.chance, old.p_value)),
+        )
+
+
+def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the effect of each number of added choices."""
+    for k, effect in sorted(m.scored.paralysis.items()):
+        drop, restricted = effect.drop, effect.restricted_drop
+        drops = (drop.estimate, drop.t_p_value, effect.null_drop, effect.mechanical_drop)
+        accuracies = (effect.accuracy, effect.perturbed_accuracy, effect.restricted_accuracy)
+        yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
+
+
+def distractor_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return how often each kind of added choice is picked."""
+    for kind in ("random", "near"):
+        effect = getattr(m.distractors, kind)
+        yield f"{m.distractors.k} {kind}", effect.picked, effect.accuracy
+    if m.none_of_the_above is not None:
+        alarms, hits = m.none_of_the_above
+        yield f"“{NONE_OF_THE_ABOVE}”, which is wrong", alarms, None
+        yield f"“{NONE_OF_THE_ABOVE}”, which is right", hits, hits
+
+
+def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the recall of each position."""
+    bias = m.scored.position_bias
+    for place, row in enumerate(zip(bias.counts, bias.picked, bias.recalls, strict=True), start=1):
+        yield place, *row
+
+
+def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the accuracy with and without the preference for positions."""
+    corrections = {"none": "uncorrected", "PriDe": "pride", "contextual calibration": "calibrated"}
+    for name, field in corrections.items():
+        effect = getattr(m.orders, field)
+        gain = None if effect.gain_interval is None else estimate_of(effect.gain, effect.gain_interval)
+        yield name, estimate_of(effect.accuracy, effect.interval), gain, estimate_of(effect.rstd, effect.rstd_interval)
+
+
+def pick_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what is picked under each probe."""
+    for name, picked in m.picks.probes.items():
+        what = ASKED.get(name, "the right choice")
+        yield probe_name(name), picked.n_items, picked.n_unanswered, what, picked.rate, picked.reference, picked.p_value
+
+
+def template_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what is picked with and without the chat template."""
+    for name, both in m.templates.probes.items():
+        what = ASKED.get(name, "the right choice")
+        yield NAMES[name], what, both.n_items, both.with_template, both.without, both.difference, both.p_value
+
+
+def shortened(text: str, longest: int = LONGEST_CHOICE) -> str:
+    """Cut a long text."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+def item_tables(m: Any) -> Iterator[ItemTable]:
+    """Show the items with the strongest preference without a question, and the one with the weakest."""
+    scores: ProbeScores = m.tables
+    k = min(scores.ks)
+    extra = extra_choices_name(k)
+    probes = (ORIGINAL, *WITHOUT_ANSWER)
+    columns = (
+        Column("choice", "Choice", "text"),
+        *(Column(name, NAMES[name], "share") for name in probes),
+        Column("extra_choices", f"{k} added", "share"),
+    )
+    for item in scores.telling_items(N_EXAMPLES):
+        original, added = scores.tables[ORIGINAL][item], scores.tables[extra][item]
+        confidence = {name: scores.confidences[name][item] for name in (*probes, extra)}
+        label, places = int(original["label"]), added["original_positions"]
+        rows: list[tuple[Cell, ...]] = []
+        for place, choice in enumerate(original["choices"]):
+            row: list[Any] = [float(confidence[name][place]) for name in probes]
+            if place == label:  # this choice is not there under the last probe
+                row[-1] = None
+            mark = "✓ " if place == label else ""
+            rows.append((f"{mark}{shortened(choice)}", *row, float(confidence[extra][places[place]])))
+        replacement = scores.tables["no_right_answer"][item]["choices"][label]
+        instead = float(confidence["no_right_answer"][label])
+        rows.append((f"in its place: {shortened(replacement)}", None, None, None, instead, None))
+        for place, choice in enumerate(added["choices"]):
+            if place not in places:
+                rows.append((f"added: {shortened(choice)}", *[None] * 4, float(confidence[extra][place])))
+        wrong = shortened(scores.tables["wrong_question"][item]["prompt"], LONGEST_PROMPT)
+        yield ItemTable(
+            key=f"example_{item}",
+            title=shortened(original["prompt"], LONGEST_PROMPT),
+            columns=columns,
+            rows=tuple(rows),
+            note=f"Item {original['id']}; ✓ is the right choice. The wrong question: {wrong}",
+            source=SHEN,
+        )
+
+
+def data(m: ProbesMeasurement) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    templates, n_left_out = m.templates and m.templates.to_dict(), m.tables.n_dropped
+    if m.scored is None or not isinstance(m.tables, ProbeScores):
+        return {"picks": m.picks and m.picks.to_dict(), "templates": templates, "n_left_out": n_left_out}
+    return {
+        "figures": m.scored.to_dict(),
+        "distractors": m.distractors and m.distractors.to_dict(),
+        "orders": m.orders and m.orders.to_dict(),
+        "templates": templates,
+        "n_left_out": n_left_out,
+        "not_scored": [{"id": name, "reason": reason} for name, reason in m.tables.left_out],
+        "sees_choices_together": m.joint,
+    }
+
+
+def by_item(m: ProbesMeasurement) -> Iterator[ItemFigure]:
+    """Return what is picked and preferred without the question, and what added choices cost."""
+    if m.scored is None or not isinstance(m.tables, ProbeScores):
+        return
+    scores = m.tables
+    ids = scores.column(ORIGINAL, "id")
+    for name, words in WITHOUT.items():
+        if m.scored.prior_bias[name].pseudo_correct is not None:
+            old = scores.logits[name].argmax() == np.asarray(scores.column(name, "pseudo_label"))
+            yield ItemFigure.of(f"pseudo_correct_{name}", f"Old answer picked {words}", "lower", ids, old)
+    bias, title = [float(np.var(row)) for row in scores.confidences["no_question"]], "Prior bias without the question"
+    yield ItemFigure.of("prior_bias_no_question", title, "lower", ids, bias, high=0.25, unit="ratio")
+    drop = scores.right() - scores.right(extra_choices_name(m.k))
+    yield ItemFigure.of(f"choice_paralysis_{m.k}", f"Drop with {m.k} more choices", "lower", ids, drop, low=-1.0)
+
+
+def is_scored(m: Any) -> bool:
+    """Return whether choices are scored, so that there are confidences."""
+    return m.scored is not None
+
+
+PROBES = Question(
+    name="probes",
+    order=4,
+    title="Does it pick an answer before reading the question?",
+    prose=prose(
+        __file__,
+        MIN_ITEMS=MIN_ITEMS,
+        MARGIN=MARGIN,
+        LOSS=LOSS,
+        STEADY=STEADY,
+        WITHOUT=WITHOUT,
+        DONE=DONE,
+        NAMES=NAMES,
+        WITHOUT_ANSWER=WITHOUT_ANSWER,
+        NONE=NONE_OF_THE_ABOVE,
+        probe_name=probe_name,
+    ),
+    needs=(
+        Need("choices", lambda context, options: choices_and_texts(context)[0] is not None),
+        Need("asked", lambda context, options: context.stored is None or context.stored.answers is not None),
+        Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
+        Need(
+            "prompts",
+            lambda context, options: len({text.strip().casefold() for text in choices_and_texts(context)[1]}) > 1,
+        ),
+        Need("spare", lambda context, options: spare_choices(choices_and_texts(context)[0]) > 0),
+    ),
+    measure=measure,
+    figures=(
+        Figure("prior_bias_no_question", lambda m: m.preference, SHEN, unit="ratio", better="lower"),
+        Figure(
+            "pseudo_correct",
+            lambda m: m.old_answer and m.old_answer.rate,
+            SHEN,
+            better="lower",
+            n=lambda m: m.old_answer.n_items,
+            suffix=lambda m: m.probe,
+        ),
+        *(
+            Figure(key, lambda m, of=of: m.scored and of(m.effect), SHEN, better="lower", suffix=lambda m: m.k)  # type: ignore[misc]
+            for key, of in DROPS.items()
+        ),
+        Figure("order_consistency", lambda m: m.consistency, ZHENG, better="higher", n=lambda m: m.n_ordered),
+    ),
+    headlines=("prior_bias_no_question", "pseudo_correct", "choice_paralysis", "restricted_drop", "order_consistency"),
+    most=5,
+    verdict=(
+        Rule("bad", "order", lambda m: m.keeps_less_than(0.5)),
+        Rule("warn", "order_some", lambda m: m.keeps_less_than(STEADY)),
+        Rule("bad", "both", lambda m: m.knows_much and m.is_paralyzed),
+        Rule("warn", "both", lambda m: m.knows_unasked and m.is_paralyzed),
+        Rule("warn", "unasked", lambda m: m.knows_unasked),
+        Rule("warn", "paralyzed", lambda m: m.is_paralyzed),
+        Rule("neutral", "open", lambda m: m.open_questions),
+        Rule("good", "no_sign"),
+    ),
+    parts=(
+        Part(
+            "bias",
+            (
+                Plot("probe_confidence", plots.confidence_panels, SHEN, wide=True),
+                Table("prior_bias", bias_columns, bias_rows, SHEN),
+            ),
+            figures=("prior_bias_no_question", "pseudo_correct"),
+            when=is_scored,
+        ),
+        Part(
+            "paralysis",
+            (
+                Plot("choice_paralysis", plots.paralysis_curve, SHEN),
+                Table("choice_paralysis", PARALYSIS, paralysis_rows, SHEN),
+            ),
+            figures=("choice_paralysis", "restricted_drop"),
+            when=is_scored,
+        ),
+        Part(
+            "distractors", (Table("distractors", DISTRACTORS, distractor_rows, ELHADY),), when=lambda m: m.distractors
+        ),
+        Part(
+            "order",
+            (
+                Plot("position_prior", plots.position_prior, ZHENG, when=lambda m: m.orders),
+                Table("positions", POSITIONS, position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
+                Table(
+                    "corrections", CORRECTIONS, correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders
+                ),
+            ),
+            figures=("order_consistency",),
+            when=is_scored,
+        ),
+        Part("picks", (Table("picks", PICKS, pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
+        Part(
+            "templates",
+            (Table("templates", TEMPLATES, template_rows, "Comparison of this package"),),
+            when=lambda m: m.templates,
+        ),
+        Part("examples", (Tables("examples", item_tables),), when=is_scored),
+    ),
+    leads=(
+        Lead(
+            "order",
+            figure="order_consistency",
+            plot="position_prior",
+            size=lambda m: 1 - m.consistency.value,
+            when=lambda m: m.keeps_less_than(STEADY) or (m.picks and m.consistency and not m.old_answer),
+        ),
+        Lead(
+            "paralysis",
+            figure="restricted_drop",
+            plot="choice_paralysis",
+            size=lambda m: max(m.drop.mean, 0.0),
+            when=lambda m: m.is_paralyzed and not m.knows_unasked,
+        ),
+        Lead(
+            "unasked",
+            figure="pseudo_correct",
+            plot="probe_confidence",
+            size=lambda m: max(m.old_answer.excess, 0.0) if m.scored else 0.0,
+            when=lambda m: m.old_answer,
+        ),
+        Lead("nothing"),
+    ),
+    data=data,
+    by_item=by_item,
+)

@@ -1,0 +1,23 @@
+from .behavior_page import write_behavior_report as write_behavior_report
+from .card import leaderboard as leaderboard
+from .card import write_card as write_card
+from .comparison import compare as compare
+from .files import audit_figures as audit_figures
+from .gates import gate as gate
+from .paired import history as history
+from .runner import audit as audit
+from .schema import audit_schema as audit_schema
+from .schema import read_audit as read_audit
+
+__all__ = [
+    "audit",
+    "audit_figures",
+    "audit_schema",
+    "compare",
+    "gate",
+    "history",
+    "leaderboard",
+    "read_audit",
+    "write_behavior_report",
+    "write_card",
+]

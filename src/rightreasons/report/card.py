@@ -1,0 +1,329 @@
+"""A report as a section of a model card, and as the results in its metadata."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.errors import counted, one_line
+from rightreasons.core.results import Result
+from rightreasons.core.store import check_file, write_bytes
+from rightreasons.core.validation import check_kind, check_one_of
+from rightreasons.page.words import TONES, short_name
+from rightreasons.report.files import AuditFigure, answers_worst_first, audit_figures
+from rightreasons.report.questions import QUESTIONS
+from rightreasons.report.render import LIGHTS
+from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult, ModelCard
+
+
+def text(value: str) -> str:
+    r"""Write a text so that Markdown shows it as it is, on one line.
+
+    Example:
+        >>> print(text("a|b <img> *x* @who\nline"))
+        a\|b &lt;img&gt; \*x\* &#64;who line
+    """
+    line = " ".join(value.split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", line).replace("@", "&#64;")
+
+
+def code(value: str) -> str:
+    r"""Write a text as code, inside a table or not.
+
+    Example:
+        >>> print(code("a > 1"), code("tick`s|"))
+        `a > 1` ``tick`s\|``
+    """
+    line = " ".join(value.split()).replace("|", "\\|")
+    longest = max((len(ticks) for ticks in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def row(*cells: str) -> str:
+    """Write a row of a table.
+
+    Example:
+        >>> row("a", "b")
+        '| a | b |'
+    """
+    return f"| {' | '.join(cells)} |"
+
+
+BEGIN, END = "<!-- rightreasons: begin -->", "<!-- rightreasons: end -->"
+"""What the section stands between, so that the next one replaces it."""
+
+MARK = "rightreasons"
+"""The key in the arguments of a metric that tells our results from others."""
+
+_TASKS = {
+    "classification": ("text-classification", "Text Classification"),
+    "multiple_choice": ("multiple-choice", "Multiple Choice"),
+    "confidence": ("question-answering", "Question Answering"),
+}
+
+
+def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
+    """Write a report into a model card: a section with its verdicts, and its figures as `model-index` metadata.
+
+    A section of an earlier report, and its results, are replaced; the rest of the card stays as it is. The metadata is
+    read and written by `huggingface_hub`, which keeps the fields and their order, but no comments.
+
+    Args:
+        report: The folder of a report, or its audit.json.
+        to: The card, such as README.md in the folder of the model; a new one is begun where there is none.
+
+    Returns:
+        The card.
+
+    Raises:
+        ValueError: If the metadata of the card is not that of a model card, or lists several models.
+        FileNotFoundError: If there is no report.
+    """
+    check_kind(to, "to", str | os.PathLike)
+    audit = read_audit(report)
+    file = check_file(to, "to")
+    name = short_name(audit["model"]["name"])
+    card = _open(file, name)
+    data: Any = card.data
+    theirs = [result for result in data.eval_results or [] if MARK not in (result.metric_args or {})]
+    data.eval_results = [*theirs, *eval_results(audit)] or None
+    if data.eval_results:
+        data.model_name = data.model_name or name
+    break_ = "\r\n" if "\r\n" in card.text else "\n"
+    card.text = _with_section(card.text.replace("\r\n", "\n"), card_section(audit)).replace("\n", break_)
+    return write_bytes(file, card.content.encode("utf-8"))
+
+
+def card_section(audit: Mapping[str, Any]) -> str:
+    """Write the section of a model card about an audit, in Markdown.
+
+    Args:
+        audit: What `read_audit` returns.
+
+    Returns:
+        A heading, on what the model was audited, and a row per question that was answered, the worst first.
+    """
+    figures = audit_figures(audit)
+    primary = next(split for split in audit["dataset"]["splits"] if split["name"] == audit["dataset"]["primary"])
+    data = short_name(audit["dataset"]["name"])
+    about = (
+        f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
+        f"{code(primary['name'])} of {code(data)} ({audit['created'][:10]}). In brackets: "
+        f"{100 * audit['settings']['confidence_level']:g}% intervals."
+    )
+    lines = [
+        "## Right for the right reasons?",
+        "",
+        about,
+        "",
+        row("Question", "Answer", "Figures"),
+        row("---", "---", "---"),
+    ]
+    for answer in answers_worst_first(audit):
+        shown = "; ".join(f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures))
+        verdict = answer["result"]["verdict"]
+        lines.append(
+            row(text(answer["title"]), f"**{text(verdict['label'])}** ({LIGHTS[verdict['tone']].lower()})", shown)
+        )
+    return "\n".join(lines)
+
+
+def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
+    """Return the figures of an audit as the results of a model card.
+
+    Args:
+        audit: What `read_audit` returns.
+
+    Returns:
+        One `huggingface_hub.EvalResult` per headline of each answered question, with the ends of its interval and its
+        number of items in `metric_args`.
+    """
+    from huggingface_hub import EvalResult
+
+    figures = audit_figures(audit)
+    task, task_name = _TASKS[audit["model"]["task"]]
+    dataset = short_name(audit["dataset"]["name"])
+    return [
+        EvalResult(
+            task_type=task,
+            task_name=task_name,
+            dataset_type=re.sub(r"[^\w./-]+", "-", dataset).strip("-") or "data",
+            dataset_name=dataset,
+            dataset_config=audit["settings"]["config"],
+            dataset_split=figure.split or None,
+            metric_type=figure.key,
+            metric_name=figure.name,
+            metric_value=figure.estimate.value,
+            metric_args={
+                MARK: figure.path,
+                "low": figure.estimate.low,
+                "high": figure.estimate.high,
+                "confidence_level": figure.estimate.level,
+                "n": figure.n,
+            },
+        )
+        for answer in audit["questions"]
+        if answer["result"] is not None
+        for figure in _shown(answer, figures)
+    ]
+
+
+def _shown(answer: Mapping[str, Any], figures: Mapping[str, AuditFigure]) -> list[AuditFigure]:
+    """Return the headlines of an answer that are defined."""
+    keys = len(answer["result"]["headlines"])
+    own = [figure for figure in figures.values() if figure.question == answer["question"]]
+    return [figure for figure in own[:keys] if figure.estimate.value is not None]
+
+
+def _open(file: Path, name: str) -> ModelCard:
+    import yaml  # type: ignore[import-untyped]
+    from huggingface_hub import ModelCard
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+    content = f"# {name}\n"
+    if file.is_file():
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            content = stream.read()
+    if REGEX_YAML_BLOCK.search(content) is None:
+        body = re.sub(r"\A\s*---\s*\n---[ \t\r]*\n", "", content)  # empty metadata
+        content = f"---\n{{}}\n---\n{body}"
+    try:
+        card = ModelCard(content)
+        models = (yaml.safe_load(content.split("---", 2)[1]) or {}).get("model-index") or []
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"Expected the metadata of a model card in {file.name}, but got {one_line(error)}.") from error
+    if len(models) > 1:
+        raise ValueError(f"Expected one model in the model-index of {file.name}, but it lists {len(models)}.")
+    return card
+
+
+def _with_section(body: str, section: str) -> str:
+    """Put a section in the place of an earlier one, or at the end."""
+    whole = f"{BEGIN}\n{section}\n{END}"
+    start, end = body.find(BEGIN), body.find(END)
+    if 0 <= start < end:
+        return body[:start] + whole + body[end + len(END) :]
+    return f"{body.rstrip()}\n\n{whole}\n" if body.strip() else f"{whole}\n"
+
+
+# ----------------------------------------------------- Many audits side by side: a row per audit, a column per question
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaderboardCell(Result):
+    """What an audit answers to one question.
+
+    Attributes:
+        question: The question.
+        tone: "good", "neutral", "warn" or "bad"; None where it was not answered.
+        verdict: The answer in one line, or why there is none.
+        figure: The first figure of the answer, with its interval; None without one.
+    """
+
+    question: str
+    tone: str | None
+    verdict: str
+    figure: AuditFigure | None
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaderboardRow(Result):
+    """An audit.
+
+    Attributes:
+        model: The model.
+        dataset: The data.
+        n_items: Items of the split that was audited.
+        cells: A cell for each of the six questions, in their order.
+    """
+
+    model: str
+    dataset: str
+    n_items: int
+    cells: tuple[LeaderboardCell, ...]
+
+    def __getitem__(self, question: str) -> LeaderboardCell:
+        return next(cell for cell in self.cells if cell.question == question)
+
+
+def leaderboard(audits: Sequence[Mapping[str, Any]], *, by: str | None = None) -> tuple[LeaderboardRow, ...]:
+    """Bring audits into rows.
+
+    Args:
+        audits: What `read_audit` returns, for each.
+        by: The question whose answers decide the order: the best verdict first, within a verdict the better figure (an
+            undefined one last), and audits without an answer last. None to count, first those with the fewest bad
+            verdicts, then with the fewest warnings, and then with the most answers.
+
+    Returns:
+        The rows in that order; audits that are alike stay as they come.
+
+    Raises:
+        ValueError: If one is not an audit, or the question is unknown.
+
+    Example:
+        >>> leaderboard([])
+        ()
+    """
+    if by is not None:
+        check_one_of(by, tuple(QUESTIONS), "by")
+    check_kind(audits, "audits", Iterable)
+    for audit in audits:
+        check_audit(audit)
+    rows = [_row(audit) for audit in audits]
+    return tuple(sorted(rows, key=_counts if by is None else lambda row: _place(row[by])))
+
+
+def find_audits(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read all audits in a folder and the folders in it, by their paths."""
+    files = sorted(path for path in Path(folder).rglob("*.json") if path.name.endswith(AUDIT_FILE))
+    return [read_audit(path) for path in files]
+
+
+def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
+    first: dict[str, AuditFigure] = {}
+    for figure in audit_figures(audit).values():
+        first.setdefault(figure.question, figure)
+    asked = {answer["question"]: answer for answer in audit["questions"]}
+    data = audit["dataset"]
+    return LeaderboardRow(
+        model=short_name(audit["model"]["name"]),
+        dataset=short_name(data["name"]),
+        n_items=next(split["n_items"] for split in data["splits"] if split["name"] == data["primary"]),
+        cells=tuple(_cell(question, asked.get(question), first.get(question)) for question in QUESTIONS),
+    )
+
+
+def _cell(question: str, answer: Mapping[str, Any] | None, figure: AuditFigure | None) -> LeaderboardCell:
+    if answer is None:
+        return LeaderboardCell(question, None, "The question was not asked.", None)
+    if answer["result"] is None:
+        return LeaderboardCell(question, None, answer["reason"], None)
+    verdict = answer["result"]["verdict"]
+    return LeaderboardCell(question, verdict["tone"], verdict["label"], figure)
+
+
+def _counts(row: LeaderboardRow) -> tuple[int, ...]:
+    tones = [cell.tone for cell in row.cells]
+    return tones.count("bad"), tones.count("warn"), tones.count(None)
+
+
+def _place(cell: LeaderboardCell) -> tuple[int, float]:
+    if cell.tone is None:
+        return len(TONES), 0.0
+    figure = cell.figure
+    worth = math.inf
+    if figure is not None and figure.estimate.value is not None and figure.better is not None:
+        worth = figure.estimate.value if figure.better == "lower" else -figure.estimate.value
+    return len(TONES) - 1 - TONES.index(cell.tone), worth

@@ -1,0 +1,451 @@
+"""The folder of a report: its files change together, and questions that are asked later are added to it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import csv
+import dataclasses
+import io
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.audited.context import WORK, AuditContext
+from rightreasons.audited.predictions import predictions_file, save_predictions
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.options import Options, QuestionOptions
+from rightreasons.core.results import Result, plain
+from rightreasons.core.stopping import tell
+from rightreasons.core.store import (
+    SET_ASIDE,
+    digest_of_files,
+    digest_of_value,
+    finish_swap,
+    json_text,
+    leased,
+    package_code,
+    read_record,
+    swapped_in,
+    write_bytes,
+    write_record,
+    write_text,
+)
+from rightreasons.page import parts
+from rightreasons.page.parts import ItemFigure, Section
+from rightreasons.page.words import badness, written
+from rightreasons.report.questions import available_questions, load_sections, question_options
+from rightreasons.report.render import Outcome
+from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit, signed
+
+COLUMNS = ("figure", "id", "group", "value")
+
+
+def items_file(question: str) -> str:
+    """Return the file of a question's items, relative to the report."""
+    return f"items/{question}.csv"
+
+
+def items_table(figures: Sequence[ItemFigure]) -> str:
+    """Write figures as a table for a spreadsheet: a row per figure and item.
+
+    Example:
+        >>> print(items_table([ItemFigure.of("pass_rate", "Pass rate", "higher", ["a", "b"], [1, 0])]))
+        figure,id,group,value
+        pass_rate,a,,1
+        pass_rate,b,,0
+        <BLANKLINE>
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for figure in figures:
+        groups = figure.groups or ("",) * len(figure.ids)
+        values = (f"{value:.17g}" for value in figure.values)
+        writer.writerows(zip([figure.key] * len(figure.ids), figure.ids, groups, values, strict=True))
+    return stream.getvalue()
+
+
+def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[str, ItemFigure]:
+    """Read the figures of a question with their items.
+
+    Args:
+        report: The folder of a report.
+        question: The question.
+        result: Its result in audit.json.
+
+    Returns:
+        Key -> figure; {} where the report has none.
+    """
+    about = {each["key"]: each for each in result.get("by_item", ())}
+    file = report / items_file(question)
+    if not about or not file.is_file():
+        return {}
+    rows: dict[str, list[dict[str, str]]] = {key: [] for key in about}
+    with file.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            rows[row["figure"]].append(row)
+    return {
+        key: ItemFigure.of(
+            key,
+            each["name"],
+            each["better"],
+            [row["id"] for row in rows[key]],
+            [float(row["value"]) for row in rows[key]],
+            low=each["low"],
+            high=each["high"],
+            unit=each["unit"],
+            groups=tuple(row["group"] for row in rows[key]) if any(row["group"] for row in rows[key]) else (),
+        )
+        for key, each in about.items()
+    }
+
+
+# -------------------- The answers of an audit on disk, so that a report keeps them when other questions are asked later
+
+
+FOLDER = "answers"
+"""The folder, in that of work, of the answers."""
+
+_KINDS: dict[str, Any] = {
+    name: kind for name, kind in {**vars(parts), "Outcome": Outcome}.items() if dataclasses.is_dataclass(kind)
+}
+
+
+def save_answer(work: Path, outcome: Outcome, inputs: str) -> None:
+    """Keep an answer; one with a part that is of no known kind is not kept, and the question is asked again.
+
+    Args:
+        work: The folder of work of a report.
+        outcome: The question with its answer.
+        inputs: A digest of what the answer depends on.
+    """
+    with contextlib.suppress(TypeError, ValueError):
+        write_record(work / FOLDER / f"{outcome.question}.json", _encoded(outcome), inputs)
+
+
+def load_answer(work: Path, question: str, inputs: str) -> Outcome | None:
+    """Return a kept answer; None where there is none that depends on the same.
+
+    Args:
+        work: The folder of work of a report.
+        question: The question.
+        inputs: The digest of what the answer must depend on.
+    """
+    stored = read_record(work / FOLDER / f"{question}.json", inputs)
+    try:
+        return None if stored is None else _decoded(stored)
+    except (KeyError, TypeError):  # of another version of these parts
+        return None
+
+
+def _encoded(value: Any) -> Any:
+    """Write a result as JSON, with the kinds of its parts."""
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode("ascii")}
+    if type(value) in _KINDS.values():
+        fields = {field.name: _encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, "fields": fields}
+    if isinstance(value, (list, tuple)):
+        return [_encoded(item) for item in value]
+    return plain(value) if value is None or isinstance(value, (str, int, float)) else {"plain": plain(value)}
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decoded(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "bytes" in value:
+        return base64.b64decode(value["bytes"])
+    if "plain" in value:
+        return value["plain"]
+    return _KINDS[value["kind"]](**{name: _decoded(field) for name, field in value["fields"].items()})
+
+
+# -------------- The figures of an audit by a path, such as `calibration.ece`: what a gate checks and a model card lists
+
+
+ENDS = ("value", "low", "high", "n")
+"""What may follow the path of a figure; alone it is the value."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditFigure(Result):
+    """A figure of an audit.
+
+    Attributes:
+        path: The question and the figure, as in `calibration.ece`; of another split, `calibration.test_flipped.ece`.
+        question: The question that it answers.
+        key: The figure in audit.json.
+        name: Its name for readers.
+        estimate: The figure and its interval.
+        unit: "fraction" (0 to 1), "nats", "ratio" or "count".
+        better: "higher", "lower" or None.
+        split: The split on which it was computed.
+        n: Number of items; None where the audit does not say.
+    """
+
+    path: str
+    question: str
+    key: str
+    name: str
+    estimate: Estimate
+    unit: str
+    better: str | None
+    split: str
+    n: int | None
+
+    @property
+    def in_words(self) -> str:
+        """The figure, its interval, and on what it was computed."""
+        items = "" if self.n is None else f" on {counted(self.n, 'item')}"
+        return f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
+
+
+def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
+    """Return the figures of an audit by their paths, in the order of the report.
+
+    A path is the question and the key of the figure in audit.json, without the word "shortcut" where the question says
+    it: `shortcuts.causal_rate`. A figure of another split has the split in the middle.
+
+    Args:
+        audit: What `read_audit` returns.
+
+    Returns:
+        Path -> figure.
+    """
+    check_audit(audit)
+    figures: dict[str, AuditFigure] = {}
+    for answer in audit["questions"]:
+        if answer["result"] is None:
+            continue
+        for path, figure in _figures(answer["question"], answer["result"]):
+            figures.setdefault(path, figure)
+    return figures
+
+
+def figures_table(audit: Mapping[str, Any]) -> str:
+    """Write the figures of an audit as a table for a spreadsheet: a row per figure, with the path that `gate` takes.
+
+    Args:
+        audit: What `read_audit` returns.
+
+    Returns:
+        Comma-separated values, the first row with the names of the columns.
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n"))
+    for figure in audit_figures(audit).values():
+        it = figure.estimate
+        cells = (figure.path, figure.name, it.value, it.low, it.high, it.level)
+        writer.writerow((*cells, figure.unit, figure.better, figure.split, figure.n))
+    return stream.getvalue()
+
+
+def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
+    answers = [answer for answer in audit["questions"] if answer["result"] is not None]
+
+    def key(answer: Mapping[str, Any]) -> tuple[int, float]:
+        result = answer["result"]
+        return badness(result["verdict"]["tone"], (result.get("finding") or {}).get("size", 0.0))
+
+    return sorted(answers, key=key)
+
+
+def short_path(path: str) -> str:
+    """Return a path without the word "shortcut" in the key, so that the keys of audit.json may be typed too.
+
+    Example:
+        >>> short_path("shortcuts.causal_shortcut_rate.low"), short_path("shortcuts.shortcut_rate")
+        ('shortcuts.causal_rate.low', 'shortcuts.rate')
+    """
+    question, dot, rest = path.partition(".")
+    return question + dot + (rest.replace("shortcut_", "") if question == "shortcuts" else rest)
+
+
+def _figures(question: str, result: Mapping[str, Any]) -> Iterator[tuple[str, AuditFigure]]:
+    texts = {}
+    for headline in _headlines(result):
+        path = short_path(f"{question}.{headline['key']}")
+        texts[headline["key"]] = headline
+        yield path, _figure(path, question, headline, headline["estimate"], headline["split"], headline["n"])
+    for split, estimates in (result["data"].get("splits") or {}).items():
+        for key, estimate in estimates.items():
+            if key in texts and isinstance(estimate, dict) and "value" in estimate and split != texts[key]["split"]:
+                path = short_path(f"{question}.{'_'.join(split.split())}.{key}")
+                yield path, _figure(path, question, texts[key], estimate, split, None)
+
+
+def _headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from result["headlines"]
+    for part in result["parts"]:
+        yield from part["headlines"]
+    figures = result["data"].get("figures")
+    for figure in figures.values() if isinstance(figures, dict) else ():
+        if isinstance(figure, dict) and {"key", "estimate", "unit"} <= figure.keys():
+            yield figure
+
+
+def _figure(
+    path: str, question: str, text: Mapping[str, Any], estimate: Mapping[str, Any], split: str, n: int | None
+) -> AuditFigure:
+    found = Estimate(**estimate)
+    return AuditFigure(path, question, text["key"], text["name"], found, text["unit"], text["better"], split, n)
+
+
+PAGE = "index.html"
+
+FIGURES_FILE = "figures.csv"
+
+OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, "figures", "predictions", "items", "ranking.csv")
+"""What is in the folder of a report."""
+
+# What has no part in any figure.
+_BESIDE = ("batch_size", "fail_fast")
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The report that an audit writes, and the one that is there already.
+
+    Attributes:
+        context: What is audited.
+        subject: A digest of what the report is about: model, items and settings, but not questions. Questions about the
+            same subject are joined in one report.
+    """
+
+    context: AuditContext
+    subject: str
+
+    @classmethod
+    def of(cls, context: AuditContext, settings: Mapping[str, Any]) -> Report:
+        """Return the report of an audit with the options of the audit as a whole."""
+        about = {name: value for name, value in settings.items() if name not in _BESIDE}
+        return cls(context, digest_of_value([context.digest, about]))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the report."""
+        return self.context.out
+
+    def sections(self, asked: Sequence[str]) -> list[Section]:
+        """Return the sections of the questions that are asked and of those that the report has."""
+        return load_sections([*asked, *self._earlier(asked)])
+
+    def to_ask_again(self, asked: Sequence[str]) -> list[tuple[Section, QuestionOptions]]:
+        """Return the questions of the earlier report whose answers are gone or of other code, with their options."""
+        kept = {one.question for one, _ in self._kept(asked)}
+        return [
+            (section, options)
+            for question, options in self._earlier(asked).items()
+            if question not in kept
+            for section in load_sections([question])
+        ]
+
+    @contextlib.contextmanager
+    def joined(
+        self, outcomes: Sequence[Outcome], options: Mapping[str, Options]
+    ) -> Iterator[tuple[list[Outcome], dict[str, Options]]]:
+        """Join the answers with those that the report has, while no other command writes it.
+
+        Args:
+            outcomes: The questions with their answers.
+            options: Question -> its options.
+
+        Yields:
+            All outcomes in the order of the page, and question -> its options.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / WORK).mkdir(exist_ok=True)
+        with leased(self.folder / WORK, alone=True):
+            for outcome in outcomes:
+                if outcome.status == "answered":
+                    save_answer(self.folder / WORK, outcome, self._inputs(outcome.question, options[outcome.question]))
+            kept = self._kept(list(options))
+            place = {question: number for number, question in enumerate(available_questions())}
+            whole = sorted([*outcomes, *(one for one, _ in kept)], key=lambda one: place[one.question])
+            its = {**options, **{one.question: options for one, options in kept}}
+            yield whole, {one.question: its[one.question] for one in whole}
+
+    def write(self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str) -> dict[str, Any]:
+        """Write the files of the report, all or none; a report about another subject is set aside.
+
+        Returns:
+            The record with the digests of the files beside it.
+        """
+        earlier = self._read()
+        with swapped_in(self.folder, self._files) as new:
+            for split in self.context.all_splits:
+                if self.context.has_scores(split):
+                    save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
+            for outcome in outcomes:
+                for plot in outcome.result.plots if outcome.result else ():
+                    write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+                for name, text in outcome.result.files.items() if outcome.result else ():
+                    write_text(new / name, text)
+                if outcome.result and outcome.result.by_item:
+                    write_text(new / items_file(outcome.question), items_table(outcome.result.by_item))
+            write_text(new / PAGE, page)
+            write_text(new / FIGURES_FILE, figures_table(record))
+            record = signed({**record, "files": digest_of_files(new)})
+            write_text(new / AUDIT_FILE, json_text(record))
+            if earlier is None or earlier.get("subject") != self.subject:
+                self._set_aside(earlier)
+        return record
+
+    def _inputs(self, question: str, options: Options) -> str:
+        (section,) = load_sections([question])
+        left_out = [[split.name, list(split.left_out)] for split in self.context.read(section.reads)]
+        return digest_of_value([self.subject, left_out, question, options.to_dict(), package_code()])
+
+    def _read(self) -> dict[str, Any] | None:
+        """Read the audit.json that is there; None where there is none that can be read."""
+        finish_swap(self.folder)
+        with contextlib.suppress(OSError, ValueError):
+            return read_audit(self.folder)
+        return None
+
+    def _earlier(self, asked: Sequence[str]) -> dict[str, QuestionOptions]:
+        """Return the options of the questions of the report that is there, if it is about the same subject."""
+        audit = self._read()
+        if audit is None or audit.get("subject") != self.subject:
+            return {}
+        others = {name: its for name, its in audit["settings"]["options"].items() if name not in asked}
+        with contextlib.suppress(TypeError, ValueError):
+            return question_options(others, others)
+        return {}  # of a version with other options
+
+    def _kept(self, asked: Sequence[str]) -> list[tuple[Outcome, Options]]:
+        """Return the outcomes of other questions that the report has, where they still hold."""
+        kept: list[tuple[Outcome, Options]] = []
+        for question, options in self._earlier(asked).items():
+            outcome = load_answer(self.folder / WORK, question, self._inputs(question, options))
+            if outcome is not None:
+                kept.append((outcome, options))
+        return kept
+
+    def _files(self) -> list[str]:
+        """Name the files of the report that is there."""
+        paths = [path for name in OWN for path in (self.folder / name, *(self.folder / name).glob("**/*"))]
+        return [path.relative_to(self.folder).as_posix() for path in paths if path.is_file()]
+
+    def _set_aside(self, earlier: Mapping[str, Any] | None) -> None:
+        """Keep the files of another report; they also stay in their places until the new ones are there."""
+        files = self._files()
+        content = earlier if earlier is not None else digest_of_files(self.folder, files)
+        place = self.folder / SET_ASIDE / digest_of_value(content)[:16]
+        if not files or place.exists():
+            return
+        half = place.with_name(f".{place.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
+        for name in files:
+            (half / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self.folder / name, half / name)
+        half.rename(place)
+        why = "is damaged" if earlier is None else "is about another model, data or settings"
+        tell(f"The earlier report in {self.folder} {why}: it is set aside in {place}.")

@@ -1,0 +1,123 @@
+"""The questions that an audit can answer; `QUESTIONS` names them.
+
+To add one, write `NAME/question.py` with a `Question` (see `page.question`) and its sentences in `question.md.j2`
+beside it, and register it. CONTRIBUTING.md has an example.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.behavior.options import BehaviorOptions
+from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.core.errors import OptionTypeError, needs, unknown_name
+from rightreasons.core.options import QuestionOptions
+from rightreasons.cues.options import CuesOptions
+from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.probes.options import ProbesOptions
+from rightreasons.shortcuts.options import ShortcutsOptions
+
+if TYPE_CHECKING:
+    from rightreasons.page.parts import Section
+
+
+@dataclasses.dataclass(frozen=True)
+class Registered:
+    """Where a question is.
+
+    Attributes:
+        question: The question, as "module:name".
+        options: The class of its options, which the command line reads without the question.
+    """
+
+    question: str
+    options: type[QuestionOptions]
+
+    def load(self) -> Any:
+        """Import the question."""
+        module, _, name = self.question.partition(":")
+        return getattr(import_module(module), name)
+
+
+QUESTIONS = {
+    "calibration": Registered("rightreasons.calibration.question:CALIBRATION", CalibrationOptions),
+    "shortcuts": Registered("rightreasons.shortcuts.question:SHORTCUTS", ShortcutsOptions),
+    "cues": Registered("rightreasons.cues.question:CUES", CuesOptions),
+    "probes": Registered("rightreasons.probes.question:PROBES", ProbesOptions),
+    "difficulty": Registered("rightreasons.difficulty.question:DIFFICULTY", DifficultyOptions),
+    "behavior": Registered("rightreasons.behavior.question:BEHAVIOR", BehaviorOptions),
+}
+"""Name -> the question, in the order of the report."""
+
+
+def available_questions() -> list[str]:
+    """Return the names of the questions, without importing them.
+
+    Example:
+        >>> "calibration" in available_questions()
+        True
+    """
+    return sorted(QUESTIONS)
+
+
+def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
+    """Import the sections of the named questions, or of all, in the order of the report.
+
+    Args:
+        questions: Names from `available_questions()`; None for all.
+
+    Returns:
+        The sections.
+
+    Raises:
+        TypeError: If the names are not a list.
+        ValueError: If there is no name, or one is unknown; the error gives the nearest known ones.
+    """
+    known = available_questions()
+    if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
+        raise OptionTypeError(f"Expected `questions` to be a list of names, but got {questions!r}.", option="questions")
+    names = known if questions is None else list(questions)
+    if not names:
+        raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise unknown_name("question", name, known)
+    needs("matplotlib")
+    sections: list[Section] = [QUESTIONS[name].load() for name in dict.fromkeys(names)]
+    return sorted(sections, key=lambda section: section.order)
+
+
+def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:
+    """Make the options of the questions that are asked; what nobody reads is refused.
+
+    Args:
+        asked: Names of questions.
+        given: Question -> its options, by name or as an instance of its class.
+
+    Returns:
+        Question -> its options, for each question that is asked.
+
+    Raises:
+        ValueError: If a question or an option is unknown, or options are given for a question that is not asked.
+
+    Example:
+        >>> question_options(["calibration"], {"calibration": {"n_bins": 10}})["calibration"].n_bins
+        10
+        >>> question_options(["probes"], {"probes": {"k": [1]}})
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: distractors, \
+ks, orders, templates.
+    """
+    names, settings = list(asked), dict(given or {})
+    for question in settings:
+        if question not in QUESTIONS:
+            raise unknown_name("question", question, QUESTIONS)
+        if question not in names:
+            raise ValueError(
+                f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
+            )
+    return {name: QUESTIONS[name].options.read(settings.get(name), f"the question {name!r}") for name in names}

@@ -1,0 +1,459 @@
+"""The audit: one model, one data set, the questions, and a report; and the audit that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import shlex
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.opening import open_asked
+from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits
+from rightreasons.audited.stored import StoredModel, open_stored
+from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence
+from rightreasons.core.options import Options, QuestionOptions, check_options
+from rightreasons.core.store import check_folder
+from rightreasons.core.validation import check_kind
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.running import bars_about, processes
+from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.wording import Prompt
+from rightreasons.page.parts import Applicability, Section, applies_not
+from rightreasons.page.words import not_scored_told
+from rightreasons.report.files import OWN, PAGE, Report
+from rightreasons.report.questions import load_sections, question_options
+from rightreasons.report.record import page_of, record_of
+from rightreasons.report.render import Outcome
+from rightreasons.report.schema import check_audit
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.audited.opening import Asked
+    from rightreasons.models.choices import AnyScorer
+
+
+T = TypeVar("T", bound=Options)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AuditResult:
+    """What an audit found.
+
+    Attributes:
+        out: The folder of the report: index.html, audit.json, figures/ and predictions/.
+        audit: What audit.json holds (docs/audit_schema.md): also the questions that an earlier audit answered.
+        outcomes: The questions that were asked now, with their answers.
+        written: Whether this process wrote the report: of several, the main one does.
+    """
+
+    out: Path
+    audit: dict[str, Any]
+    outcomes: tuple[Outcome, ...]
+    written: bool = True
+
+    @property
+    def page(self) -> Path:
+        """The report."""
+        return self.out / PAGE
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The questions that could not be answered because of an error."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status == "failed")
+
+    def __getitem__(self, question: str) -> Outcome:
+        for outcome in self.outcomes:
+            if outcome.question == question:
+                return outcome
+        raise KeyError(question)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what audit.json holds."""
+        return self.audit
+
+
+def audit(
+    model: str | os.PathLike[str] | AnyScorer | None = None,
+    dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
+    *,
+    out: str | os.PathLike[str] = "report",
+    questions: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: bool = True,
+    raise_errors: bool = False,
+    command: str | None = None,
+    tell: Callable[[str], object] | None = None,
+    **settings: Any,
+) -> AuditResult:
+    """Ask the questions of one model on one dataset, and write the report.
+
+    The model reads each item once. What it said is kept in the folder of the report, so that further questions reuse it
+    and an audit that was killed resumes. Questions that are asked later about the same model, items and settings are
+    added to the report; a report about others is set aside. All files of a report change together, or none does.
+
+    Args:
+        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
+            loaded `Classifier`, a scorer of choices from `load_chooser`, or a `Prompted`; None with `predictions`.
+        dataset: A name of `load_dataset`, a hub id, a local file or folder, or loaded data; None where a file of
+            predictions has all that is asked about its items.
+        out: The folder of the report.
+        questions: Names from `available_questions()`; None for all that apply.
+        options: Question -> its options (`rightreasons.QUESTION.options`).
+        name: What the report calls the data; None for its name or path.
+        progress: Whether to show progress bars.
+        raise_errors: Whether an error inside a question is raised; else the report says so in one sentence and the
+            others go on.
+        command: What the report names as the command that makes it again; None to compose it.
+        tell: Called before the model reads anything with what a person should know then, such as which label is which
+            class; None to leave it to the report.
+        **settings: The fields of `AuditOptions`; those of `Prompt` and of `ServerOptions`, which say how a language
+            model is asked; and
+            those of `StoredOptions`, to audit stored predictions instead of a model. Questions that a model would have
+            to answer anew then say so.
+
+    Returns:
+        An `AuditResult`: the folder, the audit as plain values, and the outcomes.
+
+    Raises:
+        TypeError: If an argument is of the wrong kind.
+        ValueError: If an option is unknown, the model is no classifier, a column is missing, the data's labels are not
+            the model's, or no question could be answered because of errors; an earlier report is then as it was.
+        FileNotFoundError: If the data is not there.
+    """
+    check_kind(options, "options", Mapping | None)
+    sections = {section.question: section for section in load_sections(questions)}
+    if not isinstance(settings.get("split", ""), (str, type(None))):  # a list, as code names splits
+        settings["split"] = ",".join(settings["split"])
+    kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
+    check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
+    general, stored = _part(AuditOptions, settings), _part(StoredOptions, settings)
+    prompt, server = _part(Prompt, settings), _part(ServerOptions, settings)
+    chosen = question_options(sections, options)
+    _check_source(model, dataset, stored, prompt)
+    folder = check_folder(out, own=OWN)
+    if name is None:
+        place = stored.predictions if dataset is None else dataset
+        name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
+    source: Asked | StoredModel
+    if stored.predictions is not None:
+        opened = open_stored(stored, general, dataset, name)
+        source, data, names, spare = opened.model, opened.data, [opened.chosen], opened.spare
+    else:
+        needs_labels = any(section.needs_labels for section in sections.values())
+        data, source = open_asked(model, dataset, general, prompt, server, require_labels=needs_labels)
+        names = choose_splits(data, general.split, name)
+        spare = next((s for s in VALIDATION_SPLITS if s in data and s not in names and len(data[s])), None)
+    roles: dict[str, Role] = dict.fromkeys(names, "comparison")
+    roles |= {names[0]: "primary"} if spare is None else {names[0]: "primary", spare: "validation"}
+    splits = take_splits(data, roles, general, source.label_names, name)
+    how = (general, stored, prompt, server)
+    context = AuditContext(
+        source=source,
+        dataset_name=name,
+        primary=splits[0],
+        comparisons=tuple(split for split in splits if split.role == "comparison"),
+        validation=next((split for split in splits if split.role == "validation" and split.labeled.any()), None),
+        train=data.get("train") if "train" not in names else None,
+        out=folder,
+        settings=general,
+        progress=progress,
+        command=audit_command((model, dataset), how),
+    )
+    is_main = processes().is_main
+    say = tell if tell is not None and is_main else lambda line: None
+    for line in (*_labels_told(context), *_padding_told(source)):
+        say(line)
+    # Check every question's applicability first, so that a bad suite or folder fails before any computation.
+    applicable = {name: _applies(section, context, chosen[name]) for name, section in sections.items()}
+    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    report = Report.of(context, everything)
+    context = context.scored(section.reads for section in report.sections(list(sections)))
+    report = dataclasses.replace(report, context=context)
+    for line in (
+        *plan_lines(context, [sections[name] for name in sections if applicable[name]], chosen),
+        *_left_out_told(context),
+    ):
+        say(line)
+    asked = dict(sections)
+    for section, its in report.to_ask_again(list(sections)):
+        name = section.question
+        asked[name], chosen[name], applicable[name] = section, its, _applies(section, context, its)
+    outcomes: list[Outcome] = []
+    n_applicable = sum(map(bool, applicable.values()))
+    for name, section in asked.items():
+        place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
+        with bars_about(f"{place}/{n_applicable} {name}"):
+            outcomes.append(_answer(section, applicable[name], context, chosen[name], raise_errors))
+    _check_answered(outcomes)
+    with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
+        every, options_of = joined
+        record = record_of(context, every, everything, options_of, report.subject)
+        check_audit(record)
+        if is_main:
+            if command is None:
+                known = list(options_of) if questions or len(options_of) > len(chosen) else ()
+                command = audit_command((model, dataset), how, known, options_of)
+            record = report.write(record, every, page_of(context, record, every, command))
+    return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
+
+
+def audit_command(
+    sources: Sequence[Any],
+    settings: Sequence[Options],
+    questions: Sequence[str] = (),
+    options: Mapping[str, Options] | None = None,
+) -> str:
+    """Compose the command line that makes a report again; "" where model or data are objects.
+
+    Args:
+        sources: The model and the data, None for what is not given.
+        settings: The options of the audit as a whole.
+        questions: The questions; () for all that apply.
+        options: Question -> its options.
+    """
+    sources = [each for each in sources if each is not None]
+    if not all(isinstance(each, (str, os.PathLike)) for each in sources):
+        return ""
+    words = ["rightreasons", "audit", *map(os.fspath, sources)]
+    words += ["--questions", ",".join(questions)] if questions else []
+    words += [word for each in settings for word in each.flags()]
+    for question, its in (options or {}).items():
+        words += its.flags(f"{question}-")
+    return shlex.join(words)
+
+
+FEW = 32
+"""Items of the audited split below which a classifier's time is not told, as all is done in no time."""
+
+
+def plan_lines(
+    context: AuditContext, sections: Sequence[Section], options: Mapping[str, QuestionOptions]
+) -> tuple[str, ...]:
+    """Say which questions are asked of how many items, and about how long that takes.
+
+    The time of a pass is that of the predictions; how many passes a question needs, it says itself. What an earlier run
+    of the same audit has stored is not taken off.
+
+    Args:
+        context: The audit, scored.
+        sections: The questions that apply.
+        options: Question -> its options.
+
+    Returns:
+        One sentence; none where predictions are stored, which takes no time.
+    """
+    if context.stored is not None or not sections:
+        return ()
+    names = ", ".join(section.question for section in sections)
+    n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
+    line = f"{n_questions} ({names}) about {n_items} of {context.primary.name}"
+    others = [split.name for split in context.comparisons]
+    line += f", and {', '.join(others)}" if others else ""
+    if context.server is not None:
+        return (f"{line}: as long as the server takes.",)
+    few = len(context.primary) < FEW and context.prompted is None
+    passes = 0.0 if few else sum(options[section.question].passes(context) for section in sections)
+    if not passes or context.seconds is None:
+        return (f"{line}.",)
+    return (f"{line}: about {in_words(passes * context.seconds)}, less what an earlier run stored.",)
+
+
+def in_words(seconds: float) -> str:
+    """Write a time as roughly as it is known.
+
+    Example:
+        >>> [in_words(seconds) for seconds in (4, 31, 100, 610, 4000, 20000)]
+        ['10 s', '40 s', '2 min', '11 min', '1.5 hours', '6 hours']
+    """
+    if seconds < 60:
+        return f"{max(1, -(-int(seconds) // 10)) * 10} s"
+    minutes = -(-seconds // 60)
+    if minutes < 60:
+        return f"{minutes:.0f} min"
+    hours = minutes / 60
+    return f"{math.ceil(hours * 2) / 2:g} hours" if hours < 10 else f"{math.ceil(hours):.0f} hours"
+
+
+def _labels_told(context: AuditContext) -> list[str]:
+    """Say which label is which class, and how many items have no label."""
+    lines = []
+    if context.primary.class_of is not None:
+        lines.append(f"Labels of {context.dataset_name} matched with the model's {context.primary.label_mapping}.")
+    for split in context.splits:
+        n_unlabeled = len(split) - int(split.labeled.sum())
+        if n_unlabeled:
+            has = "has" if n_unlabeled == 1 else "have"
+            lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
+    return lines
+
+
+def _padding_told(source: Asked | StoredModel) -> list[str]:
+    """Say what pads the texts of a model without a padding token."""
+    if isinstance(source, (StoredModel, Prompted)):
+        return []
+    tokenizer, config = source.tokenizer, source.model.config
+    if tokenizer.pad_token_id is not None or getattr(config, "pad_token_id", None) is not None:
+        return []
+    token = "its first token" if tokenizer.eos_token is None else f"its end token {tokenizer.eos_token!r}"
+    return [f"{source.name} has no padding token: texts are padded with {token}, which it does not attend to."]
+
+
+def _left_out_told(context: AuditContext) -> list[str]:
+    """Name the items that the model could not score."""
+    return [
+        f"{split.name}: {line}"
+        for split in context.all_splits
+        for line in not_scored_told("item", len(split), split.left_out)
+    ]
+
+
+# ---------------------------------------------------------------- One question
+
+
+def _part(kind: type[T], settings: Mapping[str, Any]) -> T:
+    """Take the options of one class out of all settings of an audit."""
+    return kind.read({name: settings[name] for name in kind.names() if name in settings}, "audit")
+
+
+def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Prompt) -> None:
+    """Check that there is a model with data, or stored predictions."""
+    if stored.predictions is None:
+        odd = next(iter(stored.changed()), None)
+        if odd is not None:
+            raise OptionError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.", option=odd)
+        if model is None or dataset is None:
+            raise ValueError("Expected a model and a data set, or `predictions`, a file of stored ones.")
+    elif model is not None:
+        raise ValueError(f"Expected a model or `predictions`, but got both: {model} and {stored.predictions}.")
+    elif prompt.changed():
+        raise ValueError(f"Expected no `{next(iter(prompt.changed()))}` for {stored.predictions}, which is answered.")
+
+
+def _applies(section: Section, context: AuditContext, options: Options) -> Applicability:
+    if context.stored is not None and section.without_model:
+        return applies_not(section.without_model)
+    return section.applies(context, options)
+
+
+def _answer(
+    section: Section, applicability: Applicability, context: AuditContext, options: Options, raise_errors: bool
+) -> Outcome:
+    if not applicability:
+        return Outcome(section.question, section.title, "skipped", applicability.reason)
+    try:
+        return Outcome(section.question, section.title, "answered", "", section.run(context, options))
+    except Exception as error:
+        if raise_errors or ends_all(error):
+            raise
+        # One question that fails must not lose what the model said, nor the answers to the others.
+        sentence = in_one_sentence(error)
+        warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
+        return Outcome(section.question, section.title, "failed", sentence)
+
+
+def _check_answered(outcomes: Sequence[Outcome]) -> None:
+    """Refuse to write a report in which errors left no answer; an error that all have in common is reported once."""
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if not failed or any(outcome.status == "answered" for outcome in outcomes):
+        return
+    reasons = dict.fromkeys(outcome.reason for outcome in failed)
+    if len(reasons) == 1:
+        raise ValueError(next(iter(reasons)))
+    listed = " ".join(f"{outcome.question}: {outcome.reason}" for outcome in failed)
+    raise ValueError(f"Expected an answer to at least one question, but each failed. {listed}")
+
+
+# ---------------------------------------------------------------- The demo
+
+
+@dataclasses.dataclass(frozen=True)
+class Demo:
+    """What the demo trains.
+
+    Attributes:
+        planted: The options of `planted_shortcuts`: 7 of 10 texts carry the cue, and it agrees with the label in 9 of
+            10 of them.
+        training: The options of `fine_tune`: about a minute on two cores.
+        encoder: Another encoder than that of the extra [demo].
+        options: Question -> how many items the slower questions look at: enough for the demo, in about a minute more.
+    """
+
+    planted: Mapping[str, Any] = dataclasses.field(
+        default_factory=lambda: {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05, "train_size": 2500}
+    )
+    training: Mapping[str, Any] = dataclasses.field(
+        default_factory=lambda: {"epochs": 1.0, "learning_rate": 1e-4, "batch_size": 32, "max_length": 64}
+    )
+    encoder: str | os.PathLike[str] | None = None
+    options: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=lambda: {"shortcuts": {"items": 100}, "difficulty": {"items": 200}}
+    )
+
+
+def audit_demo(
+    out: str | os.PathLike[str] = "report",
+    *,
+    model_dir: str | os.PathLike[str] = "runs/demo",
+    seed: int = 0,
+    say: Callable[[str], object] = lambda line: None,
+    demo: Demo = Demo(),
+    **options: Any,
+) -> AuditResult:
+    """Fine-tune the packaged encoder on planted data and audit it on the splits with the cue, without and flipped.
+
+    The data records which tokens are planted and how often they agree with the label, so that the report can be
+    compared with the truth: a model that looks calibrated on the split it was trained for relies on the cue, and fails
+    where the cue is flipped.
+
+    Args:
+        out: The folder of the report.
+        model_dir: The folder of the model; a finished one is used again, an unfinished one goes on.
+        seed: Decides the data, the training and every random choice of the audit.
+        say: Called with a line before each step.
+        demo: What is trained.
+        **options: Further options of `audit`.
+
+    Returns:
+        What `audit` returns.
+
+    Raises:
+        ImportError: If the extra [demo] is not installed.
+    """
+    from rightreasons.datasets.builder import load_dataset
+    from rightreasons.models.packaged import demo_encoder
+
+    # First: its extra installs all that the others need.
+    encoder = demo_encoder() if demo.encoder is None else demo.encoder
+    from rightreasons.training.finetune import fine_tune
+
+    check_folder(out, own=OWN)
+    check_folder(model_dir, "model_dir")
+    folder = Path(model_dir) if seed == 0 else Path(f"{model_dir}-{seed}")
+    say("Making reviews with a planted cue …")
+    data = load_dataset("planted_shortcuts", seed=seed, **demo.planted)
+    name = Path(encoder).parent.name if demo.encoder is None else encoder
+    say(f"Fine-tuning {name} on {len(data['train']):,} of them …")
+    progress, questions = options.pop("progress", True), options.get("questions")
+    fine_tune(encoder, data["train"], out=folder, seed=seed, progress=progress, **demo.training)
+    say("Auditing …")
+    return audit(
+        folder,
+        data,
+        name="planted_shortcuts",
+        out=out,
+        split=("test", "test_absent", "test_flipped"),
+        seed=seed,
+        progress=progress,
+        options={name: its for name, its in demo.options.items() if questions is None or name in questions},
+        command=f"rightreasons demo{'' if seed == 0 else f' --seed {seed}'}",
+        **options,
+    )

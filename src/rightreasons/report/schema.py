@@ -1,0 +1,388 @@
+"""The schema of audit.json, and the way to read one.
+
+docs/audit_schema.md explains every field. The version is `SCHEMA_VERSION`: a new minor version only adds fields.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.core.errors import one_line
+from rightreasons.core.options import Options
+from rightreasons.core.store import changed_files, digest_of_value, finish_swap
+from rightreasons.core.validation import check_kind
+
+SCHEMA_VERSION = "1.0"
+
+AUDIT_FILE = "audit.json"
+
+LONGEST = 300
+"""Characters of a value in an error about a field."""
+
+
+class Record(BaseModel):
+    """Base of the parts of a record: every field has to be there, and no other."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Estimate(Record):
+    """A figure with its interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+
+
+class Headline(Record):
+    """A figure of a question."""
+
+    key: str
+    name: str
+    estimate: Estimate
+    definition: str
+    source: str
+    unit: Literal["fraction", "nats", "ratio", "count"]
+    better: Literal["higher", "lower"] | None
+    split: str
+    n: Count
+    no_interval: str
+
+
+class Plot(Record):
+    """A picture."""
+
+    key: str
+    title: str
+    caption: str
+    alt: str
+    source: str
+    file: str
+
+
+class Column(Record):
+    """A column of a table."""
+
+    key: str
+    name: str
+    kind: Literal["text", "share", "number", "count", "p_value"]
+    definition: str
+
+
+class Table(Record):
+    """A table."""
+
+    key: str
+    title: str
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+    note: str
+    source: str
+
+
+class Mark(Record):
+    """A marked part of a text."""
+
+    start: Count
+    end: int = Field(ge=1)
+    kind: Literal["cue", "weight", "change"]
+    weight: float = Field(ge=-1, le=1)
+    note: str
+
+
+class Example(Record):
+    """An item."""
+
+    id: str
+    text: str
+    label: str
+    prediction: str
+    confidence: float | None = Field(ge=0, le=1)
+    text_pair: str
+    marks: list[Mark]
+    note: str
+
+
+class ExampleList(Record):
+    """Items under one title."""
+
+    key: str
+    title: str
+    note: str
+    examples: list[Example]
+
+
+class Part(Record):
+    """A part of an answer."""
+
+    title: str
+    text: str
+    headlines: list[Headline]
+    plots: list[Plot]
+    tables: list[Table]
+    examples: list[ExampleList]
+
+
+class Action(Record):
+    """What to do about a finding."""
+
+    text: str
+    command: str
+    link: str
+
+
+class Finding(Record):
+    """What decided a verdict."""
+
+    claim: str
+    evidence: str
+    figure: str
+    size: float
+    plot: str
+    pair: list[Example] = Field(max_length=2)
+    actions: list[Action]
+
+
+class Verdict(Record):
+    """What an answer comes to."""
+
+    tone: Literal["good", "warn", "bad", "neutral"]
+    label: str
+    summary: str
+
+
+class ByItem(Record):
+    """A figure that is a mean over items, whose values are in items/QUESTION.csv."""
+
+    key: str
+    name: str
+    better: Literal["higher", "lower"]
+    low: float
+    high: float
+    unit: Literal["fraction", "ratio"]
+    n_items: int
+
+
+class Result(Record):
+    """An answer."""
+
+    verdict: Verdict
+    headlines: list[Headline]
+    parts: list[Part]
+    limits: list[str]
+    data: dict[str, Any]
+    finding: Finding | None
+    by_item: list[ByItem]
+
+
+class Question(Record):
+    """A question and its answer."""
+
+    question: str
+    title: str
+    status: Literal["answered", "skipped", "failed"]
+    reason: str
+    result: Result | None
+
+
+class LeftOut(Record):
+    """An item that the model could not score."""
+
+    id: str
+    reason: str
+
+
+class Split(Record):
+    """The items of a split."""
+
+    name: str
+    role: Literal["primary", "comparison", "validation", "train"]
+    n_items: Count
+    n_available: Count
+    n_truncated: Count | None
+    fingerprint: str
+    predictions: str | None
+    left_out: list[LeftOut]
+
+
+class Dataset(Record):
+    """The data."""
+
+    name: str
+    label_names: list[str]
+    label_mapping: str
+    label_classes: dict[str, str]
+    primary: str
+    splits: list[Split]
+
+
+class Model(Record):
+    """The model."""
+
+    name: str
+    task: Literal["classification", "multiple_choice", "confidence"]
+    label_names: list[str]
+    fingerprint: str
+    n_parameters: Count | None
+    batching: str | None
+    prompt: dict[str, Any] | None
+    server: dict[str, Any] | None
+
+
+def _of_options(options: type[Options]) -> dict[str, Any]:
+    """Return options as the fields of a record, each of which has to be there."""
+    fields: dict[str, Any] = {}
+    for name, field in options.model_fields.items():
+        limits = cast("dict[str, Any]", field.json_schema_extra)
+        kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
+        fields[name] = (kind, Field(ge=limits.get("minimum"), le=limits.get("maximum")))
+    return fields
+
+
+Settings = create_model(
+    "Settings",
+    __base__=Record,
+    **{**_of_options(AuditOptions), **_of_options(StoredOptions)},
+    prompt=(dict[str, Any], ...),
+    server=(dict[str, Any], ...),
+    questions=(list[str], ...),
+    options=(dict[str, dict[str, Any]], ...),
+)
+"""The settings of an audit, as its options declare them."""
+
+
+class Audit(Record):
+    """What an audit found about one model on one dataset."""
+
+    schema_version: Annotated[str, Field(pattern=r"^1\.[0-9]+$")]
+    rightreasons: str
+    created: str
+    model: Model
+    dataset: Dataset
+    settings: Settings  # type: ignore[valid-type]
+    environment: dict[str, str]
+    questions: list[Question]
+    subject: str | None = None
+    files: dict[str, str] | None = None
+    digest: str | None = None
+
+
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON Schema of audit.json.
+
+    Example:
+        >>> audit_schema()["title"]
+        'Audit'
+    """
+    return Audit.model_json_schema()
+
+
+def check_audit(audit: object) -> None:
+    """Check a value against the schema of audit.json.
+
+    Args:
+        audit: What `json.load` gives for an audit.json.
+
+    Raises:
+        ValueError: If a field differs: which, and how.
+
+    Example:
+        >>> check_audit({"schema_version": "1.0"})
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected the audit to fit its schema, but `rightreasons` is missing.
+    """
+    try:
+        Audit.model_validate(audit)
+    except ValidationError as error:
+        first = error.errors()[0]
+        *path, field = ("", *(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]))
+        if first["type"] in ("missing", "extra_forbidden"):
+            what = f"`{field[1:]}` is {'missing' if first['type'] == 'missing' else 'unknown'}"
+        else:
+            path.append(field)
+            what = f"got {one_line(first['input'], LONGEST)}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        place = f"`{''.join(path)[1:]}` in the audit" if any(path) else "the audit"
+        raise ValueError(f"Expected {place} to fit its schema, but {what}.") from None
+
+
+def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the audit.json of a report, and check it.
+
+    Args:
+        report: The folder of a report, or its audit.json.
+
+    Returns:
+        The audit, in the form that docs/audit_schema.md explains.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is not an audit, or of a later major version.
+    """
+    check_kind(report, "report", str | os.PathLike)
+    path = Path(report)
+    file = path / AUDIT_FILE if path.is_dir() else path
+    with contextlib.suppress(OSError):  # what a killed command had written, unless the folder can be read alone
+        finish_swap(file.parent)
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
+    try:
+        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
+    version = audit.get("schema_version") if isinstance(audit, dict) else None
+    if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+        raise ValueError(f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}.")
+    try:
+        check_audit(audit)
+    except ValueError as error:
+        raise ValueError(f"{str(file)!r} is not an audit: {error}") from error
+    if "digest" in audit and signed(audit)["digest"] != audit["digest"]:
+        raise ValueError(
+            f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: repeat the audit, which "
+            "goes on from what it kept."
+        )
+    return dict(audit)
+
+
+def signed(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an audit with the digest of everything else in it."""
+    content = {name: value for name, value in audit.items() if name != "digest"}
+    return {**content, "digest": digest_of_value(content)}
+
+
+def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Check that files of a report are those that its audit.json was written with.
+
+    Args:
+        folder: The folder of the report.
+        audit: What its audit.json holds.
+        names: The files, relative to the folder.
+
+    Raises:
+        ValueError: If a file is missing or another one.
+    """
+    digests = audit.get("files", {})
+    changed = changed_files(folder, {name: digests[name] for name in names if name in digests})
+    if changed:
+        raise ValueError(
+            f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
+            "or gone: repeat the audit, which goes on from what it kept."
+        )
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")

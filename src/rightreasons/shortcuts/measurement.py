@@ -1,0 +1,388 @@
+"""What the question about shortcuts measures: the cues of each split, whether they decide, and accuracy by cue."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.audited.predictions import safe_name
+from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.validation import read_json
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.running import bars_about, fingerprint_texts
+from rightreasons.shortcuts.causal import MIN_TESTED, CausalShortcuts, Effect, WorstGroup
+from rightreasons.shortcuts.measure import (
+    N_CUES,
+    Cue,
+    ShortcutMeasurement,
+    ShortcutRecord,
+    WithheldError,
+    measure_shortcuts,
+    suspected_words,
+    training_heads,
+)
+from rightreasons.shortcuts.measure_causal import (
+    CausalMeasurement,
+    TreatedItem,
+    cue_groups,
+    measure_causal_shortcuts,
+    named_cues,
+)
+from rightreasons.shortcuts.mutual_information import LmiResult
+from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
+from rightreasons.shortcuts.protocols import Protocol
+from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
+from rightreasons.shortcuts.tradeoff import DetectionQuality
+
+if TYPE_CHECKING:
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.protocol import Scorer
+
+
+MIN_ITEMS = 20
+"""Splits with fewer labeled items are left out."""
+
+RECORDS = "shortcuts.json"
+"""What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
+
+REMOVALS = {
+    "delete": "Deleted",
+    "mask": "Masked",
+    "swap": "Swapped for a word of like frequency",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SplitShortcuts:
+    """What was measured on some items of a split.
+
+    Attributes:
+        split: The items.
+        n_labeled: How many labeled items the split has.
+        measured: Their shortcuts.
+    """
+
+    split: AuditSplit
+    n_labeled: int
+    measured: ShortcutMeasurement
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ShortcutAnswers:
+    """What the predictions of a model rest on, and whether that decides.
+
+    Attributes:
+        context: The audit.
+        protocol: How shortcuts were found.
+        splits: What was measured, first of the primary split; none where too few of its attributions are valid.
+        withheld: Why nothing is said of the primary split, or else of others.
+        cues: The words that the detector names, then those that a user suspects.
+        n_suspected: How many the user suspects.
+        tested: What changes without the cues; None where pieces of words were ranked.
+        groups: Accuracy by the cues in the text.
+        quality: How well planted words are found; None where none is known.
+        records: What a callback has recorded over training.
+    """
+
+    context: AuditContext
+    protocol: Protocol
+    splits: Sequence[SplitShortcuts]
+    withheld: Sequence[str] = ()
+    cues: Sequence[Cue] = ()
+    n_suspected: int = 0
+    tested: CausalMeasurement | None = None
+    groups: WorstGroup | None = None
+    quality: DetectionQuality | None = None
+    records: Sequence[ShortcutRecord] = ()
+
+    @property
+    def n_items(self) -> int:
+        """The number of measured items of the primary split."""
+        return self.reliance.n_items if self.splits else 0
+
+    @property
+    def first(self) -> SplitShortcuts:
+        """What was measured of the primary split."""
+        return self.splits[0]
+
+    @property
+    def measured(self) -> ShortcutMeasurement:
+        """The shortcuts of its items."""
+        return self.first.measured
+
+    @property
+    def reliance(self) -> ShortcutReliance:
+        """How many predictions are shortcut-cued, and by what."""
+        return self.measured.reliance
+
+    @property
+    def null(self) -> NullModel:
+        """What blind picks of words of like frequency give."""
+        return self.reliance.null["frequency"]
+
+    @property
+    def types(self) -> dict[str, Estimate]:
+        """The shares of lexicon-cued and of grammar-cued predictions."""
+        return self.measured.types(self.context.resampling) if self.splits else {}
+
+    @property
+    def named(self) -> Sequence[Cue]:
+        """The cues that the detector names."""
+        return self.cues[: len(self.cues) - self.n_suspected]
+
+    @property
+    def suspected(self) -> Sequence[Cue]:
+        """The cues that the user suspects."""
+        return self.cues[len(self.named) :]
+
+    @property
+    def standing_out(self) -> Sequence[Cue]:
+        """The cues that cue more predictions than blind picks would."""
+        return named_cues(self.cues)
+
+    @property
+    def effects(self) -> CausalShortcuts | None:
+        """What the cues do; None where none could be tested."""
+        return None if self.tested is None else self.tested.shortcuts
+
+    @property
+    def conclusion(self) -> str:
+        """Whether the cues decide."""
+        return "cannot tell" if self.effects is None else self.effects.conclusion
+
+    @functools.cached_property
+    def changed_by(self) -> dict[str, float]:
+        """How many predictions each cue changes beyond its control words."""
+        cues = () if self.effects is None else self.effects.cues
+        return {cue.cue: cue.effect.excess * cue.effect.n_items for cue in cues}
+
+    @property
+    def ranked(self) -> list[Cue]:
+        """The cues by how many predictions they change, most first."""
+        return sorted(self.cues, key=lambda cue: -self.changed_by.get(cue.token, 0.0))
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the cues, ranked."""
+        return list(dict.fromkeys(cue.token for cue in self.ranked))
+
+    def labels_of(self, cues: Sequence[Cue], most: int) -> list[tuple[str, list[str]]]:
+        """Return the first words of some cues, each with the names of the labels that it cues."""
+        labels: dict[str, list[str]] = {}
+        for cue in cues:
+            labels.setdefault(cue.token, []).append(self.context.label_name(cue.label))
+        return list(labels.items())[:most]
+
+    @property
+    def removals(self) -> list[str]:
+        """How cues were taken out, in words."""
+        return [] if self.effects is None else [REMOVALS[name].lower() for name in self.effects.removals]
+
+    @property
+    def inserting_does_more(self) -> bool:
+        """Whether putting a cue in changes more predictions than taking it out, beyond control words."""
+        if self.effects is None or self.effects.insertion is None or self.effects.insertion.n_items < MIN_TESTED:
+            return False
+        return self.effects.insertion.excess > self.effects.removal.excess
+
+    @property
+    def strongest(self) -> Effect | None:
+        """What changes most predictions."""
+        if self.effects is None:
+            return None
+        return self.effects.insertion if self.inserting_does_more else self.effects.removal
+
+    @property
+    def removing_changes(self) -> bool:
+        """Whether predictions surely change without their cues.
+
+        Texts whose cues point elsewhere are evidence only if they do: a word that means its label changes predictions
+        when it is put in, whatever they rest on otherwise.
+        """
+        return self.effects is not None and self.effects.removal.excess_interval.low > 0
+
+    @property
+    def planted_cues(self) -> list[str]:
+        """The cues that change predictions and that the data calls planted, in quotes."""
+        if not self.removing_changes:
+            return []
+        planted = [cue.token for cue in self.cues if cue.planted and self.changed_by.get(cue.token, 0.0) > 0]
+        return [f"“{token}”" for token in planted]
+
+    @property
+    def is_misled(self) -> bool:
+        """Whether it surely does worse, and mostly what the cue says, where cues point elsewhere."""
+        if not self.removing_changes or self.groups is None:
+            return False
+        group, interval, follows = self.groups.group, self.groups.interval, self.groups.follows_interval
+        if group is None or interval is None or follows is None or group.cue_label in (None, group.label):
+            return False
+        return interval.high < self.groups.accuracy_interval.low and follows.low > 0.5
+
+    @functools.cached_property
+    def flips(self) -> list[tuple[TreatedItem, int]]:
+        """The items whose prediction changes when their cue is deleted, surest first, with the new one."""
+        if self.tested is None or not self.tested.items:
+            return []
+        deleted = self.tested.without_cue["delete"].argmax(axis=1).tolist()
+        before, confidence = self.measured.predictions, self.measured.probabilities.max(axis=1)
+        changed = [(item, new) for item, new in zip(self.tested.items, deleted, strict=True) if new != before[item.row]]
+        return sorted(changed, key=lambda flip: -confidence[flip[0].row])
+
+
+def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
+    """Find the shortcuts of each split, and test whether those of the primary one decide."""
+    detector = _Detector(context, options)
+    suspected_words(detector.heads, options.words)  # refused before the attributions, which take long
+    splits, withheld = [], []
+    for split in context.splits:
+        if split.labeled.sum() < MIN_ITEMS:
+            continue
+        try:
+            splits.append(detector.measured(split))
+        except WithheldError as error:
+            if split is context.primary:
+                return ShortcutAnswers(context, detector.protocol, (), (str(error),))
+            withheld.append(f"Nothing is said of “{split.name}”: {error}")
+    measured, planted = splits[0].measured, splits[0].split.planted
+    named = named_cues(measured.cues(detector.heads, N_CUES, planted))
+    suspected = measured.suspected_cues(detector.heads, options.words, planted, without=named)
+    cues = [*named, *suspected]
+    # A piece of a word cannot be taken out of a text.
+    tested = detector.tested(splits[0], cues) if detector.protocol.unit == "word" else None
+    file = Path(context.scorer.name) / RECORDS
+    return ShortcutAnswers(
+        context=context,
+        protocol=detector.protocol,
+        splits=splits,
+        withheld=withheld,
+        cues=cues,
+        n_suspected=len(suspected),
+        tested=tested,
+        groups=_cue_groups(context, cues if tested is not None else []),
+        quality=measured.detection(planted, context.resampling),
+        records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
+    )
+
+
+def train_labels(context: AuditContext) -> NDArray[np.int64]:
+    """The labels of the training split in the model's numbering, -1 for none."""
+    train, class_of = context.train, context.primary.class_of
+    if train is None or class_of is None:
+        return np.empty(0, np.int64)
+    return class_of[np.array(train["label"][:], dtype=np.int64)]
+
+
+def missing_class(context: AuditContext) -> str | None:
+    """Return the first class of which the training split has no text; None where it has all."""
+    known = set(train_labels(context).tolist())
+    return next((name for k, name in enumerate(context.label_names or ()) if k not in known), None)
+
+
+class _Detector:
+    """What an audit asks about shortcuts: the settings, the model, and the heads of its training data."""
+
+    def __init__(self, context: AuditContext, options: ShortcutsOptions) -> None:
+        self.context, self.options = context, options
+        settings = options.settings()
+        if settings.importance == "gradients" and not options.needs_gradients() and context.why_no_gradients():
+            settings = options.replaced(importance="occlusion").settings()
+        self.protocol = settings
+        self.by_occlusion = settings.importance == "occlusion"
+        # Where words are left out, the model as it is.
+        self.source: Classifier | Scorer = cast("Scorer", context.scorer) if self.by_occlusion else context.classifier
+
+    @functools.cached_property
+    def heads(self) -> LmiResult:
+        train = self.context.train
+        if train is None:
+            raise ValueError("Expected a training split, but there is none.")
+        return training_heads(
+            train["text"][:],
+            train_labels(self.context),
+            text_pairs=train["text_pair"][:] if "text_pair" in train.column_names else None,
+            protocol=self.protocol,
+            classifier=self.context.classifier if self.protocol.unit != "word" else None,
+        )
+
+    def limit(self, split: AuditSplit) -> int:
+        limit = self.options.items or (MAX_ITEMS if split is self.context.primary else COMPARED_ITEMS)
+        if self.options.items is None and self.by_occlusion:
+            limit //= 3
+        return min(limit, int(split.labeled.sum()))
+
+    def folder(self, purpose: str, split: AuditSplit, *depends: str) -> Path:
+        """Return where predictions about a split are kept, by all that they depend on."""
+        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
+        settings = split.fingerprint, str(self.limit(split)), str(self.context.seed), protocol
+        return self.context.folder(f"{purpose}-{safe_name(split.name)}", *settings, *depends)
+
+    def measured(self, split: AuditSplit) -> SplitShortcuts:
+        context, labeled, occlusion = self.context, np.flatnonzero(split.labeled), None
+        if self.by_occlusion:
+            items, occlusion = context.occluded(split, self.limit(split))
+        else:
+            # Of splits that hold forms of the same items, the same items are measured.
+            names = split.pair_ids or list(split.ids)
+            rows = chosen_rows([names[row] for row in labeled], self.limit(split), seed=context.seed)
+            items = split.take(labeled[rows])
+        with bars_about(split.name):
+            measured = measure_shortcuts(
+                self.source,
+                items.texts,
+                items.labels,
+                self.heads,
+                text_pairs=items.text_pairs,
+                ids=items.ids,
+                resampling=context.resampling,
+                protocol=self.protocol,
+                occlusion=occlusion,
+                progress=context.progress,
+                out=self.folder("shortcuts", split),
+                fail_fast=context.fail_fast,
+            )
+        return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
+
+    def tested(self, items: SplitShortcuts, cues: Sequence[Cue]) -> CausalMeasurement:
+        split = items.split
+        # Control words and replacements are drawn from the words of the training data by their frequency.
+        vocabulary = [json.dumps([self.heads.frequencies(), self.heads.heads])]
+        depends = fingerprint_texts(vocabulary), json.dumps([[cue.label, cue.token] for cue in cues])
+        with bars_about(split.name, "without cues"):
+            return measure_causal_shortcuts(
+                self.source,
+                split.texts,
+                items.measured,
+                self.heads,
+                cues,
+                text_pairs=split.text_pairs,
+                resampling=self.context.resampling,
+                progress=self.context.progress,
+                # The fingerprint of a split stays when some of its rows are taken.
+                out=self.folder("shortcuts-causal", self.context.split(split.name), *depends),
+                fail_fast=self.context.fail_fast,
+            )
+
+
+def _cue_groups(context: AuditContext, cues: Sequence[Cue]) -> WorstGroup:
+    """Compare all labeled items of the primary split, whose predictions are there already."""
+    rows = np.flatnonzero(context.primary.labeled)
+    split = context.primary.take(rows)
+    return cue_groups(
+        split.texts,
+        np.asarray(context.scores().logits).argmax(axis=1)[rows],
+        split.labels,
+        cues,
+        text_pairs=split.text_pairs,
+        cue_labels=split.cue_labels,
+        resampling=context.resampling,
+    )

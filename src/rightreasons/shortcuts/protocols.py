@@ -1,0 +1,140 @@
+"""How each paper finds shortcuts: every setting from the attributions to the bins of confidence, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rightreasons.core.choices import HEAD_ROUNDINGS, IMPORTANCES, RANKINGS, TOKEN_KINDS, UNITS
+from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.options import check_options, option
+from rightreasons.models.gradients.integration import AttributionOptions
+
+
+class Protocol(AttributionOptions):
+    """The settings with which shortcuts are found; the defaults are those of this package, "rightreasons".
+
+    Beside the settings of `integrated_gradients` they are those of `lmi`, `shortcut_reliance` and `calibration_error`.
+    `protocol_of` gives one by its name.
+    """
+
+    importance: str = option(
+        "gradients",
+        "How important a word is: by integrated gradients, or by occlusion, the score without it.",
+        choices=IMPORTANCES,
+    )
+    unit: str = option("word", "What is ranked and counted.", choices=UNITS)
+    name: str = option("rightreasons", "Name of the protocol.")
+    top_n: int = option(3, "Number of tokens that a prediction rests on.", minimum=1)
+    rank_by: str = option("magnitude", "How tokens are ranked by their numbers.", choices=RANKINGS)
+    max_length: int | None = option(None, "Maximum tokens per text; None takes what the model allows.", minimum=4)
+    log_base: float | None = option(None, "Base of the logarithm of LMI; None is e.")
+    head_fraction: float = option(0.05, "Share of the tokens of a label that makes its head.")
+    head_rounding: str = option("up", "How that share becomes a number of tokens.", choices=HEAD_ROUNDINGS)
+    count_special: bool = option(
+        False,
+        "LMI counts the special tokens of the training texts, padded to the maximum length, except [CLS], [SEP] and "
+        "[PAD]; with pieces only.",
+    )
+    kinds: str = option("rightreasons", "Rules by which a token is a word or none.", choices=TOKEN_KINDS)
+    n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1)
+    min_valid: float = option(
+        0.8, "Share of the items with valid attributions below which no figure is given.", minimum=0.0, maximum=1.0
+    )
+
+    def _check(self) -> None:
+        super()._check()
+        if self.importance == "occlusion" and self.unit != "word":
+            raise OptionError(
+                f"Expected unit='word' with importance='occlusion', which leaves words out, but got {self.unit!r}.",
+                option="importance",
+            )
+        if self.count_special and self.unit == "word":
+            raise ValueError(
+                "Expected unit='wordpiece' with count_special=True, as special tokens are no words, but got 'word'."
+            )
+
+    def attribution(self) -> AttributionOptions:
+        """Return the settings of `integrated_gradients`."""
+        return AttributionOptions(**{name: getattr(self, name) for name in AttributionOptions.names()})
+
+    def overridden(self) -> dict[str, Any]:
+        """Return the settings that are not those of the protocol of this name; all where there is none."""
+        named = PROTOCOLS.get(self.name)
+        return {name: value for name, value in self.to_dict().items() if named is None or value != getattr(named, name)}
+
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
+    {
+        "rightreasons": Protocol(),
+        "bihani2025": Protocol(
+            name="bihani2025",
+            target="logit",
+            layer="embeddings",
+            baseline="pad",
+            keep_special=True,
+            token_type=1,
+            method="gauss_legendre",
+            steps=50,
+            max_gap=None,
+            reduce="sum",
+            normalize=True,
+            unit="wordpiece",
+            rank_special=True,
+            rank_by="value",
+            max_length=128,
+            log_base=2.0,
+            head_rounding="nearest_plus_one",
+            count_special=True,
+            kinds="bihani2025",
+        ),
+        "du2021": Protocol(
+            name="du2021",
+            label="gold",
+            baseline="zeros",
+            method="riemann_right",
+            steps=50,
+            max_gap=None,
+            top_n=2,
+            rank_by="value",
+        ),
+    }
+)
+"""The protocols by name.
+
+- "rightreasons": this package's.
+- "bihani2025": what the released code of "The Reliability Paradox" does.
+- "du2021": what the text of Du et al. (2021) says, on the word embeddings of the classifier.
+"""
+
+
+def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Protocol:
+    """Return a protocol by its name, with some settings in place of its own.
+
+    Args:
+        protocol: A name of `PROTOCOLS`, a `Protocol`, or None for "rightreasons".
+        **settings: Fields of `Protocol`; None leaves the protocol's own. With importance="occlusion" words are ranked
+            by value, unless `rank_by` says otherwise: a prediction does not rest on a word that speaks against it.
+
+    Returns:
+        The protocol, which keeps its name; `overridden` tells what was put in place.
+
+    Raises:
+        TypeError: If the protocol is neither a name nor a `Protocol`.
+        ValueError: If a name is unknown, or settings do not go together.
+
+    Example:
+        >>> protocol = protocol_of("bihani2025", steps=20, top_n=None)
+        >>> protocol.target, protocol.top_n, protocol.overridden()
+        ('logit', 3, {'steps': 20})
+    """
+    if not isinstance(protocol, (str, Protocol, type(None))):
+        raise TypeError(f"Expected the name of a protocol or a Protocol, but got {type(protocol).__name__}.")
+    if isinstance(protocol, str) and protocol not in PROTOCOLS:
+        raise unknown_name("protocol", protocol, PROTOCOLS)
+    base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]
+    changes = {name: value for name, value in settings.items() if value is not None}
+    check_options(changes, [name for name in Protocol.names() if name != "name"], "a protocol")
+    ranking = {"rank_by": "value"} if changes.get("importance") == "occlusion" else {}
+    return base.replaced(**{**ranking, **changes})

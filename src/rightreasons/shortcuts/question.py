@@ -1,0 +1,395 @@
+"""Does it decide by shortcuts? Which predictions rest on words that give the label away, and whether these decide."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
+from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.shortcuts import plots
+from rightreasons.shortcuts.causal import Effect
+from rightreasons.shortcuts.measure import N_CUES
+from rightreasons.shortcuts.measurement import MIN_ITEMS, REMOVALS, ShortcutAnswers, measure, missing_class
+from rightreasons.shortcuts.options import ShortcutsOptions
+
+N_EXAMPLES = 5
+
+PARADOX = "Bihani & Rayz 2025"
+CAUSAL = "This package; Garg et al. 2019"
+
+BY_OUTCOME = (
+    Column("outcome", "Predictions that are", "text"),
+    Column("n", "Predictions", "count"),
+    Column("rate", "Shortcut rate [{{ level }}]", "share", "Share of these that is shortcut-cued."),
+    Column("joint", "Of all", "share", "Share of all predictions with this outcome and a shortcut."),
+)
+CUES = (
+    Column("label", "Predicted", "text"),
+    Column("cue", "Cue", "text"),
+    Column("found", "Predictions cued", "count"),
+    Column(
+        "expected", "By blind picks", "number", "Expected if {{ m.protocol.top_n }} {{ tokens() }} were picked blindly."
+    ),
+    Column("texts", "Texts with it", "count", "Texts with this prediction that contain the word."),
+    Column("p_label", "p(label | word)", "share", "In the training data."),
+    Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
+    Column("planted", "Planted", "text"),
+)
+INTERVENTIONS = (
+    Column("intervention", "The cue is", "text"),
+    Column("n", "Predictions", "count", "Those whose control word is treated in this way."),
+    Column("rate", "Change", "share", "Share that changes; for a cue that is put in, to its label."),
+    Column("control", "With a control word", "share", "The same done to a word of like frequency."),
+    Column("excess", "Difference", "share"),
+    Column("confidence", "Change of confidence", "share", "Beyond that of the control word."),
+)
+BY_CUE = (
+    Column("cue", "Cue", "text"),
+    Column("n", "Predictions", "count"),
+    Column("rate", "Change without it", "share", "Over all ways of taking it out."),
+    Column("control", "Without a control word", "share", "In the one way drawn for each."),
+    Column("excess", "Difference", "share"),
+)
+GROUPS = (
+    Column("cue", "Holds a cue of", "text"),
+    Column("label", "Gold label", "text"),
+    Column("n", "Items", "count"),
+    Column("accuracy", "Accuracy", "share"),
+    Column("follows", "Predicted as the cue says", "share"),
+)
+
+
+def asks_for_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
+    """Whether words are left out of prompts whose answers are generated, and so have no scores."""
+    if not context.why_no_gradients() and options.importance != "occlusion":
+        return False
+    return context.prompted is not None and context.prompted.rendering.scoring == "generated"
+
+
+def cells(name: str, effect: Effect) -> tuple[Cell, ...]:
+    """Return the row of an intervention."""
+    return (
+        name,
+        effect.n_items,
+        estimate_of(effect.rate, effect.interval),
+        estimate_of(effect.control_rate, effect.control_interval),
+        estimate_of(effect.excess, effect.excess_interval),
+        estimate_of(effect.confidence, effect.confidence_interval),
+    )
+
+
+def interventions(m: Any) -> dict[str, Effect]:
+    """Return what each intervention does."""
+    effects = {REMOVALS[name]: effect for name, effect in m.effects.removals.items()}
+    return effects | ({"Put into texts that lack it": m.effects.insertion} if m.effects.insertion else {})
+
+
+def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the cues, and whether they are planted where that is known of some."""
+    for cue in m.cues:
+        counts = cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
+        planted = () if m.quality is None else ("yes" if cue.planted else "no",)
+        yield m.context.label_name(cue.label), cue.token, *counts, *planted
+
+
+def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the shortcuts among right and among wrong predictions."""
+    for name, outcome in (("right", m.reliance.correct), ("wrong", m.reliance.wrong)):
+        if outcome is not None and outcome.interval is not None:
+            yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
+
+
+def by_cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what each cue does, those that change most predictions first."""
+    for cue in sorted(m.effects.cues, key=lambda cue: -m.changed_by[cue.cue]):
+        yield cells(cue.cue, cue.effect)[:-1]
+
+
+def group_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the accuracy by cue and label."""
+    for group in m.groups.groups:
+        cue = "no label" if group.cue_label is None else m.context.label_name(group.cue_label)
+        accuracy = estimate_of(group.accuracy, group.interval)
+        yield cue, m.context.label_name(group.label), group.n_items, accuracy, Estimate(group.follows)
+
+
+def draw_interventions(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw what each intervention on a cue changes beside the same on a control word."""
+    rows = []
+    for name, effect in interventions(m).items():
+        changed = estimate_of(effect.rate, effect.interval)
+        rows.append(Bar.of(name, changed, estimate_of(effect.control_rate, effect.control_interval)))
+    return dot_rows(key, rows=rows, series=("the cue", "a control word"), xlabel="predictions that change")
+
+
+def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw the types of shortcuts of each split."""
+    return plots.type_bars(key, rows=[plots.TypeBar.of(row.split.name, row.measured.reliance) for row in m.splits])
+
+
+def draw_bins(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw reliability and shortcuts by confidence."""
+    intervals = m.measured.bin_accuracies(m.context.resampling)
+    return plots.shortcut_bins(key, m.reliance.bins, intervals=intervals, null=m.null.rate)
+
+
+def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw the figures over training."""
+    lines = [
+        ("shortcut rate", "shortcut_rate", "shortcut_rate_interval"),
+        ("F1", "f1", ""),
+        ("ECE", "ece", "ece_interval"),
+        ("blind picks", "null_rate", "dashed"),
+        ("causal shortcut rate", "causal_shortcut_rate", "causal_interval"),
+        ("of control words", "causal_control_rate", "dashed"),
+    ]
+    drawn = []
+    for name, figure, interval in lines if any(row.causal_interval for row in m.records) else lines[:4]:
+        ends = [getattr(row, interval) for row in m.records] if "interval" in interval else None
+        drawn.append(Curve(name, [getattr(row, figure) for row in m.records], ends, dashed=interval == "dashed"))
+    steps = [row.step for row in m.records]
+    return curves(key, steps, drawn, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
+
+
+def shown(m: ShortcutAnswers, row: int, marks: Sequence[Mark]) -> Example:
+    """Return a measured item with marks."""
+    predicted, confidence = int(m.measured.predictions[row]), float(m.measured.probabilities[row].max())
+    return example_of(m.context, m.first.split, row, predicted, confidence, tuple(marks))
+
+
+def flipped(m: ShortcutAnswers) -> Iterator[Example]:
+    """Show predictions that change when their cue is deleted, surest first."""
+    for item, new in m.flips[:N_EXAMPLES]:
+        text = m.first.split.texts[item.row]
+        words = [word for word in m.measured.words(item.row) if text[word.start : word.end].lower() == item.cue]
+        marks = [Mark(word.start, word.end, "cue", note="the cue that is deleted") for word in words]
+        note = f"Without “{item.cue}”: {m.context.label_name(new)}."
+        yield dataclasses.replace(shown(m, item.row, marks), note=note)
+
+
+def surest(m: ShortcutAnswers, kind: str) -> NDArray[np.intp]:
+    """Return the items of a kind, the surest predictions first."""
+    cued, right = m.measured.cued, m.measured.predictions == m.measured.labels
+    chosen = {"cued_and_wrong": cued & ~right, "cued_and_right": cued & right, "not_cued": ~cued}[kind]
+    order = np.argsort(-m.measured.probabilities.max(axis=1), kind="stable")
+    return np.asarray(order[chosen[order]], dtype=np.intp)
+
+
+def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
+    """Show the surest predictions of a kind with what they rest on."""
+    for row in surest(m, kind)[:N_EXAMPLES].tolist():
+        marks = []
+        for word in m.measured.words(row):
+            note = f"{'shortcut, ' if word.shortcut else ''}{100 * word.share:.0f}% of the attribution"
+            marks.append(Mark(word.start, word.end, "cue" if word.shortcut else "weight", word.weight, note))
+        yield shown(m, row, marks)
+
+
+def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
+    """Say which predictions are cued, and how often those with a named cue change without it, over all removals."""
+    if not m.splits:
+        return
+    ids = m.first.split.ids
+    yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", ids, m.measured.cued)
+    if m.tested is not None and m.tested.items:
+        rows = [item.row for item in m.tested.items]
+        before = m.measured.predictions[rows]
+        changed = np.mean([table.argmax(axis=1) != before for table in m.tested.without_cue.values()], axis=0)
+        name = "Causal shortcut rate"
+        yield ItemFigure.of("causal_shortcut_rate", name, "lower", [ids[row] for row in rows], changed)
+
+
+def data(m: Any) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    protocol = {"protocol": m.protocol.to_dict(), "overridden": m.protocol.overridden()}
+    if not m.splits:
+        return {"withheld": m.withheld[0], **protocol}
+    records = {row.split.name: row.measured.record(causal=m.effects if row is m.first else None) for row in m.splits}
+    return {
+        "splits": {name: record.to_dict() for name, record in records.items()},
+        "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
+        "bins": [row.to_dict() for row in m.reliance.bins],
+        "cues": [cue.to_dict() for cue in m.named],
+        "suspected": [cue.to_dict() for cue in m.suspected],
+        "causal": m.effects and m.effects.to_dict(),
+        "groups": m.groups.to_dict(),
+        "detection": m.quality and m.quality.to_dict(),
+        "over_training": [record.to_dict() for record in m.records],
+        "attribution": m.measured.attributions.definition,
+        **protocol,
+    }
+
+
+SHORTCUTS = Question(
+    name="shortcuts",
+    order=2,
+    title="Does it decide by shortcuts?",
+    prose=prose(
+        __file__,
+        MIN_ITEMS=MIN_ITEMS,
+        N_CUES=N_CUES,
+        N_EXAMPLES=N_EXAMPLES,
+        NUMBERS=plots.NUMBERS,
+        REMOVALS=REMOVALS,
+        estimate_of=estimate_of,
+        interventions=interventions,
+        missing_class=missing_class,
+        surest=surest,
+    ),
+    without_model="Attributions take gradients of the model, which stored predictions do not have.",
+    needs=(
+        Need("task", lambda context, options: context.task == "classification"),
+        Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
+        Need("training", lambda context, options: context.train is not None and "label" in context.train.column_names),
+        Need("classes", lambda context, options: missing_class(context) is None),
+        Need("gradients", lambda context, options: not (context.why_no_gradients() and options.needs_gradients())),
+        Need("scores", lambda context, options: not asks_for_scores(context, options)),
+    ),
+    measure=measure,
+    figures=(
+        Figure(
+            "causal_shortcut_rate",
+            lambda m: m.effects and estimate_of(m.effects.removal.rate, m.effects.removal.interval),
+            CAUSAL,
+            better="lower",
+            n=lambda m: m.effects.removal.n_items,
+        ),
+        Figure(
+            "shortcut_rate",
+            lambda m: estimate_of(m.reliance.shortcut_reliance, m.reliance.interval) if m.splits else Estimate(None),
+            f"{PARADOX}; Du et al. 2021",
+            no_interval="withheld",
+        ),
+        Figure(
+            "shortcut_excess",
+            lambda m: estimate_of(m.null.excess, m.null.interval) if m.splits else Estimate(None),
+            f"{PARADOX}; null model of this package",
+            better="lower",
+            no_interval="withheld",
+        ),
+        Figure("lexicon_cued", lambda m: m.types.get("lexicon_cued"), PARADOX),
+        Figure("grammar_cued", lambda m: m.types.get("grammar_cued"), PARADOX),
+        Figure(
+            "shortcut_tradeoff",
+            lambda m: (
+                estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval) if m.splits else None
+            ),
+            PARADOX,
+            "ratio",
+            no_interval="Too few predictions are shortcut-cued.",
+        ),
+    ),
+    headlines=("causal_shortcut_rate", "shortcut_rate", "shortcut_excess", "shortcut_tradeoff"),
+    # Red takes an effect of taking the named cues out, together with ground truth (a named cue is planted) or with
+    # texts whose cues point elsewhere and surely most of which the model labels as the cue says. A causal effect alone
+    # is amber: words may decide that mean the label. So is attention to words without a causal effect.
+    verdict=(
+        Rule("neutral", "withheld", lambda m: not m.splits),
+        Rule("neutral", "no_word", lambda m: not m.cues),
+        Rule("good", "not_decided", lambda m: m.conclusion == "cues do not decide"),
+        Rule("bad", "followed", lambda m: m.conclusion == "cues decide" and (m.is_misled or m.planted_cues)),
+        Rule("warn", "decided", lambda m: m.conclusion == "cues decide"),
+        Rule("warn", "looked_at", lambda m: m.null.interval.low > 0),
+        Rule("neutral", "open"),
+    ),
+    parts=(
+        Part("withheld", when=lambda m: not m.splits),
+        Part(
+            "decided",
+            (
+                Plot("interventions_plot", draw_interventions, CAUSAL, when=lambda m: m.effects),
+                Table(
+                    "interventions",
+                    INTERVENTIONS,
+                    lambda m: (cells(*each) for each in interventions(m).items()),
+                    CAUSAL,
+                    when=lambda m: m.effects,
+                ),
+                Table("interventions_by_cue", BY_CUE, by_cue_rows, CAUSAL, when=lambda m: m.effects),
+                Table(
+                    "accuracy_by_cue",
+                    GROUPS,
+                    group_rows,
+                    "Sagawa et al. 2020",
+                    when=lambda m: m.cues or m.context.primary.cue_labels is not None,
+                ),
+                Examples("decided_by_a_word", flipped),
+            ),
+            when=lambda m: m.tested,
+        ),
+        Part(
+            "overview",
+            (
+                Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),
+                Table("shortcuts_by_outcome", BY_OUTCOME, outcome_rows, PARADOX),
+            ),
+            figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
+            when=lambda m: m.splits,
+        ),
+        Part(
+            "confidence",
+            (
+                Plot("shortcuts_by_confidence", draw_bins, f"{PARADOX}, figure 3"),
+                Plot(
+                    "shortcut_numbers",
+                    lambda key, m: plots.shortcut_numbers(key, m.reliance.bins),
+                    f"{PARADOX}, figure 3, as its released notebook draws it",
+                ),
+            ),
+            when=lambda m: m.splits,
+        ),
+        Part(
+            "cues",
+            (
+                Table(
+                    "top_cues",
+                    lambda m: CUES if m.quality else CUES[:-1],
+                    cue_rows,
+                    f"{PARADOX}; LMI: Schuster et al. 2019",
+                ),
+            ),
+            when=lambda m: m.splits,
+        ),
+        Part(
+            "training",
+            (Plot("shortcuts_over_training", draw_training, f"{PARADOX}, figure 2"),),
+            when=lambda m: m.records,
+        ),
+        Part(
+            "examples",
+            tuple(
+                Examples(kind, lambda m, kind=kind: attributed(m, kind))  # type: ignore[misc]
+                for kind in ("cued_and_wrong", "cued_and_right", "not_cued")
+            ),
+            when=lambda m: m.splits,
+        ),
+    ),
+    leads=(
+        Lead(
+            "tested",
+            figure="causal_shortcut_rate",
+            plot="interventions_plot",
+            size=lambda m: max(m.strongest.excess, 0.0),
+            pair=lambda m: tuple(flipped(m))[:1],
+            when=lambda m: m.effects and m.cues,
+        ),
+        Lead(
+            "attributed",
+            figure="shortcut_rate",
+            plot="shortcut_types",
+            size=lambda m: max(m.null.excess, 0.0),
+            when=lambda m: m.splits,
+        ),
+    ),
+    data=data,
+    by_item=by_item,
+)

@@ -1,0 +1,747 @@
+"""Does a model decide by shortcuts? What it attends to, compared with what its training data gives away.
+
+A token is a shortcut of a prediction when it is among the tokens that the prediction rests on most (the top N by
+attribution) and in the head of the LMI ranking of the predicted label.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rightreasons.core.arrays import Ragged, kind_of
+from rightreasons.core.binning import assign_bins, uniform_edges
+from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
+from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.core.options import Options, option, takes
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, category_codes
+from rightreasons.core.validation import (
+    MOST_BINS,
+    as_ragged,
+    check_count,
+    check_kind,
+    check_labels,
+    check_same_length,
+    check_token_lists,
+    check_vector,
+)
+from rightreasons.shortcuts.mutual_information import LmiResult
+
+Floats = NDArray[np.float64]
+
+MIN_EXCHANGEABLE = 0.5
+"""Below this share of predictions whose outcome a shuffle can change, a null model cannot tell."""
+
+TYPES = ("none", "grammar", "lexicon")
+"""What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
+
+MOST_COUNTED = 3
+"""Figure 3 of Bihani and Rayz (2025) counts 0, 1, 2, and 3 or more shortcuts of a prediction."""
+
+_CELLS = 4_000_000
+"""Maximum number of random numbers held in memory at once."""
+
+_DIGITS = 18
+_MOST_FREQUENT = 10**15
+
+
+class DetectorOptions(Options):
+    """How shortcuts are found; see `find_shortcuts`."""
+
+    top_n: int = option(3, "Number of tokens that a prediction rests on (Bihani and Rayz 2025).", minimum=1)
+    rank_by: str = option("value", "How tokens are ranked by their attributions.", choices=RANKINGS)
+    piece_style: str = option("word", "How tokens show where a word begins.", choices=PIECE_STYLES)
+    kinds: str = option("rightreasons", "Rules of the categories.", choices=TOKEN_KINDS)
+    n_frequency_bins: int = option(5, "Bins of like frequency.", minimum=1, maximum=MOST_BINS)
+
+
+class RelianceOptions(DetectorOptions):
+    """How they are summarized; see `shortcut_reliance`."""
+
+    n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1, maximum=MOST_BINS)
+    top_cues: int = option(10, "Number of most common shortcuts listed per label.", minimum=0)
+
+
+def chance_of_hit(
+    rows: NDArray[np.int64],
+    n_rows: int,
+    in_top: NDArray[np.bool_],
+    in_head: NDArray[np.bool_],
+    strata: NDArray[np.int64] | None = None,
+) -> Floats:
+    r"""Compute the chance that shuffled top tokens hit the head at least once, for each text.
+
+    The places of the top tokens are shuffled among the tokens of the same text and the same stratum:
+
+    \[ P_i = 1 - \prod_b \binom{L_{ib} - h_{ib}}{m_{ib}} \Big/ \binom{L_{ib}}{m_{ib}} \]
+
+    for \(L_{ib}\) tokens of text i in stratum b, of which \(h_{ib}\) lie in the head and \(m_{ib}\) among the top.
+
+    Args:
+        rows: (total,) the text of each token.
+        n_rows: Number of texts N.
+        in_top: (total,) whether the token is among the top tokens of its text.
+        in_head: (total,) whether the token lies in the head of the predicted label.
+        strata: (total,) the stratum of each token, from 0; None for one stratum: any token of the text.
+
+    Returns:
+        (N,) chances in [0, 1].
+
+    Example:
+        One of four tokens is in the head and two are picked: 1 - C(3, 2) / C(4, 2) = 1/2.
+
+        >>> rows = np.zeros(4, dtype=np.int64)
+        >>> chance_of_hit(rows, 1, np.array([1, 1, 0, 0], bool), np.array([0, 0, 0, 1], bool)).round(6).tolist()
+        [0.5]
+    """
+    n_strata = 1 if strata is None else int(strata.max(initial=0)) + 1
+    cells = rows * n_strata + (0 if strata is None else strata)
+    length, in_both, picked = (
+        np.bincount(cells, weights, minlength=n_rows * n_strata).astype(np.float64).reshape(n_rows, n_strata)
+        for weights in (None, in_head.astype(np.float64), in_top.astype(np.float64))
+    )
+    outside = length - in_both
+    possible = outside >= picked
+    miss = np.where(possible, _log_binomial(np.maximum(outside, picked), picked) - _log_binomial(length, picked), 0)
+    # A chance of exactly 0 must not come out as a rounding error below it.
+    return np.where(possible.all(axis=1), 0.0 - np.expm1(np.minimum(miss.sum(axis=1), 0.0)), 1.0)
+
+
+def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_bins: int) -> NDArray[np.int64]:
+    """Put tokens into bins of similar frequency, each of which holds about the same share of the running text.
+
+    Args:
+        vocabulary: The tokens.
+        frequencies: How often tokens occur in the corpus; tokens that it lacks count as never seen.
+        n_bins: Number of bins.
+
+    Returns:
+        (V,) bins from 0 (rare) to n_bins - 1 (frequent). Tokens of one frequency share a bin.
+
+    Example:
+        >>> frequency_bins(["the", "of", "film", "new"], {"the": 50, "of": 40, "film": 10}, 2).tolist()
+        [1, 0, 0, 0]
+    """
+    counts = np.fromiter(frequencies.values(), dtype=np.int64, count=len(frequencies))
+    distinct, types = np.unique(counts[counts > 0], return_counts=True)
+    mass = distinct * types
+    middle = (np.cumsum(mass) - mass / 2) / max(int(mass.sum()), 1)
+    bin_of_count = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)
+    frequency = np.fromiter((frequencies.get(token, 0) for token in vocabulary), dtype=np.int64, count=len(vocabulary))
+    place = np.searchsorted(distinct, frequency)
+    known = (place < len(distinct)) & (frequency > 0)
+    bins = np.zeros(len(vocabulary), dtype=np.int64)
+    bins[known] = bin_of_count[place[known]]
+    return bins
+
+
+def permutation_p_value(n_hits: int, chances: Floats, *, n_permutations: int, seed: int) -> float:
+    """Return how often shuffled top tokens hit in at least as many texts as the observed ones did.
+
+    Whether a shuffled text hits is a coin of known chance, so the shuffles are drawn as coins: the same distribution,
+    at no cost. The observed assignment is counted as one of the shuffles, so the p-value is never 0.
+
+    Args:
+        n_hits: Number of texts with a hit.
+        chances: (N,) chance of a hit in each text.
+        n_permutations: Number of shuffles of all texts.
+        seed: Seed of the shuffles.
+
+    Returns:
+        One-sided p-value in (0, 1].
+    """
+    rng = np.random.default_rng(seed)
+    as_many = 0
+    step = max(1, _CELLS // len(chances))
+    for start in range(0, n_permutations, step):
+        hits = rng.random((min(step, n_permutations - start), len(chances))) < chances
+        as_many += int(np.count_nonzero(hits.sum(axis=1) >= n_hits))
+    return (as_many + 1) / (n_permutations + 1)
+
+
+def _log_binomial(n: Floats, k: Floats) -> Floats:
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), dtype=np.float64)
+
+
+Heads = Mapping[int, Collection[str]] | LmiResult
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shortcuts:
+    """The shortcuts of N predictions, and the chance that blind picks would have found some.
+
+    The tokens of all texts are in flat arrays, one text after another; text i is `offsets[i]:offsets[i + 1]`.
+
+    Attributes:
+        tokens: (total,) the tokens.
+        offsets: (N + 1,) where each text begins.
+        in_top: (total,) whether the token is among the top N of its text.
+        in_head: (total,) whether it lies in the head of the predicted label.
+        category: (total,) its category, a position in `tokens.CATEGORIES`.
+        predictions: (N,) the predicted labels.
+        chance_random: (N,) chance of a hit for random tokens of the same text.
+        chance_frequency: (N,) chance of a hit for tokens of the same text and of like frequency.
+    """
+
+    tokens: NDArray[np.object_]
+    offsets: NDArray[np.int64]
+    in_top: NDArray[np.bool_]
+    in_head: NDArray[np.bool_]
+    category: NDArray[np.int8]
+    predictions: NDArray[np.int64]
+    chance_random: NDArray[np.float64]
+    chance_frequency: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """(total,) whether the token is a shortcut."""
+        return self.in_top & self.in_head
+
+    @property
+    def cued(self) -> NDArray[np.bool_]:
+        """(N,) whether the prediction is shortcut-cued."""
+        return self.counts > 0
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(N,) how many of the top N tokens are shortcuts."""
+        return self._count(self.found)
+
+    @property
+    def types(self) -> NDArray[np.int8]:
+        """(N,) what cues the prediction, a position in `TYPES`."""
+        grammar = [CATEGORIES.index(name) for name in GRAMMAR_CATEGORIES]
+        lexical = self._count(self.found & ~np.isin(self.category, grammar)) > 0
+        return np.where(lexical, 2, np.where(self.cued, 1, 0)).astype(np.int8)
+
+    def has(self, category: str) -> NDArray[np.bool_]:
+        """(N,) whether one of the shortcuts of the prediction is of a category."""
+        return self._count(self.found & (self.category == CATEGORIES.index(category))) > 0
+
+    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(rows[flags], minlength=len(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class ShortcutExample(Result):
+    """The shortcuts of one prediction.
+
+    Attributes:
+        cued: Whether there is one.
+        type: "none", "grammar" or "lexicon".
+        tokens: The shortcuts, in the order of the text.
+        positions: Where they stand among the tokens of the text.
+        categories: The category of each.
+    """
+
+    cued: bool
+    type: str
+    tokens: tuple[str, ...]
+    positions: tuple[int, ...]
+    categories: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class NullModel(Result):
+    """The shortcut rate of blind picks of tokens, and the model's excess over it.
+
+    Attributes:
+        rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
+        excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
+        interval: Interval of the excess over the predictions (`bootstrap_mean` in [-1, 1]).
+        p_value: One-sided permutation p-value of "the excess is 0".
+        exchangeable: Share of the predictions whose outcome the shuffle can change, in [0, 1]; where it is low, as in
+            short texts whose cue is alone in its frequency bin, the excess is near 0 whatever the model does.
+    """
+
+    rate: float
+    excess: float
+    interval: Interval
+    p_value: float
+    exchangeable: float
+
+
+@dataclasses.dataclass(frozen=True)
+class OutcomeShare(Result):
+    """Shortcut-cued predictions among those that are right, or among those that are wrong.
+
+    Attributes:
+        n_items: How many predictions there are of this outcome.
+        rate: Share of them that is shortcut-cued; None where there are none.
+        interval: Wilson interval of the rate; None where there are none.
+        joint: Share of all predictions that have this outcome and are shortcut-cued.
+    """
+
+    n_items: int
+    rate: float | None
+    interval: Interval | None
+    joint: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfidenceBin(Result):
+    """The predictions of one bin (lower, upper] of confidence.
+
+    Attributes:
+        lower: Lower edge.
+        upper: Upper edge.
+        n_items: Number of predictions.
+        rate: Share that is shortcut-cued; None where the bin is empty.
+        lexicon: Share that is lexicon-cued; None where empty.
+        grammar: Share that is grammar-cued; None where empty.
+        confidence: Mean confidence; None where empty.
+        accuracy: Share that is right; None where empty or where there are no references.
+        counts: Shares with 0, 1, 2, and 3 or more shortcuts, (4,); None where empty.
+    """
+
+    lower: float
+    upper: float
+    n_items: int
+    rate: float | None
+    lexicon: float | None
+    grammar: float | None
+    confidence: float | None
+    accuracy: float | None
+    counts: tuple[float, ...] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class ShortcutReliance(Result):
+    """How far predictions rest on shortcuts. All shares in [0, 1].
+
+    Attributes:
+        shortcut_reliance: The shortcut rate P_sc: share of the predictions that are shortcut-cued.
+        interval: Wilson interval of it.
+        n_items: Number of predictions.
+        n_cued: Number of shortcut-cued ones.
+        lexicon_cued: Share with at least one lexical shortcut (numbers are lexical).
+        grammar_cued: Share whose shortcuts are function words, punctuation and pieces of words alone.
+        contains: For each category, the share of predictions with a shortcut of it.
+        only: For each category, the share of predictions whose shortcuts are all of it.
+        null: The null models "random" and "frequency", each a `NullModel`.
+        correct: Shortcuts among right predictions; None without references.
+        wrong: Shortcuts among wrong predictions; None without references.
+        by_label: For each predicted label, the number of predictions, and the shortcut rate among them.
+        cues: For each predicted label, its most common shortcuts with the number of predictions that they cue.
+        bins: Types and numbers of shortcuts by confidence; empty without confidences.
+        examples: What was found in each prediction.
+        definition: The definition used, in words.
+        warning: One sentence where the rate is not beyond that of blind picks, or where these cannot tell; else None.
+    """
+
+    shortcut_reliance: float
+    interval: Interval
+    n_items: int
+    n_cued: int
+    lexicon_cued: float
+    grammar_cued: float
+    contains: Mapping[str, float]
+    only: Mapping[str, float]
+    null: Mapping[str, NullModel]
+    correct: OutcomeShare | None
+    wrong: OutcomeShare | None
+    by_label: Mapping[int, Mapping[str, float | int]]
+    cues: Mapping[int, tuple[Mapping[str, str | int], ...]]
+    bins: tuple[ConfidenceBin, ...]
+    examples: tuple[ShortcutExample, ...]
+    definition: str
+    warning: str | None = None
+
+
+@takes(DetectorOptions)
+def find_shortcuts(
+    tokens: Any,
+    attributions: Any,
+    predictions: Any,
+    heads: Heads,
+    *,
+    stop_words: Collection[str] | None = None,
+    frequencies: Mapping[str, int] | None = None,
+    options: DetectorOptions,
+) -> Shortcuts:
+    r"""Find the shortcut tokens of predictions.
+
+    \[ S_i = Top_N(a_i) \cap Head(\hat y_i), \quad sc_i = 1[S_i \ne \emptyset] \]
+
+    Args:
+        tokens: N lists of tokens, without special tokens; the same kind of tokens as in the heads.
+        attributions: N lists of attributions, one per token; larger means that the prediction rests on it more.
+        predictions: (N,) predicted labels.
+        heads: label -> the tokens of its head, or an `LmiResult`.
+        stop_words: Stop words; default `tokens.STOP_WORDS`.
+        frequencies: token -> count in the training data, for the null model; default: those of an `LmiResult`, else
+            the counts in `tokens`.
+        options: A `DetectorOptions`, in place of the following keywords.
+        top_n: N; default 3. Of equal attributions the first in the text comes first.
+        rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
+        piece_style: How the tokens show where a word begins, one of `tokens.PIECE_STYLES`; default "word".
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.category_codes`.
+        n_frequency_bins: Bins of like frequency; default 5.
+
+    Returns:
+        `Shortcuts`: flags of all tokens and chances of all predictions.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ, a label has no head, an attribution is not finite, or an option is unknown.
+
+    References:
+        Du et al. 2021, section 2.3; Bihani and Rayz 2025, section 2.2 and eq. 7.
+
+    Example:
+        >>> heads = {0: ["bad", "the"], 1: ["good"]}
+        >>> found = find_shortcuts([["the", "good", "film"]], [[0.1, 0.7, 0.2]], [1], heads, top_n=1)
+        >>> found.cued.tolist(), found.tokens[found.found].tolist()
+        ([True], ['good'])
+    """
+    rows = check_token_lists(tokens)
+    values = _check_attributions(attributions, rows)
+    predicted = check_labels(predictions, name="predictions")
+    check_same_length(tokens=rows, predictions=predicted)
+    if frequencies is not None:
+        frequencies = _check_frequencies(frequencies)
+    elif isinstance(heads, LmiResult):
+        frequencies = heads.frequencies()
+    members = _check_heads(heads, predicted)
+
+    offsets = values.offsets
+    flat = [token for row in rows for token in row]
+    index: dict[str, int] = {}
+    ids = np.fromiter((index.setdefault(token, len(index)) for token in flat), dtype=np.int64, count=len(flat))
+    vocabulary = list(index)
+    row_of = np.repeat(np.arange(len(rows)), values.lengths)
+
+    in_head = np.zeros(len(flat), dtype=np.bool_)
+    for label in np.unique(predicted).tolist():
+        of_label = (predicted == label)[row_of]
+        listed = np.array([token in members[label] for token in vocabulary], dtype=np.bool_)
+        in_head[of_label] = listed[ids[of_label]]
+
+    scores = np.abs(values.values) if options.rank_by == "magnitude" else values.values
+    order = np.lexsort((-scores, row_of))
+    in_top = np.zeros(len(flat), dtype=np.bool_)
+    in_top[order] = np.arange(len(flat)) - np.repeat(values.starts, values.lengths) < options.top_n
+
+    counts = Counter(flat) if frequencies is None else frequencies
+    strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
+    style: dict[str, Any] = {"style": options.piece_style, "stop_words": stop_words, "kinds": options.kinds}
+    return Shortcuts(
+        tokens=np.array(flat, dtype=object),
+        offsets=offsets,
+        in_top=in_top,
+        in_head=in_head,
+        category=category_codes(ids, offsets, vocabulary, **style),
+        predictions=predicted,
+        chance_random=chance_of_hit(row_of, len(rows), in_top, in_head),
+        chance_frequency=chance_of_hit(row_of, len(rows), in_top, in_head, strata),
+    )
+
+
+@takes(RelianceOptions)
+def shortcut_reliance(
+    tokens: Any,
+    attributions: Any,
+    predictions: Any,
+    heads: Heads,
+    *,
+    references: Any = None,
+    confidences: Any = None,
+    stop_words: Collection[str] | None = None,
+    frequencies: Mapping[str, int] | None = None,
+    options: RelianceOptions,
+    resampling: Resampling = Resampling(),
+) -> ShortcutReliance:
+    r"""Measure how far predictions rest on shortcuts.
+
+    \[ P_{sc} = \frac1n \sum_i sc_i, \quad excess = P_{sc} - P_{sc}^{null} \]
+
+    with sc_i as in `find_shortcuts`. P_sc lies in [0, 1]; lower means fewer predictions whose most important tokens are
+    giveaways of the predicted label. Even a shortcut-free model scores above 0, because head tokens are frequent:
+    report the excess over the null models, in which the positions of the top N tokens are shuffled within the text
+    ("random"), or among the tokens of the text that are about as frequent in the training data ("frequency").
+
+    Args:
+        tokens: As in `find_shortcuts`, as are `attributions`, `predictions` and `heads`.
+        attributions: N lists of attributions.
+        predictions: (N,) predicted labels.
+        heads: label -> the tokens of its head, or an `LmiResult`.
+        references: (N,) labels, to split by right and wrong; default None.
+        confidences: (N,) probabilities of the predicted labels, for the bins; default None.
+        stop_words: Stop words; default `tokens.STOP_WORDS`.
+        frequencies: token -> count in the training data, for the null model.
+        options: A `RelianceOptions`, in place of the following keywords.
+        top_n: N; default 3.
+        rank_by: "value" (default) or "magnitude".
+        piece_style: One of `tokens.PIECE_STYLES`; default "word".
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.category_codes`.
+        n_frequency_bins: Bins of like frequency; default 5.
+        n_bins: Bins of confidence, of equal width; default 10.
+        top_cues: Number of most common shortcuts listed per label; default 10.
+        resampling: Level of the intervals, number of resamples and of the permutation test's shuffles, and their seed.
+
+    Returns:
+        `ShortcutReliance`.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ, a label has no head, a value is out of range, or an option is unknown.
+
+    References:
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and eq. 7; Du et al. 2021, section 2.3. The null
+        models, the intervals and the excess are this package's.
+
+    Example:
+        >>> heads = {0: ["bad", "the"], 1: ["good"]}
+        >>> result = shortcut_reliance(
+        ...     [["the", "good", "film"], ["the", "film", "fails"]],
+        ...     [[0.1, 0.7, 0.2], [0.5, 0.2, 0.9]],
+        ...     [1, 0],
+        ...     heads,
+        ...     top_n=1,
+        ... )
+        >>> result.shortcut_reliance, result.lexicon_cued, result.grammar_cued
+        (0.5, 0.5, 0.0)
+        >>> round(result.null["random"].rate, 6)
+        0.333333
+    """
+    shortcuts = find_shortcuts(
+        tokens,
+        attributions,
+        predictions,
+        heads,
+        stop_words=stop_words,
+        frequencies=frequencies,
+        **{name: getattr(options, name) for name in DetectorOptions.names()},
+    )
+    result = summarize(
+        shortcuts,
+        references=references,
+        confidences=confidences,
+        n_bins=options.n_bins,
+        top_cues=options.top_cues,
+        resampling=resampling,
+    )
+    definition = (
+        f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the LMI ranking "
+        "of the predicted label."
+    )
+    return dataclasses.replace(result, definition=definition)
+
+
+def summarize(
+    shortcuts: Shortcuts,
+    *,
+    predictions: Any = None,
+    references: Any = None,
+    confidences: Any = None,
+    n_bins: int = 10,
+    top_cues: int = 10,
+    resampling: Resampling = Resampling(),
+) -> ShortcutReliance:
+    """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`.
+
+    `predictions` are the predicted labels where the shortcuts are those of other labels, such as the gold ones; what is
+    right and wrong follows from them.
+    """
+    check_count(n_bins, "n_bins", maximum=MOST_BINS)
+    check_count(top_cues, "top_cues", minimum=0)
+    correct = None
+    if references is not None:
+        labels = check_labels(references)
+        predicted = shortcuts.predictions if predictions is None else check_labels(predictions, name="predictions")
+        check_same_length(predictions=predicted, references=labels)
+        correct = labels == predicted
+    trust = None
+    if confidences is not None:
+        trust = check_vector(confidences, "confidences", minimum=0.0, maximum=1.0)
+        check_same_length(predictions=shortcuts.predictions, confidences=trust)
+
+    cued, types = shortcuts.cued, shortcuts.types
+    n_items, n_cued = len(shortcuts), int(cued.sum())
+    flags = {name: shortcuts.has(name) for name in CATEGORIES}
+    n_categories = np.sum(list(flags.values()), axis=0)
+    chances = {"random": shortcuts.chance_random, "frequency": shortcuts.chance_frequency}
+    null = {
+        name: NullModel(
+            rate=float(chance.mean()),
+            excess=float(n_cued / n_items - chance.mean()),
+            interval=bootstrap_mean(cued - chance, bounds=(-1.0, 1.0), resampling=resampling),
+            p_value=permutation_p_value(n_cued, chance, n_permutations=resampling.resamples, seed=resampling.seed),
+            exchangeable=_share((chance > 0) & (chance < 1)),
+        )
+        for name, chance in chances.items()
+    }
+    return ShortcutReliance(
+        shortcut_reliance=n_cued / n_items,
+        interval=wilson(n_cued, n_items, confidence_level=resampling.level),
+        n_items=n_items,
+        n_cued=n_cued,
+        lexicon_cued=_share(types == TYPES.index("lexicon")),
+        grammar_cued=_share(types == TYPES.index("grammar")),
+        contains={name: _share(flag) for name, flag in flags.items()},
+        only={name: _share(flag & (n_categories == 1)) for name, flag in flags.items()},
+        null=null,
+        correct=None if correct is None else _outcome(cued, correct, resampling.level),
+        wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
+        by_label={
+            label: {"n_items": int((of_label := shortcuts.predictions == label).sum()), "rate": _share(cued[of_label])}
+            for label in np.unique(shortcuts.predictions).tolist()
+        },
+        cues=_commonest(shortcuts, top_cues),
+        bins=() if trust is None else _bins(trust, types, shortcuts.counts, correct, n_bins),
+        examples=_examples(shortcuts, types),
+        definition="Share of predictions with a shortcut among their most attributed tokens.",
+        warning=_warning(n_cued / n_items, null, resampling.level),
+    )
+
+
+def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Ragged:
+    values = as_ragged(attributions, "attributions")
+    check_same_length(tokens=rows, attributions=values)
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    differ = np.flatnonzero(lengths != values.lengths)
+    if differ.size:
+        item = int(differ[0])
+        raise ValueError(
+            "Expected one attribution per token in each item, but item "
+            f"{item} has {lengths[item]} tokens and {values.lengths[item]} attributions."
+        )
+    bad = np.flatnonzero(~np.isfinite(values.values))
+    if bad.size:
+        raise ValueError(
+            f"Expected finite numbers in `attributions`, but item {values.row_of(int(bad[0]))} holds "
+            f"{values.values[bad[0]]}."
+        )
+    return values
+
+
+def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
+    by_label: Any = heads.heads if isinstance(heads, LmiResult) else heads
+    if not isinstance(by_label, Mapping):
+        raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(by_label).__name__}.")
+    members: dict[int, frozenset[str]] = {}
+    for label, head in by_label.items():
+        # The keys of a table that went through JSON are strings.
+        number = str(label) if isinstance(label, (str, numbers.Integral)) else ""
+        if not number.isdecimal() or len(number) > _DIGITS:
+            raise TypeError(f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}.")
+        if isinstance(head, (str, bytes, Mapping)) or not isinstance(head, Collection):
+            raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}.")
+        odd = [token for token in head if not isinstance(token, str)]
+        if odd:
+            raise TypeError(f"Expected the tokens of `heads` to be texts, but label {label} has {kind_of(odd[0])}.")
+        members[int(number)] = frozenset(head)
+    for item, label in enumerate(predicted.tolist()):
+        if label not in members:
+            raise ValueError(
+                f"Expected a head for each predicted label, but item {item} is predicted {label}, a label never seen; "
+                f"known: {', '.join(map(str, sorted(members))) or 'none'}."
+            )
+    return members
+
+
+def _check_frequencies(frequencies: Mapping[str, int]) -> dict[str, int]:
+    check_kind(frequencies, "frequencies", Mapping)
+    limits = {"minimum": 0, "maximum": _MOST_FREQUENT}
+    return {token: check_count(count, f"frequencies[{token!r}]", **limits) for token, count in frequencies.items()}
+
+
+def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
+    """Name the null models that the rate does not exceed, and those that could not tell."""
+    exceeded, open_ones = [], []
+    for name, model in null.items():
+        if model.p_value <= 1.0 - confidence_level:
+            continue
+        if model.exchangeable >= MIN_EXCHANGEABLE:
+            exceeded.append(f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})")
+        else:
+            open_ones.append(f"{name} (a shuffle can change {model.exchangeable:.0%} of the predictions)")
+    beginnings = (
+        (f"the rate of {rate:.3f} is not beyond what blind picks of tokens give", exceeded),
+        ("the null model cannot tell", open_ones),
+    )
+    text = "; ".join(f"{beginning}: {' and '.join(names)}" for beginning, names in beginnings if names)
+    return f"{text[0].upper()}{text[1:]}." if text else None
+
+
+def _share(flags: NDArray[np.bool_]) -> float:
+    return float(flags.mean())
+
+
+def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float) -> OutcomeShare:
+    n_items, n_both = int(outcome.sum()), int((cued & outcome).sum())
+    return OutcomeShare(
+        n_items=n_items,
+        rate=n_both / n_items if n_items else None,
+        interval=wilson(n_both, n_items, confidence_level=confidence_level) if n_items else None,
+        joint=n_both / len(cued),
+    )
+
+
+def _commonest(shortcuts: Shortcuts, top: int) -> dict[int, tuple[dict[str, str | int], ...]]:
+    rows = np.repeat(np.arange(len(shortcuts)), np.diff(shortcuts.offsets))[shortcuts.found].tolist()
+    labels = shortcuts.predictions.tolist()
+    counts: dict[int, Counter[str]] = {label: Counter() for label in sorted(set(labels))}
+    # A token that stands twice in a text cues one prediction.
+    for row, token in dict.fromkeys(zip(rows, shortcuts.tokens[shortcuts.found].tolist(), strict=True)):
+        counts[labels[row]][token] += 1
+    return {
+        label: tuple(
+            {"token": token, "count": count}
+            for token, count in sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))[:top]
+        )
+        for label, counter in counts.items()
+    }
+
+
+def _bins(
+    confidences: NDArray[np.float64],
+    types: NDArray[np.int8],
+    counts: NDArray[np.int64],
+    correct: NDArray[np.bool_] | None,
+    n_bins: int,
+) -> tuple[ConfidenceBin, ...]:
+    edges = uniform_edges(n_bins)
+    place = assign_bins(confidences, edges, uniform=True)
+    order, bins = np.argsort(place, kind="stable"), []
+    members = np.split(order, np.searchsorted(place[order], np.arange(1, n_bins)))
+    for lower, upper, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), members, strict=True):
+        if not len(rows):
+            bins.append(ConfidenceBin(lower, upper, 0, *[None] * 6))
+            continue
+        cued, accuracy = types[rows], None if correct is None else float(correct[rows].mean())
+        grammar, lexicon = (float((cued == TYPES.index(name)).mean()) for name in ("grammar", "lexicon"))
+        numbers_of = np.bincount(np.minimum(counts[rows], MOST_COUNTED), minlength=MOST_COUNTED + 1) / len(rows)
+        shares = float((cued > 0).mean()), lexicon, grammar, float(confidences[rows].mean()), accuracy
+        bins.append(ConfidenceBin(lower, upper, len(rows), *shares, tuple(numbers_of.tolist())))
+    return tuple(bins)
+
+
+def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
+    places = np.flatnonzero(shortcuts.found)
+    cuts = np.searchsorted(places, shortcuts.offsets).tolist()
+    tokens, categories = shortcuts.tokens[places].tolist(), shortcuts.category[places].tolist()
+    positions = (places - np.repeat(shortcuts.offsets[:-1], np.diff(shortcuts.offsets))[places]).tolist()
+    return tuple(
+        ShortcutExample(
+            cued=last > first,
+            type=TYPES[kind],
+            tokens=tuple(tokens[first:last]),
+            positions=tuple(positions[first:last]),
+            categories=tuple(CATEGORIES[code] for code in categories[first:last]),
+        )
+        for first, last, kind in zip(cuts, cuts[1:], types.tolist(), strict=False)
+    )

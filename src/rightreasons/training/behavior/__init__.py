@@ -1,1 +1,0 @@
-"""Behavioral learning (BeLUGA): plans, runs, losses and methods."""

@@ -1,0 +1,581 @@
+"""Callbacks that watch a model while it trains: its shortcuts, its choices, every training example."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import typing
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import transformers
+from tqdm.auto import tqdm  # type: ignore[import-untyped]
+from transformers.trainer_callback import CallbackHandler
+
+from rightreasons.calibration.measure import JudgedItems
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import OptionError, one_line
+from rightreasons.core.options import check_options
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import write_json
+from rightreasons.core.validation import (
+    check_bool,
+    check_count,
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_seed,
+    check_texts,
+    read_json,
+)
+from rightreasons.difficulty.data_maps import DataMap, EpochScores, forget_others, map_of, read_epochs, write_epoch
+from rightreasons.models.choices import choose
+from rightreasons.models.classes import predict
+from rightreasons.models.loading import Classifier, class_names
+from rightreasons.models.running import processes
+from rightreasons.probes.measure import ProbeRecord, measure_probes, probe_tables
+from rightreasons.shortcuts.measure import N_CUES, ShortcutRecord, WithheldError, measure_shortcuts
+from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
+from rightreasons.shortcuts.mutual_information import LmiResult
+from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.reliance import Heads
+from rightreasons.training.examples import Table, as_dataset
+
+
+class _Record(typing.Protocol):
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def epoch(self) -> float: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=_Record)
+
+
+class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: ignore[misc]
+    """Record a model before fine-tuning, at each evaluation, and at the end.
+
+    Its figures are part of each evaluation, under the prefix of that evaluation (`eval_`, or `eval_NAME_` for a set of
+    several), before anybody reads it: they are in its entry of the log history and so in `trainer_state.json`, in what
+    `report_to` reports, in the returned metrics, and so in `metric_for_best_model` and early stopping, in whatever
+    order the callbacks were given. What is recorded before fine-tuning and at the end is logged by itself.
+
+    The records are entries of the log history too, from which a resumed run restores those of its checkpoint; with
+    `out` it restores all of them, including that of an evaluation right after the checkpoint.
+
+    Args:
+        logged: The entry of the log history with a record.
+        read: Reads a record that `to_dict` wrote.
+        out: A JSON file for the records; None keeps them only with the Trainer.
+
+    Attributes:
+        records: One record per measurement, the one before fine-tuning (step 0) first.
+    """
+
+    def __init__(self, logged: str, read: Callable[[Mapping[str, Any]], R], out: str | os.PathLike[str] | None) -> None:
+        self._logged, self._read = logged, read
+        self._out = None if out is None else Path(out)
+        self._measured: tuple[tuple[int, int], R | None] | None = None
+        self._unreported: R | None = None
+        self.records: list[R] = []
+
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> R | None:
+        """Measure the model that the Trainer gives; None where there is nothing to record."""
+        raise NotImplementedError
+
+    def figures(self, record: R) -> dict[str, float]:
+        """Return the figures that join an evaluation, without its prefix."""
+        raise NotImplementedError
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the model before fine-tuning, or restore the records of a resumed run."""
+        lead(self)
+        rows = [entry[self._logged] for entry in state.log_history if self._logged in entry]
+        if state.global_step and self._out is not None and self._out.is_file():
+            rows += _rows_in(self._out)
+        by_step = {row["step"]: self._read(row) for row in rows if row["step"] <= state.global_step}
+        self.records = [by_step[step] for step in sorted(by_step)]
+        self._measured = self._unreported = None
+        if state.global_step == 0:
+            self._unreported = self._current(state, parts)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Log the model before fine-tuning, now that what reports has begun too."""
+        if self._unreported is not None:
+            report(prefixed(self.figures(self._unreported), "eval"), args, state, control)
+        self._unreported = None
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Come before the callbacks that report the evaluation that now runs."""
+        lead(self)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **parts: Any) -> None:
+        """Let the figures join an evaluation that is about to be reported."""
+        prefix = prefix_of(logs or {})
+        if logs is None or prefix is None:
+            return
+        self._unreported = None
+        figures = prefixed(self._current_figures(state, parts), prefix)
+        logs.update(figures)
+        for entry in reversed(state.log_history):
+            if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
+                entry.update(figures)
+                break
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
+    ) -> None:
+        """Let the figures join the metrics of a Trainer that does not log its evaluations."""
+        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
+        if metrics is not None:
+            metrics.update(figures)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the finished model, unless an evaluation has."""
+        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
+            report(prefixed(figures, "eval"), args, state, control)
+
+    def _is_recorded(self, state: Any) -> bool:
+        return bool(self.records) and self.records[-1].step == state.global_step
+
+    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
+        record = self._current(state, parts)
+        return {} if record is None else self.figures(record)
+
+    def _current(self, state: Any, parts: Mapping[str, Any]) -> R | None:
+        """Measure the model as it is now, once for any number of evaluation sets."""
+        # The best checkpoint, loaded at the end, is another model at the same step.
+        model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
+        workers = processes()
+        if self._measured is None or any(workers.gather(self._measured[0] != model)):
+            record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
+            self._measured = (model, record)
+            if record is not None and not self._is_recorded(state):
+                self.records.append(record)
+                state.log_history.append({"epoch": record.epoch, "step": record.step, self._logged: record.to_dict()})
+                if self._out is not None and workers.is_main:
+                    write_json(self._out, [row.to_dict() for row in self.records])
+        return self._measured[1]
+
+
+def _rows_in(file: Path) -> list[Any]:
+    """Return the records in a file, as an earlier run wrote them."""
+    rows = read_json(file)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "step" in row for row in rows):
+        raise ValueError(f"Expected the records of an earlier run in {file}, but it holds something else.")
+    return rows
+
+
+def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """Name figures as those of an evaluation."""
+    return {f"{prefix}_{name}": value for name, value in figures.items()}
+
+
+def prefix_of(logs: Mapping[str, Any]) -> str | None:
+    """Return the prefix of the evaluation that some logs are of; None for the logs of training."""
+    if "total_flos" in logs:  # the summary of a training run
+        return None
+    speed = "_samples_per_second"
+    return next((name.removesuffix(speed) for name in logs if name.endswith(speed)), None)
+
+
+def report(figures: Mapping[str, float], args: Any, state: Any, control: Any) -> None:
+    """Log figures that belong to no evaluation, as `Trainer.log` would."""
+    logs = {**figures, "epoch": float(state.epoch or 0.0)}
+    state.log_history.append({**logs, "step": int(state.global_step)})
+    handler = _handler()
+    if handler is not None:
+        handler.call_event("on_log", args, state, control, logs=logs)
+
+
+def lead(callback: transformers.TrainerCallback) -> None:
+    """Put a callback before the others of its Trainer, so that what it adds to a log reaches all of them."""
+    handler = _handler()
+    if handler is not None and any(other is callback for other in handler.callbacks[1:]):
+        # In place, and the handler may be amid its list: those that it has called move on by one, so none is skipped.
+        handler.callbacks.remove(callback)
+        handler.callbacks.insert(0, callback)
+
+
+def _handler() -> Any:
+    """Return the handler that is calling a callback; None if something else calls it.
+
+    A Trainer gives its callbacks neither itself nor the handler, so it is looked up where the call comes from.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        handler = frame.f_locals.get("self")
+        if isinstance(handler, CallbackHandler):
+            return handler
+        frame = frame.f_back
+    return None
+
+
+def classifier_of(parts: Mapping[str, Any], *, of_choices: bool = False) -> Classifier:
+    """Return the classifier, or the multiple-choice model, under training.
+
+    Raises:
+        ValueError: If the Trainer has no tokenizer.
+    """
+    model, tokenizer, name = parts["model"], parts.get("processing_class"), "the model under training"
+    if tokenizer is None:
+        raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
+    return Classifier(model, tokenizer, None if of_choices else class_names(model.config, name), name)
+
+
+class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
+    """Shows the steps of a training as a bar on stderr, and the figures of each evaluation in a line above it.
+
+    Args:
+        description: What is shown before the bar.
+    """
+
+    def __init__(self, description: str = "fine-tuning") -> None:
+        self.description = description
+        self._bar: Any = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Open the bar, at the step at which a run resumes."""
+        if state.is_world_process_zero:
+            self._bar = tqdm(total=state.max_steps, initial=state.global_step, desc=self.description, unit="step")
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Advance the bar."""
+        if self._bar is not None:
+            self._bar.update(state.global_step - self._bar.n)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **_: Any) -> None:
+        """Write the figures of an evaluation."""
+        if self._bar is None:
+            return
+        figures = {key.removeprefix("eval_"): value for key, value in (metrics or {}).items()}
+        named = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}", "f1": "F1 {:.1%}", "ece": "ECE {:.1%}"}
+        told = [form.format(figures[key]) for key, form in named.items() if figures.get(key) is not None]
+        tqdm.write(f"Epoch {state.epoch:g}, validation: {', '.join(told)}", file=sys.stderr)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Close the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+MEASURED_BY = ("text_pairs", "protocol", "average")
+"""The options of `measure_shortcuts` that `ShortcutCallback` takes."""
+
+FOLLOWED = ("confidence", "variability", "correctness")
+"""The figures of a data map whose means over the examples are logged."""
+
+
+class ShortcutCallback(RecordingCallback[ShortcutRecord]):
+    """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
+
+    Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
+    where Trainer's own go: the log history and `trainer_state.json`, TensorBoard and whatever else `report_to` names,
+    the returned metrics, `metric_for_best_model` and early stopping. Each of several evaluation sets has them under its
+    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint; with
+    `out` it restores all of them, including that of an evaluation right after the checkpoint.
+
+    With `causal`, the predictions are also made again without the cues that are named at that moment and without
+    control words (`measure_causal_shortcuts`): at most five forward passes over the texts more at each evaluation.
+
+    Args:
+        texts: N labeled texts to watch, such as the validation set.
+        labels: (N,) their labels.
+        heads: The `LmiResult` of the training data, or a mapping from labels to the words of their heads.
+        causal: Whether to record the causal shortcut rate too; default False. `heads` is then an `LmiResult`.
+        words: With `causal`, words to test at each evaluation, beside those that the detector names.
+        out: A JSON file for the records; None keeps them only with the Trainer.
+        resampling: Level, resamples (200 by default) and seed of the intervals.
+        **options: Of `measure_shortcuts`: `text_pairs`, `protocol` (the heads must be of its tokens) and
+            `average`.
+
+    Attributes:
+        records: One `ShortcutRecord` per measurement, the one before fine-tuning (step 0) first.
+
+    References:
+        Bihani & Rayz (2025), "The Reliability Paradox", figure 2.
+
+    Example:
+        >>> from rightreasons.shortcuts.mutual_information import lmi
+        >>> heads = lmi(["good film", "bad film"], [1, 0])
+        >>> callback = ShortcutCallback(["a good film", "a bad one"], [1, 0], heads)
+        >>> callback.records
+        []
+        >>> trainer = transformers.Trainer(model, args, callbacks=[callback])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        heads: Heads,
+        *,
+        causal: bool = False,
+        words: Sequence[str] = (),
+        out: str | os.PathLike[str] | None = None,
+        resampling: Resampling = Resampling(resamples=200),
+        **options: Any,
+    ) -> None:
+        super().__init__("shortcuts", ShortcutRecord.of, out)
+        if causal and not isinstance(heads, LmiResult):
+            raise TypeError(f"Expected `heads` as an LmiResult where `causal` is on, but got {kind_of(heads)}.")
+        check_options(options, MEASURED_BY, "ShortcutCallback")
+        if causal and protocol_of(options.get("protocol")).unit != "word":
+            raise ValueError("Expected a protocol of words where `causal` is on, but got one of pieces.")
+        if isinstance(words, str) or (words and not causal):
+            raise OptionError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.", option="words")
+        self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
+        self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._heads, self._resampling, self._options = heads, resampling, options
+
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
+        """Measure the shortcuts of the model that the Trainer gives; None, with a warning, where they are withheld."""
+        classifier = classifier_of(parts)
+        try:
+            measured = measure_shortcuts(
+                classifier,
+                self._texts,
+                self._labels,
+                self._heads,
+                resampling=self._resampling,
+                progress=False,
+                **self._options,
+            )
+        except WithheldError as error:
+            warnings.warn(f"No shortcuts are recorded at step {step}: {error}", stacklevel=2)
+            return None
+        if not self._causal or not isinstance(self._heads, LmiResult):
+            return measured.record(step=step, epoch=epoch)
+        named, pairs = named_cues(measured.cues(self._heads, N_CUES, None)), self._options.get("text_pairs")
+        tested = measure_causal_shortcuts(
+            classifier,
+            [self._texts[row] for row in measured.rows],
+            measured,
+            self._heads,
+            [*named, *measured.suspected_cues(self._heads, self._words, without=named)],
+            text_pairs=None if pairs is None else [pairs[row] for row in measured.rows],
+            resampling=self._resampling,
+            progress=False,
+        )
+        return measured.record(step=step, epoch=epoch, causal=tested.shortcuts)
+
+    def figures(self, record: ShortcutRecord) -> dict[str, float]:
+        """Return the figures that join an evaluation, without its prefix."""
+        figures = {"shortcut_rate": record.shortcut_rate, "shortcut_excess": record.excess}
+        if record.shortcut_tradeoff is not None:
+            figures["shortcut_tradeoff"] = record.shortcut_tradeoff
+        if record.causal_shortcut_rate is not None:
+            figures["causal_shortcut_rate"] = record.causal_shortcut_rate
+        return figures
+
+
+class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Follow every training example over the epochs: confidence, variability and correctness.
+
+    At the end of each epoch the model, in evaluation mode, scores all training texts: one forward pass over the data,
+    about a third of the cost of the epoch. The end of training ends an epoch too, however short (`max_steps`, or 2.5
+    epochs). The means over the examples so far are logged as `data_map_confidence`, `data_map_variability` and
+    `data_map_correctness`, where Trainer's own figures go.
+
+    A resumed run continues the map: from `out`, or from this callback's own memory. The epoch at whose end the
+    checkpoint was saved is scored again if need be; if earlier ones are missing, one warning says how many.
+
+    Args:
+        texts: N training texts.
+        labels: (N,) their labels.
+        text_pairs: N second texts, for a task of pairs.
+        ids: N unique ids, which identify the examples in another order or selection; None stores none.
+        out: A folder for the scores of each epoch, from which a resumed run continues and which `rightreasons
+            difficulty --data-map` reads; None keeps them only in memory. Epochs of an earlier run are replaced.
+        max_length: Maximum tokens per text; None takes the limit of the model.
+        batch_size: Texts per batch.
+
+    References:
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
+
+    Example:
+        >>> callback = DataMapCallback(["good film", "bad film"], [1, 0])
+        >>> callback.result()
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least one epoch of training, but none has ended.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        max_length: int | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._ids = () if ids is None else tuple(check_ids(ids, "ids"))
+        if ids is not None:
+            check_same_length(texts=self._texts, ids=self._ids)
+        self._text_pairs = text_pairs
+        self._out = None if out is None else Path(out)
+        self._max_length = max_length
+        self._batch_size = batch_size
+        self._epochs: list[EpochScores] = []
+
+    def result(self) -> DataMap:
+        """Return the data map of the epochs so far.
+
+        Raises:
+            ValueError: If no epoch has ended.
+        """
+        if not self._epochs:
+            raise ValueError("Expected at least one epoch of training, but none has ended.")
+        return map_of(self._epochs)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Forget earlier runs; restore the finished epochs of a resumed one."""
+        workers = processes()
+        step, epoch = int(state.global_step), float(state.epoch or 0.0)
+        known = {
+            one.step: one for one in [*(read_epochs(self._out, skip_damaged=True) if self._out else ()), *self._epochs]
+        }
+        self._epochs = [
+            known[end]
+            for end in sorted(known)
+            if end <= step
+            and not known[end].is_cut
+            and (len(known[end].probability), known[end].ids) == (len(self._labels), self._ids)
+        ]
+        workers.gather(None)  # all processes have read
+        if self._out is not None and workers.is_main:
+            forget_others(self._out, {one.step for one in self._epochs})
+        if not step:
+            return
+        if epoch.is_integer() and not self._ends_at(step):
+            self._score(step, epoch, is_cut=False, parts=parts)
+        n_missing = int(epoch) - len(self._epochs)
+        if n_missing > 0 and workers.is_main:
+            where = f"{self._out} does not hold them"
+            if self._out is None:
+                where = "only the run that stopped held them: give DataMapCallback `out`"
+            warnings.warn(
+                f"The data map lacks {n_missing} of the {int(epoch)} epochs before this run was resumed; {where}.",
+                stacklevel=2,
+            )
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Score all training texts."""
+        step, epoch = int(state.global_step), float(state.epoch or 0.0)
+        if self._ends_at(step):
+            return
+        self._score(step, epoch, is_cut=control.should_training_stop and not epoch.is_integer(), parts=parts)
+        so_far = self.result()
+        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
+
+    def _ends_at(self, step: int) -> bool:
+        return bool(self._epochs) and self._epochs[-1].step == step
+
+    def _score(self, step: int, epoch: float, *, is_cut: bool, parts: Mapping[str, Any]) -> None:
+        classifier = classifier_of(parts)
+        names = classifier.label_names or ()
+        labels = check_labels(self._labels, len(names), name="labels")
+        scores = predict(
+            classifier,
+            self._texts,
+            text_pairs=self._text_pairs,
+            batch_size=self._batch_size,
+            max_length=self._max_length,
+            progress=False,
+        )
+        items = JudgedItems.of(scores.logits, labels)
+        self._epochs.append(EpochScores(step, epoch, is_cut, items.label_probability, items.top.correct, self._ids))
+        if self._out is not None and processes().is_main:
+            write_epoch(self._out, self._epochs[-1])
+
+
+class ProbeCallback(RecordingCallback[ProbeRecord]):
+    """Put the four probes to the model before fine-tuning, at each evaluation, and at the end.
+
+    The items are perturbed once. Figures are part of each evaluation, wherever Trainer's own go, as with
+    `ShortcutCallback`: `eval_prior_bias` (without the question), `eval_pseudo_correct`, `eval_choice_paralysis` and
+    `eval_restricted_drop`. A resumed run restores the records of its checkpoint from the log history.
+
+    Args:
+        items: Labeled multiple-choice items to watch {id, prompt, choices, label}, such as the validation set or a
+            part of it: a Dataset, a mapping of columns or a list of rows. Row numbers replace missing ids.
+        k: Number of choices that the fourth probe adds; default 2.
+        seed: Decides what is borrowed.
+        batch_size: Pairs of prompt and choice per batch; default 64.
+        out: A JSON file for the records; None keeps them only with the Trainer.
+
+    Attributes:
+        records: One `ProbeRecord` per measurement, the one before fine-tuning (step 0) first.
+
+    Raises:
+        TypeError: If the items have the wrong type.
+        ValueError: If they cannot be probed.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+
+    Example:
+        >>> items = [
+        ...     {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0},
+        ...     {"id": "b", "prompt": "Why run?", "choices": ["To hurry.", "To sleep."], "label": 0},
+        ... ]
+        >>> callback = ProbeCallback(items, k=1)
+        >>> callback.records
+        []
+        >>> trainer = transformers.Trainer(model, args, callbacks=[callback])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        items: Table,
+        *,
+        k: int = 2,
+        seed: int = 0,
+        batch_size: int = 64,
+        out: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__("probes", ProbeRecord.of, out)
+        self._k = check_count(k, "k")
+        self._seed = check_seed(seed)
+        self._batch_size = check_count(batch_size, "batch_size")
+        data = as_dataset(items, "multiple_choice", "items")
+        if "id" not in data.column_names:
+            data = data.add_column("id", [str(row) for row in range(len(data))])
+        self._tables = probe_tables(data, ks=(self._k,), seed=self._seed)
+
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ProbeRecord:
+        """Put the probes to the model that the Trainer gives."""
+        scorer = classifier_of(parts, of_choices=True)
+
+        def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
+            return choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False).logits
+
+        figures = measure_probes(
+            self._tables.scored_by(score), resampling=Resampling(resamples=1, seed=self._seed), n_permutations=0
+        )
+        return figures.record(self._k, step=step, epoch=epoch)
+
+    def figures(self, record: ProbeRecord) -> dict[str, float]:
+        """Return the figures that join an evaluation, without its prefix."""
+        names = ("pseudo_correct", "choice_paralysis", "restricted_drop")
+        return {"prior_bias": record.no_question, **{name: getattr(record, name) for name in names}}
+
+    def __len__(self) -> int:
+        """Return the number of watched items."""
+        return len(self._tables)

@@ -1,0 +1,401 @@
+"""The tables that a model is fine-tuned on: opened from a name or a file, and tokenized as Trainer reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.errors import unknown_name
+from rightreasons.core.label_names import LabelColumn
+from rightreasons.core.store import digest_of_arrays, json_lines, write_text
+from rightreasons.core.validation import check_labels, check_texts
+from rightreasons.io.columns import read_labels
+from rightreasons.io.splits import chosen_rows, labeled_items, limited
+from rightreasons.io.tables import open_questions, open_task_items
+from rightreasons.models.batching import Encoded, encode
+from rightreasons.models.running import fingerprint_texts
+from rightreasons.models.spans import Windows, encode_windows
+from rightreasons.training.options import TrainingDataOptions
+
+Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
+
+COLUMNS = {
+    "classification": ("text", "label"),
+    "multiple_choice": ("prompt", "choices", "label"),
+    "question_answering": ("question", "context", "answers"),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Examples:
+    """Tokenized examples.
+
+    Attributes:
+        dataset: One row per example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
+            choice one list of ids per choice; for question answering `start_positions` and `end_positions` as labels.
+        lengths: (N,) tokens of each example; of its longest choice for multiple choice.
+        truncated: Number of texts (or pairs of prompt and choice) that were cut.
+        fingerprint: Digest of the ids, the labels and the extra columns.
+    """
+
+    dataset: Any
+    lengths: NDArray[np.int64]
+    truncated: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def by_length(self) -> Examples:
+        """Return the examples sorted by length, which reduces padding where the order does not matter."""
+        order = np.argsort(-self.lengths, kind="stable")
+        return dataclasses.replace(self, dataset=self.dataset.select(order), lengths=self.lengths[order])
+
+
+def task_of(table: Table) -> str:
+    """Return the task whose columns a table has: question answering, multiple choice, or else classification."""
+    if isinstance(table, datasets.Dataset):
+        columns = set(table.column_names)
+    elif isinstance(table, Mapping):
+        columns = set(table)
+    else:
+        columns = set(table[0]) if isinstance(table, Sequence) and table and isinstance(table[0], Mapping) else set()
+    tasks = ("question_answering", "multiple_choice")
+    return next((task for task in tasks if columns >= {*COLUMNS[task]}), "classification")
+
+
+def as_dataset(table: Table, task: str, name: str) -> Any:
+    """Convert a mapping of columns or a list of rows to a dataset, and check that it has the columns of the task."""
+    if isinstance(table, datasets.Dataset):
+        dataset = table
+    elif isinstance(table, Mapping):
+        dataset = datasets.Dataset.from_dict(dict(table))
+    elif isinstance(table, Sequence) and not isinstance(table, str) and all(isinstance(row, Mapping) for row in table):
+        dataset = datasets.Dataset.from_list([dict(row) for row in table])
+    else:
+        raise TypeError(
+            f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
+            f"{type(table).__name__}."
+        )
+    missing = [column for column in COLUMNS[task] if column not in dataset.column_names]
+    if missing:
+        raise ValueError(
+            f"Expected `{name}` to have the columns {', '.join(COLUMNS[task])} of a {task} dataset, but it lacks "
+            f"{' and '.join(missing)}; it has {', '.join(dataset.column_names) or 'none'}."
+        )
+    if len(dataset) == 0:
+        raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
+    return dataset
+
+
+def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
+    """Find the names of the classes of a training set, in the order of the labels.
+
+    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are words,
+    else "0", "1", … up to the largest label; see `foundations.label_names`.
+    """
+    column = _label_column(dataset, label_names, "train")
+    names = column.names
+    if len(names) < 2:
+        raise ValueError(f"Expected at least two classes in the training set, but got {', '.join(names) or 'none'}.")
+    return names
+
+
+def classification_examples(
+    dataset: Any,
+    tokenizer: Any,
+    label_names: Sequence[str],
+    *,
+    max_length: int,
+    name: str,
+    extra_columns: Sequence[str] = (),
+) -> Examples:
+    """Tokenize the texts (and the column `text_pair`, if present) of a classification dataset."""
+    texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
+    pairs = None
+    if "text_pair" in dataset.column_names:
+        pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
+    labels = class_labels(dataset, label_names, name)
+    encoded = encode(tokenizer, texts, pairs, max_length=max_length)
+    columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
+    return _examples(dataset, columns, labels, encoded, encoded.lengths, extra_columns)
+
+
+def choice_examples(
+    dataset: Any, tokenizer: Any, *, max_length: int, name: str, extra_columns: Sequence[str] = ()
+) -> Examples:
+    """Tokenize each prompt with each of its choices; every example has the same number of choices."""
+    prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
+    choices = [
+        check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
+        for index, row in enumerate(dataset["choices"])
+    ]
+    counts = [len(row) for row in choices]
+    n_choices = counts[0]
+    other = next((index for index, count in enumerate(counts) if count != n_choices or count < 2), None)
+    if other is not None:
+        raise ValueError(
+            f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
+            f"{n_choices} and example {other} has {counts[other]}."
+        )
+    labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
+    first = [prompt for prompt in prompts for _ in range(n_choices)]
+    encoded = encode(tokenizer, first, [choice for row in choices for choice in row], max_length=max_length)
+    columns: dict[str, Any] = {}
+    for key, column in encoded.columns.items():
+        rows = _rows(encoded, column)
+        columns[key] = [rows[start : start + n_choices] for start in range(0, len(rows), n_choices)]
+    lengths = encoded.lengths.reshape(-1, n_choices).max(axis=1)
+    return _examples(dataset, columns, labels, encoded, lengths, extra_columns)
+
+
+def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
+    """Read the labels of a table by name, so that two datasets that number the same classes differently agree."""
+    parts = {name: (dataset.with_format(None), "label")}
+    return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[name]
+
+
+def class_labels(dataset: Any, label_names: Sequence[str], name: str, *, minimum: int = 0) -> NDArray[np.int64]:
+    """Read the label of each example as a class, by name where the labels have names; -1 for none needs `minimum`."""
+    ids = _label_column(dataset, label_names, name).ids
+    return check_labels(ids, len(label_names), name=f"{name}['label']", minimum=minimum)
+
+
+def _examples(
+    dataset: Any,
+    columns: dict[str, Any],
+    labels: NDArray[np.int64],
+    encoded: Encoded,
+    lengths: NDArray[np.int64],
+    extra_columns: Sequence[str],
+) -> Examples:
+    extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
+    digests = [
+        digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
+        *(fingerprint_texts(map(repr, extra[key])) for key in extra),
+    ]
+    return Examples(
+        dataset=datasets.Dataset.from_dict({**columns, "labels": labels.tolist(), **extra}),
+        lengths=lengths,
+        truncated=int(encoded.truncated.sum()),
+        fingerprint="-".join(digests),
+    )
+
+
+def _rows(encoded: Encoded, column: NDArray[np.int32]) -> list[list[int]]:
+    return [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
+
+
+def span_examples(dataset: Any, tokenizer: Any, *, max_length: int, stride: int | None, name: str) -> Examples:
+    """Tokenize questions with their contexts and locate the first answer of each in its windows.
+
+    The target of a window without the whole answer is its first token, which is outside the context.
+
+    Args:
+        dataset: Rows of `question`, `context` and `answers`.
+        tokenizer: A fast tokenizer of transformers.
+        max_length: Maximum tokens per window.
+        stride: Tokens that windows share; None for a third of `max_length`.
+        name: Name of the data in errors.
+
+    Returns:
+        One example per window; `truncated` counts questions that were cut.
+
+    Raises:
+        ValueError: If a question has no answer, or one that is not in its context.
+    """
+    questions = check_texts(dataset["question"], f"{name}['question']")
+    contexts = check_texts(dataset["context"], f"{name}['context']")
+    characters = answer_characters(dataset["answers"], contexts, name)
+    windows = encode_windows(tokenizer, questions, contexts, max_length=max_length, stride=stride)
+    places = np.maximum(answer_tokens(windows, characters), 0)
+    encoded = windows.encoded
+    columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
+    columns["start_positions"], columns["end_positions"] = places[:, 0].tolist(), places[:, 1].tolist()
+    return Examples(
+        dataset=datasets.Dataset.from_dict(columns),
+        lengths=encoded.lengths,
+        truncated=windows.n_cut,
+        fingerprint=digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "places": places}),
+    )
+
+
+def answer_characters(
+    answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
+) -> NDArray[np.int64]:
+    """Return (N, 2): the first character of each first answer in its context, and the one after its last.
+
+    Raises:
+        ValueError: If a question has no answer, or one that is not in its context.
+    """
+    characters = []
+    for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
+        texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
+        if not texts or not starts:
+            raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
+        text, start = texts[0], starts[0]
+        if not text or start is None or not 0 <= start <= len(context) - len(text):
+            raise ValueError(
+                f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
+                f"characters, but got {text!r} at {start}."
+            )
+        characters.append((start, start + len(text)))
+    return np.array(characters, dtype=np.int64)
+
+
+def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the first and last token of each answer in the windows.
+
+    Args:
+        windows: W windows of N questions.
+        characters: (N, 2) the first character of each answer and the one after its last.
+
+    Returns:
+        (W, 2) tokens, -1 where the window does not contain the whole answer.
+    """
+    places = np.full((len(windows), 2), -1, dtype=np.int64)
+    for window, (begin, end) in enumerate(characters[windows.owner].tolist()):
+        first, last = windows.tokens_of(window)
+        touched = np.flatnonzero((first >= 0) & (first < end) & (last > begin))
+        if len(touched) and first[touched[0]] <= begin and last[touched[-1]] >= end:
+            places[window] = touched[0], touched[-1]
+    return places
+
+
+HELD_OUT = "held_out"
+"""The name of the items that are held out of a data set without a split to evaluate on."""
+
+VALIDATION_SPLITS = ("validation", "dev", "valid", "val", "test")
+"""The names of the splits to evaluate on while a model is trained, the preferred one first."""
+
+_GROUPS = ("pair_id", "source_id", "prompt", "text", "context")
+"""Columns whose equal values keep items together when some are held out, the preferred one first."""
+
+_HELD_OUT = ("id", "text", "text_pair", "prompt", "choices", "question", "context", "answers", "label", *_GROUPS[:2])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What a model is fine-tuned on, and evaluated on.
+
+    Attributes:
+        task: "classification", "multiple_choice" or "question_answering".
+        train: The labeled items to train on.
+        validation: The labeled items to evaluate on; None where there are none.
+        train_name: The split of `train`.
+        validation_name: The split of `validation`, or "held_out" where it was part of `train_name`; None without one.
+    """
+
+    task: str
+    train: datasets.Dataset
+    validation: datasets.Dataset | None
+    train_name: str
+    validation_name: str | None
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether the items to evaluate on were part of the split to train on."""
+        return self.validation_name == HELD_OUT
+
+
+def open_training_data(
+    name_or_path: Any,
+    options: TrainingDataOptions,
+    *,
+    task: str | None = None,
+    label_names: Sequence[str] | None = None,
+) -> TrainingData:
+    """Open a data set to fine-tune on.
+
+    Where no split is left to evaluate on, a share of the items is held out: chosen by their ids alone, with equal texts
+    (or prompts, or contexts, or pairs) on one side.
+
+    Args:
+        name_or_path: As in `open_dataset`, or as in `open_questions` for question answering.
+        options: Where the data is, which splits to take, and how much to hold out.
+        task: "classification", "multiple_choice" or "question_answering"; None to find out which of the first two.
+        label_names: The names of the classes in the order of their numbers; None for those of the data.
+
+    Returns:
+        The items, those without a label left out.
+
+    Raises:
+        ValueError: If a split is missing, an option is about another task, or no item has a label.
+    """
+    where = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data"
+    if task == "question_answering":
+        splits = _questions(name_or_path, options)
+    else:
+        task, opened = open_task_items(name_or_path, options, task, label_names=label_names)
+        labeled = {name: labeled_items(items) for name, items in opened.items()}
+        splits = {name: items for name, items in labeled.items() if len(items)}
+    if not splits:
+        raise ValueError(f"Expected items with a label in {where}, but there are none.")
+    train_name = options.train_split or ("train" if "train" in splits or len(splits) > 1 else next(iter(splits)))
+    if train_name not in splits:
+        raise unknown_name(f"split of {where} with labels", train_name, splits)
+    others = [name for name in splits if name != train_name]
+    name = options.validation_split or next((name for name in VALIDATION_SPLITS if name in others), None)
+    if name is not None and name not in others:
+        raise unknown_name(f"split of {where} with labels, other than that to train on", name, others or ["none"])
+    train, validation = splits[train_name], None if name is None else splits[name]
+    if validation is None and options.held_out:
+        train, validation = _hold_out(train, options.held_out, where)
+        name = HELD_OUT
+    return TrainingData(
+        task,
+        limited(train, options.limit, 0),
+        None if validation is None else limited(validation, options.limit, 0),
+        train_name,
+        name,
+    )
+
+
+def write_held_out(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
+    """Write the items that are held out as lines of JSON in the common schema, the labels by name.
+
+    Args:
+        data: Training data with items held out.
+        folder: The folder of the file held_out.jsonl.
+
+    Returns:
+        The file.
+    """
+    if data.validation is None or not data.holds_out:
+        raise ValueError("Expected training data with items held out, but it has a split to evaluate on, or none.")
+    rows = data.validation.select_columns([name for name in _HELD_OUT if name in data.validation.column_names])
+    label = rows.features.get("label")
+    names = label.names if isinstance(label, datasets.ClassLabel) else None
+    named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
+    return write_text(Path(folder) / f"{HELD_OUT}.jsonl", json_lines(named))
+
+
+def _questions(name_or_path: Any, options: TrainingDataOptions) -> dict[str, datasets.Dataset]:
+    """Open the splits of question answering that are asked for: a file has one."""
+    how: dict[str, Any] = {"data_dir": options.data_dir}
+    is_path = isinstance(name_or_path, (str, os.PathLike))
+    if isinstance(name_or_path, datasets.Dataset) or (is_path and Path(os.fspath(name_or_path)).is_file()):
+        return {options.train_split or "data": open_questions(name_or_path, **how)}
+    names = (options.train_split or "train", options.validation_split or "validation")
+    return {name: open_questions(name_or_path, split=name, **how) for name in names}
+
+
+def _hold_out(train: datasets.Dataset, share: float, where: str) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """Divide items in two, those with the same value of the first column of `_GROUPS` on the same side."""
+    column = next((name for name in _GROUPS if name in train.column_names), None)
+    groups = None if column is None else [str(value) for value in train[column][:]]
+    rows = chosen_rows(train["id"][:], max(1, round(share * len(train))), groups=groups)
+    rest = np.setdiff1d(np.arange(len(train)), rows)
+    if not len(rest):
+        raise ValueError(
+            f"Expected items of {where} to train on beside those held out, but it has {len(train)} in one group; "
+            "held_out=0 holds none out."
+        )
+    return train.select(rest), train.select(rows)

@@ -1,0 +1,617 @@
+"""Fine-tune an encoder into a classifier, a multiple-choice or a question-answering model, on transformers' Trainer."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.behavior.normalization import answer_scores
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import takes
+from rightreasons.core.results import Result
+from rightreasons.core.stopping import stop_deferred
+from rightreasons.core.store import (
+    MANIFEST,
+    changed_files,
+    check_folder,
+    check_room,
+    digest_of_files,
+    files_in,
+    package_code,
+    save_twice,
+    set_aside,
+    working_alone,
+)
+from rightreasons.models.batching import ensure_padding
+from rightreasons.models.loading import (
+    Classifier,
+    agree_on_padding,
+    check_model,
+    first_line,
+    load_tokenizer,
+    position_bound,
+    quiet,
+)
+from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
+from rightreasons.models.spans import predict_answers
+from rightreasons.training.examples import (
+    Examples,
+    Table,
+    as_dataset,
+    choice_examples,
+    classification_examples,
+    find_label_names,
+    span_examples,
+    task_of,
+)
+from rightreasons.training.metrics import compute_metrics
+from rightreasons.training.options import TuningOptions
+
+
+@contextmanager
+def kept_random_state() -> Iterator[None]:
+    """Restore the global random states afterwards, whatever is drawn from them meanwhile."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
+
+
+@contextmanager
+def own_random_state(seed: int) -> Iterator[None]:
+    """Seed the global random states, which transformers draws from, and restore them afterwards."""
+    with kept_random_state():
+        transformers.set_seed(seed)
+        yield
+
+
+_MEGABATCHES = 50
+
+
+class LengthGroupedSampler(torch.utils.data.Sampler[int]):
+    """Shuffled batches of examples of similar length, in an order that depends only on (seed, epoch).
+
+    The sampler of transformers draws from the global random state, so a run that resumes within an epoch sees another
+    order than the killed run: some examples twice and some never. This one repeats its order.
+
+    Each epoch shuffles the examples, sorts every 50 batches of them by length, and shuffles these batches. The batch
+    with the longest example comes first, so that a batch too large for memory fails at once.
+
+    Args:
+        lengths: (N,) tokens of each example.
+        batch_size: Examples per batch, over all processes.
+        seed: Seed of the order.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], batch_size: int, seed: int) -> None:
+        self.lengths = lengths
+        self.batch_size = batch_size
+        self.seed = seed
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the next epoch, at the start of each and when a run resumes."""
+        self.epoch = int(epoch)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        rng = np.random.default_rng([self.seed, self.epoch])
+        order = rng.permutation(len(self.lengths))
+        stretch = _MEGABATCHES * self.batch_size
+        batches: list[NDArray[np.int64]] = []
+        for start in range(0, len(order), stretch):
+            part = order[start : start + stretch]
+            part = part[np.argsort(-self.lengths[part], kind="stable")]
+            cut = [part[i : i + self.batch_size] for i in range(0, len(part), self.batch_size)]
+            # An incomplete batch stays at the end of its stretch, and so of the epoch: only the last can be incomplete.
+            full = len(cut) - (len(cut[-1]) < self.batch_size)
+            batches.extend(cut[i] for i in [*rng.permutation(full), *range(full, len(cut))])
+        longest = max(
+            (i for i, batch in enumerate(batches) if len(batch) == self.batch_size),
+            key=lambda i: int(self.lengths[batches[i]].max()),
+            default=0,
+        )
+        batches[0], batches[longest] = batches[longest], batches[0]
+        return iter(np.concatenate(batches).tolist())
+
+
+RESULT = "result.json"
+CHECKPOINTS = "checkpoints"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """What a task takes from transformers.
+
+    Attributes:
+        model: Class of its models.
+        collator: Class of its data collator.
+        max_length: Default maximum of tokens per text.
+        label_columns: The columns that hold the labels.
+    """
+
+    model: Any
+    collator: Any
+    max_length: int = 128
+    label_columns: tuple[str, ...] = ("labels",)
+
+
+_TASKS = {
+    "classification": _Task(transformers.AutoModelForSequenceClassification, transformers.DataCollatorWithPadding),
+    "multiple_choice": _Task(transformers.AutoModelForMultipleChoice, transformers.DataCollatorForMultipleChoice),
+    "question_answering": _Task(
+        transformers.AutoModelForQuestionAnswering,
+        transformers.DataCollatorWithPadding,
+        max_length=384,
+        label_columns=("start_positions", "end_positions"),
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuned(Result):
+    """A finished fine-tuning run.
+
+    Attributes:
+        folder: Folder of the model and the tokenizer, for `load_classifier`, `load_multiple_choice` or
+            `load_question_answering`.
+        task: "classification", "multiple_choice" or "question_answering".
+        label_names: The classes in the order of the logits; None for the other tasks.
+        n_train: Training examples; windows of contexts for question answering.
+        n_validation: Validation examples, counted in the same way; None without a validation set.
+        n_truncated: Training texts (or pairs of prompt and choice; questions for question answering) that were longer
+            than `max_length` and were cut.
+        n_steps: Optimizer steps.
+        epochs: Passes over the training set.
+        train_loss: Mean loss over the steps of the call that finished the run, in nats; None if it had none left.
+        metrics: Figures on the validation set as `compute_metrics` names them (`exact_match` and `f1` for question
+            answering), and the `loss`; empty without a set.
+        seconds: Wall time of the call that finished the run.
+        resumed_from_step: The step at which it resumed after an earlier call was killed; None if none was.
+    """
+
+    folder: str
+    task: str
+    label_names: tuple[str, ...] | None
+    n_train: int
+    n_validation: int | None
+    n_truncated: int
+    n_steps: int
+    epochs: float
+    train_loss: float | None
+    metrics: Mapping[str, float | None]
+    seconds: float
+    resumed_from_step: int | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Objective:
+    """What a training minimizes, other than the model's own loss.
+
+    Attributes:
+        trainer_class: A subclass of `Trainer`, for another objective (`compute_loss`) or another loop.
+        compute_loss_func: `Trainer`'s `compute_loss_func(outputs, labels, num_items_in_batch)`.
+        extra_columns: Numeric columns of the tables that go into the batch; for multiple choice, one value per choice.
+    """
+
+    trainer_class: type[transformers.Trainer] = transformers.Trainer
+    compute_loss_func: Callable[..., torch.Tensor] | None = None
+    extra_columns: Sequence[str] = ()
+
+
+@takes(TuningOptions)
+def fine_tune(
+    model_name_or_path: str | os.PathLike[str],
+    train: Table,
+    *,
+    out: str | os.PathLike[str],
+    options: TuningOptions,
+    validation: Table | None = None,
+    metrics: Sequence[str] | Callable[..., Mapping[str, Any]] = ("accuracy", "f1", "ece"),
+    objective: Objective = Objective(),
+    callbacks: Sequence[transformers.TrainerCallback] = (),
+    training_arguments: Mapping[str, Any] | None = None,
+    record: Mapping[str, Any] | None = None,
+    device: str | None = None,
+    progress: bool = True,
+) -> FineTuned:
+    """Fine-tune an encoder on labeled texts and save a model that `load_classifier` loads.
+
+    AdamW with a linear schedule, batches of similar lengths, every random draw from `seed`; the caller's random state
+    is restored. A run that is killed resumes from its last checkpoint when the same call is repeated, and ends with the
+    same model as an uninterrupted run. A finished run is loaded and not repeated.
+
+    Args:
+        model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks for the task (the
+            head) are drawn from `seed`.
+        train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally `text_pair`) and `label`
+            for classification; `prompt`, `choices` (equally many in each example) and `label` for multiple choice;
+            `question`, `context` and `answers` ({text, answer_start}, of which the first is learned) for question
+            answering.
+        out: The folder of the model: new, empty, or of the same call.
+        options: Fields of `TuningOptions` as keywords: task, label_names, epochs, learning_rate, head_learning_rate,
+            freeze_encoder, batch_size, max_length, stride, weight_decay, warmup, seed, checkpoint_steps, revision.
+        validation: Examples to evaluate on after each epoch, in the form of `train`.
+        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own. Question answering has exact match and
+            F1, once, of the final model.
+        objective: Another objective than the model's own loss.
+        callbacks: Trainer callbacks. The state of one that exports it (`ExportableState`) survives a resume.
+        training_arguments: Further `TrainingArguments`, such as {"load_best_model_at_end": True,
+            "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy": "epoch"}. {"bf16": True}
+            multiplies in bfloat16, two to three times faster where the hardware has it; weights stay float32.
+        record: Whatever else the result depends on, as plain values: the options of your objective or callbacks. It is
+            stored with the run, so that a call with other values is not mistaken for this run.
+        device: "cpu" to keep off a GPU; None takes what is there.
+        progress: Whether to show progress bars and the log.
+
+    Returns:
+        A `FineTuned`: folder, task, label names, counts, steps, epochs, training loss, metrics, seconds, and the step
+        at which it resumed.
+
+    Raises:
+        TypeError: If something has the wrong type, or an option is unknown.
+        ValueError: If a column is missing, a label does not fit, an option is out of range, `out` holds something else,
+            or the loss diverged.
+
+    References:
+        Devlin, Chang, Lee, Toutanova (2019), BERT, section 4; Mosbach, Andriushchenko, Klakow (2021), On the Stability
+        of Fine-tuning BERT, for the warm-up and the small learning rate.
+    """
+    began = time.perf_counter()
+    check_folder(out)
+    kind = options.task or task_of(train)
+    options = options.replaced(task=kind)
+    task, reading = _TASKS[kind], kind == "question_answering"
+    if reading and objective.extra_columns:
+        raise ValueError("Expected no `extra_columns` for question answering, whose examples are windows.")
+    name, workers = check_model(model_name_or_path), processes()
+    train_table = as_dataset(train, kind, "train")
+    valid_table = None if validation is None else as_dataset(validation, kind, "validation")
+    names = find_label_names(train_table, options.label_names) if kind == "classification" else None
+    tokenizer = load_tokenizer(name, options.revision)
+    with contextlib.ExitStack() as held, own_random_state(options.seed), quiet():
+        model, untrained = _load(task, name, options.revision, names)
+        ensure_padding(tokenizer)
+        agree_on_padding(model, tokenizer)
+        longest = options.max_length or task.max_length
+        max_length = min(longest, position_bound(model) or longest)
+        encode = _encoder(tokenizer, names, max_length, options, objective)
+        train_set = encode(train_table, name="train")
+        valid_set = None if valid_table is None else encode(valid_table, name="validation").by_length()
+        run = {
+            "kind": "fine-tuning",
+            "model": fingerprint_model(model),
+            "training set": train_set.fingerprint,
+            "validation set": None if valid_set is None else valid_set.fingerprint,
+            "label names": names,
+            **_settings(options, workers),
+            "metrics": _name(metrics) if callable(metrics) else list(metrics),
+            "trainer": objective.trainer_class.__qualname__,
+            "loss": None if objective.compute_loss_func is None else _name(objective.compute_loss_func),
+            "callbacks": [type(callback).__qualname__ for callback in callbacks],
+            "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
+            "record": dict(record or {}),
+            "code": package_code(),
+        }
+        store = open_store(out, run)
+        if workers.is_main:
+            held.enter_context(working_alone(store.folder, "training the same model in it"))
+        finished = workers.main_first(lambda: _open(store))
+        if finished is not None:
+            return finished
+
+        steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
+        arguments = {
+            "label_names": list(task.label_columns),
+            # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
+            "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
+            "disable_tqdm": not progress,
+            "logging_strategy": "epoch" if progress else "no",
+            "eval_strategy": "no" if valid_set is None else "epoch",
+            **_checkpointing(options.checkpoint_steps, steps),
+            **(training_arguments or {}),
+        }
+        head = _head(model, untrained)
+        if options.freeze_encoder:
+            for key, parameter in model.named_parameters():
+                parameter.requires_grad_(key in head)
+        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
+            model=model,
+            args=_arguments(store.folder / CHECKPOINTS, options, arguments),
+            data_collator=task.collator(tokenizer=tokenizer),
+            train_dataset=train_set.dataset,
+            eval_dataset=None if valid_set is None else valid_set.dataset,
+            processing_class=tokenizer,
+            compute_metrics=None if reading else metrics if callable(metrics) else compute_metrics(*metrics),
+            compute_loss_func=objective.compute_loss_func,
+            callbacks=list(callbacks),
+        )
+        if not progress:
+            trainer.remove_callback(transformers.PrinterCallback)
+        if options.head_learning_rate is not None:
+            _set_head_learning_rate(trainer, head, options.head_learning_rate)
+        checkpoint = workers.main_first(lambda: _last_checkpoint(store))
+        resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
+        with stop_deferred() as stopped:
+            trainer.add_callback(_StopAtStep(stopped))
+            loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
+        figures = {} if valid_set is None else _figures(trainer)
+        if reading and valid_table is not None:
+            reader = Classifier(trainer.model, tokenizer, None, name)
+            figures |= _span_figures(reader, valid_table, max_length, options, progress)
+
+    result = FineTuned(
+        folder=str(store.folder),
+        task=kind,
+        label_names=names,
+        n_train=len(train_set),
+        n_validation=None if valid_set is None else len(valid_set),
+        n_truncated=train_set.truncated,
+        n_steps=int(trainer.state.global_step),
+        epochs=float(trainer.state.epoch or 0.0),
+        train_loss=loss,
+        metrics=figures,
+        seconds=time.perf_counter() - began,
+        resumed_from_step=resumed,
+    )
+    _save(store, trainer.model, tokenizer, result, workers)
+    return result
+
+
+def _encoder(
+    tokenizer: Any, names: Sequence[str] | None, max_length: int, options: TuningOptions, objective: Objective
+) -> Callable[..., Examples]:
+    """Return the function that tokenizes a table of the task."""
+    if options.task == "question_answering":
+        return functools.partial(span_examples, tokenizer=tokenizer, max_length=max_length, stride=options.stride)
+    columns: dict[str, Any] = {"max_length": max_length, "extra_columns": objective.extra_columns}
+    if names is None:
+        return functools.partial(choice_examples, tokenizer=tokenizer, **columns)
+    return functools.partial(classification_examples, tokenizer=tokenizer, label_names=names, **columns)
+
+
+def _settings(options: TuningOptions, workers: Processes) -> dict[str, Any]:
+    """Return the options that decide the model; others are in the fingerprints, or do not matter for it."""
+    names = (
+        "task", "epochs", "learning_rate", "head_learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed"
+    )  # fmt: skip
+    settings = {name.replace("_", " "): getattr(options, name) for name in names}
+    return {**settings, "batch size": options.batch_size * workers.count}
+
+
+def _name(function: Any) -> str:
+    # The repr of a function contains its address, which differs in the next process.
+    return str(getattr(function, "__qualname__", None) or repr(function))
+
+
+def _load(task: _Task, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
+    """Load a model with the head of the task, and the names of the weights that were drawn at random."""
+    options: dict[str, Any] = {}
+    if names is not None:
+        options = {
+            "num_labels": len(names),
+            "id2label": dict(enumerate(names)),
+            "label2id": {label: index for index, label in enumerate(names)},
+            "problem_type": "single_label_classification",
+        }
+    with quiet():
+        try:
+            model, report = task.model.from_pretrained(
+                name,
+                revision=revision,
+                dtype=torch.float32,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **options,
+            )
+        except Exception as error:
+            raise ValueError(
+                f"Expected {name} to be an encoder or a classifier, but got: {first_line(error)}"
+            ) from error
+    reshaped = {entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]}
+    return model, set(report["missing_keys"]) | reshaped
+
+
+def _head(model: Any, untrained: set[str]) -> set[str]:
+    """Name the parameters of the head: outside the encoder, or drawn at random within it (such as a pooler)."""
+    prefix = f"{model.base_model_prefix}."
+    return {key for key, _ in model.named_parameters() if not key.startswith(prefix) or key in untrained}
+
+
+def _set_head_learning_rate(trainer: Any, head: set[str], rate: float) -> None:
+    optimizer = trainer.create_optimizer()
+    of_head = {id(parameter) for key, parameter in trainer.model.named_parameters() if key in head}
+    groups = list(optimizer.param_groups)
+    optimizer.param_groups.clear()
+    for group in groups:
+        for inside in (False, True):
+            chosen = [parameter for parameter in group["params"] if (id(parameter) in of_head) == inside]
+            if chosen:
+                optimizer.add_param_group({**group, "params": chosen, **({"lr": rate} if inside else {})})
+
+
+def _arguments(folder: Path, options: TuningOptions, others: Mapping[str, Any]) -> transformers.TrainingArguments:
+    usual = {
+        "output_dir": str(folder),
+        "report_to": "none",
+        "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
+        "dataloader_pin_memory": torch.cuda.is_available() and not others["use_cpu"],
+        "num_train_epochs": options.epochs,
+        "learning_rate": options.learning_rate,
+        "per_device_train_batch_size": options.batch_size,
+        "per_device_eval_batch_size": 2 * options.batch_size,
+        "weight_decay": options.weight_decay,
+        "warmup_steps": options.warmup,
+        "seed": options.seed,
+    }
+    try:
+        return transformers.TrainingArguments(**{**usual, **others})
+    except TypeError as error:
+        raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
+
+
+def _checkpointing(checkpoint_steps: int | None, steps: int) -> dict[str, Any]:
+    every = max(50, math.ceil(steps / 10)) if checkpoint_steps is None else checkpoint_steps
+    if every == 0 or every >= steps:
+        return {"save_strategy": "no"}
+    return {"save_strategy": "steps", "save_steps": every, "save_total_limit": 2}
+
+
+def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
+    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
+
+    class Resumable(trainer_class):  # type: ignore[misc]
+        def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
+            sampler = LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
+            self.add_callback(_TellEpoch(sampler))
+            return sampler
+
+        def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+            # A run that resumes after an evaluation does not repeat it, nor what it draws.
+            with kept_random_state():
+                return super().evaluate(*args, **kwargs)
+
+        def _save_checkpoint(self, model: Any, trial: Any) -> None:
+            try:
+                super()._save_checkpoint(model, trial)
+            except RuntimeError:  # torch does not say that a disk is full
+                check_room(store.folder)
+                raise
+            if self.is_world_process_zero():
+                name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
+                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
+
+    Resumable.__name__ = trainer_class.__name__
+    return Resumable
+
+
+class _TellEpoch(transformers.TrainerCallback):  # type: ignore[misc]
+    """Tells the sampler the epoch, which older versions of accelerate do not where a run resumes within one."""
+
+    def __init__(self, sampler: LengthGroupedSampler) -> None:
+        self.sampler = sampler
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.sampler.set_epoch(int(state.epoch))
+
+
+class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
+    """Ends a training that a signal stops when the next step is done, with a checkpoint of that step."""
+
+    def __init__(self, stopped: Callable[[], bool]) -> None:
+        self.stopped = stopped
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_save = control.should_save or self.stopped()
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        if self.stopped():
+            raise KeyboardInterrupt
+
+
+def _last_checkpoint(store: Store) -> str | None:
+    """Return the last checkpoint that is whole; others are set aside."""
+    step_of = {
+        int(path.name.rpartition("-")[2]): path for path in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
+    }
+    for step in sorted(step_of, reverse=True):
+        path = step_of[step]
+        files = store.read_json(f"{CHECKPOINTS}/{path.name}.json")
+        if files is not None and not changed_files(path, files):
+            return str(path)
+        set_aside(path, "it is not whole")
+    return None
+
+
+def _mean_loss(done: Any, first_step: int) -> float | None:
+    """Return the mean loss of the steps of this call; Trainer divides their sum by all steps, earlier ones too."""
+    steps = int(done.global_step) - first_step
+    if steps <= 0:
+        return None
+    loss = float(done.training_loss) * int(done.global_step) / steps
+    if not math.isfinite(loss):
+        raise OptionError(
+            f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
+            option="learning_rate",
+        )
+    return loss
+
+
+def _figures(trainer: Any) -> dict[str, float | None]:
+    """Return the figures of the final model on the validation set."""
+    last: dict[str, Any] = next((entry for entry in reversed(trainer.state.log_history) if "eval_loss" in entry), {})
+    if last.get("step") != trainer.state.global_step or trainer.args.load_best_model_at_end:
+        last = trainer.evaluate()
+    speed = ("_runtime", "_per_second", "_preparation_time")
+    return {
+        key.removeprefix("eval_"): value
+        for key, value in last.items()
+        if key[:5] == "eval_" and not key.endswith(speed)
+    }
+
+
+def _span_figures(
+    reader: Classifier, table: Any, max_length: int, options: TuningOptions, progress: bool
+) -> dict[str, float]:
+    """Return exact match and F1 of the final model on the validation set."""
+    answers = predict_answers(
+        reader,
+        table["question"],
+        table["context"],
+        max_length=max_length,
+        stride=options.stride,
+        batch_size=2 * options.batch_size,
+        progress=progress,
+    )
+    scores = answer_scores(answers.texts, [row["text"] for row in table["answers"]])
+    return {"exact_match": scores.exact_match, "f1": scores.f1}
+
+
+def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:
+    if workers.is_main:
+        model.config.problem_type = None if result.label_names is None else "single_label_classification"
+        with quiet():
+            save_twice(store.folder, lambda place: [part.save_pretrained(place) for part in (model, tokenizer)])
+        # The result comes last: it marks the run as finished.
+        figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
+        names = [name for name in files_in(store.folder) if name.partition("/")[0] not in (MANIFEST, CHECKPOINTS)]
+        files = digest_of_files(store.folder, names)
+        store.write_json(RESULT, {**figures, "files": files})
+        shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
+    workers.gather(None)
+
+
+def _open(store: Store) -> FineTuned | None:
+    """Open a finished run; None where there is none, or a file of it is damaged, which is set aside."""
+    figures = store.read_json(RESULT)
+    if figures is None:
+        return None
+    for name in (damaged := changed_files(store.folder, figures.pop("files"))):
+        if (store.folder / name).exists():
+            set_aside(store.folder / name, "it is damaged")
+    if damaged:
+        set_aside(store.folder / RESULT, f"{damaged[0]} beside it is damaged or gone")
+        return None
+    shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)  # of a run that was killed when it had finished
+    names = figures.pop("label_names")
+    return FineTuned(folder=str(store.folder), label_names=None if names is None else tuple(names), **figures)

@@ -1,0 +1,91 @@
+"""What can be chosen in fine-tuning."""
+
+from __future__ import annotations
+
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, option
+from rightreasons.io.options import ItemOptions
+
+TASKS = ("classification", "multiple_choice", "question_answering")
+
+
+class TuningOptions(Options):
+    """How a model is fine-tuned; the options of `fine_tune`."""
+
+    task: str | None = option(
+        None,
+        "classification, multiple_choice or question_answering; by default what the columns are those of.",
+        choices=TASKS,
+    )
+    label_names: tuple[str, ...] | None = option(
+        None,
+        "Names of the classes, written into the model's configuration; None takes them from a ClassLabel column or "
+        "from labels that are texts, or numbers them.",
+    )
+    epochs: float = option(3.0, "Passes over the training set.", minimum=0.0)
+    learning_rate: float = option(5e-5, "Peak learning rate.", minimum=0.0)
+    head_learning_rate: float | None = option(
+        None, "Peak learning rate of weights outside the encoder or newly drawn; None for the same.", minimum=0.0
+    )
+    freeze_encoder: bool = option(False, "Train only the head.")
+    batch_size: int = option(32, "Examples per batch, on each device.", minimum=1)
+    max_length: int | None = option(
+        None,
+        "Maximum tokens per text (per prompt with one choice, per window of a context); longer ones are cut and "
+        "counted. None for 128, or 384 for question answering.",
+        minimum=4,
+    )
+    stride: int | None = option(
+        None, "Tokens that the windows of a context share; None for a third of max_length.", minimum=0
+    )
+    weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.", minimum=0.0)
+    warmup: float = option(0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0)
+    seed: int = option(0, "Seed of the head, the order and the dropout.", minimum=0)
+    checkpoint_steps: int | None = option(
+        None,
+        "Steps between checkpoints, kept until the end; None for ten in a run but no more than one in 50 steps, 0 for "
+        "none.",
+        minimum=0,
+    )
+    revision: str | None = option(None, "Branch, tag or commit of the hub repository.")
+
+    def _check(self) -> None:
+        if self.epochs == 0:
+            raise OptionError(f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs")
+
+
+class TrainingDataOptions(ItemOptions):
+    """What a model is fine-tuned on; the options of `open_training_data`."""
+
+    train_split: str | None = option(None, "Split to train on; by default train, or the only one.")
+    validation_split: str | None = option(
+        None, "Split to evaluate on after each epoch; by default the first of validation, dev and test with labels."
+    )
+    held_out: float = option(
+        0.2, "Share of the items that is held out for evaluation and audit where no split is left for it; 0 for none."
+    )
+    limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
+
+    def _check(self) -> None:
+        from rightreasons.core.validation import check_fraction
+
+        super()._check()
+        if self.held_out:
+            check_fraction(self.held_out, "held_out", open_ends=True)
+
+
+class SplitOptions(Options):
+    """How items are split by what is solved without their premises; the options of `premise_oblivious_split`."""
+
+    task: str = option(
+        "multiple_choice",
+        "multiple_choice, or classification for pairs of texts (hypothesis only).",
+        choices=("multiple_choice", "classification"),
+    )
+    n_runs: int = option(3, "Number of models to train, each with its own seed.", minimum=1)
+    n_folds: int = option(5, "Number of folds where there is no training split.", minimum=2)
+    epochs: float = option(3.0, "Passes over the training set.")
+    learning_rate: float = option(5e-5, "Peak learning rate.")
+    batch_size: int = option(16, "Items per batch.", minimum=1)
+    max_length: int = option(64, "Maximum number of tokens per choice.", minimum=4)
+    seed: int = option(0, "Seed of the first model; run r has seed + r.")

@@ -1,1 +1,0 @@
-"""Callbacks that watch a model while it trains."""

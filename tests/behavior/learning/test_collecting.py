@@ -1,0 +1,138 @@
+"""G scores of a plan by hand: fixed functionalities, the whole suite's accuracy, tests of the printed figure."""
+
+import dataclasses
+
+import pytest
+
+from rightreasons.behavior.generalization import compare_generalization
+from rightreasons.behavior.learning.collect import collect_scores, outcomes
+from rightreasons.behavior.learning.options import PARTITIONS
+from rightreasons.behavior.learning.plan import PlannedRun
+
+# Three functionalities of 2, 3 and 1 test cases; the last is undefined for one run.
+NAMES, COUNTS = ("a", "b", "c"), (2, 3, 1)
+
+
+@dataclasses.dataclass
+class FakePlan:
+    runs: list
+    stored: dict
+    settings: dict
+
+    def results(self):
+        return list(self.stored.values())
+
+
+def rates(passed):
+    places = {"a": passed[:2], "b": passed[2:5], "c": passed[5:]}
+    return {
+        name: None if set(part) == {"-"} else part.count("1") / (len(part) - part.count("-"))
+        for name, part in places.items()
+    }
+
+
+def result(run, passed, right, called=0.5):
+    return {
+        "key": run.key, "pass_rates": rates(passed), "passed": passed, "iid_right": right,
+        "iid_accuracy": right.count("1") / len(right), "iid_predicted_negative": called, "mean_confidence": 0.8,
+    }  # fmt: skip
+
+
+def plan(seeds=(1,), called=0.5, unfinished=()):
+    runs, stored = [], {}
+    for seed in seeds:
+        iid = PlannedRun("IID", "vanilla", "seen", "", (), seed)
+        whole = PlannedRun("IID->T", "lp", "seen", "", (), seed)
+        of_a = PlannedRun("IID->T", "lp", "functionality", "a", ("a",), seed)
+        others = PlannedRun("IID->T", "lp", "functionality", "b", ("b", "c"), seed)
+        for run, passed, right in (
+            (iid, "100110", "11110000"),
+            (whole, "111101" if seed == 1 else "111001", "11111100"),
+            (of_a, "011111", "11000000"),
+            (others, "11001-", "10000000"),
+        ):
+            runs.append(run)
+            if (run.partition, run.held) not in unfinished:
+                stored[run.key] = result(run, passed, right, called)
+    return FakePlan(runs, stored, {"functionalities": [(name, "A", "MFT") for name in NAMES], "n_cases": list(COUNTS)})
+
+
+def test_scores_are_those_of_the_paper():
+    found = collect_scores(plan())
+    # c is undefined where it was held out, so every mean is over a and b.
+    assert (found.functionalities, found.n_functionalities) == (("a", "b"), 3)
+    iid, row = found.rows
+    assert (iid.iid_score, row.iid_score) == (0.5, 0.75)
+    # IID: a 1/2, b 2/3 (letters 0, 1, 1); whole: a 1, b 2/3; held out: a 1/2, b 1/3.
+    assert iid.suite_scores == {"standard": pytest.approx((1 / 2 + 2 / 3) / 2)}
+    assert row.suite_scores == {
+        "seen": pytest.approx((1 + 2 / 3) / 2),
+        "functionality": pytest.approx((1 / 2 + 1 / 3) / 2),
+    }
+    # G of both settings takes the accuracy of the whole suite's model, 3/4, not the 1/8 to 1/4 of the held-out runs.
+    for setting in ("seen", "functionality"):
+        s = row.suite_scores[setting]
+        assert row.scores[setting] == pytest.approx(2 * 0.75 * s / (0.75 + s))
+    assert row.average is None
+    assert row.pass_rates["functionality"]["c"] is None
+
+
+def test_the_test_is_of_the_printed_difference():
+    iid, row = collect_scores(plan()).rows
+    assert (iid.differences, iid.p_values) == ({}, {})
+    for setting in ("seen", "functionality"):
+        assert row.differences[setting] == pytest.approx(row.scores[setting] - iid.scores["standard"])
+    # By hand for "functionality": a of the run that held out a, b of the run that held out b.
+    test = compare_generalization(
+        (outcomes("11111100"), outcomes("11110000")),
+        [(outcomes("01"), outcomes("10")), (outcomes("001"), outcomes("011"))],
+        seed=42,
+    )
+    assert row.p_values["functionality"] == test.p_value
+    # McNemar: two items, both for the row: p = 2 / 2^2.
+    assert row.p_values["iid"] == 0.5
+
+
+def test_the_average_needs_all_four_settings():
+    made = plan()
+    whole = made.stored[made.runs[1].key]
+    for partition in PARTITIONS[2:]:
+        run = PlannedRun("IID->T", "lp", partition, "x", NAMES, 1)
+        made.runs.append(run)
+        made.stored[run.key] = {**whole, "key": run.key}
+    row = collect_scores(made).rows[1]
+    assert row.average == pytest.approx(sum(row.scores[setting] for setting in PARTITIONS) / 4)
+    assert row.differences["average"] == pytest.approx(sum(row.differences[setting] for setting in PARTITIONS) / 4)
+    assert 0 < row.p_values["average"] <= 1
+
+
+def test_seeds_are_pooled():
+    found = collect_scores(plan(seeds=(1, 2)))
+    pooled = {(each.configuration, each.method): each for each in found.pooled}["IID->T", "lp"]
+    values = [row.scores["seen"] for row in found.rows if row.configuration == "IID->T"]
+    assert pooled.seeds == (1, 2)
+    assert pooled.scores["seen"] == pytest.approx(sum(values) / 2)
+    # t of one degree of freedom is 12.706, and the half width t |x - y| / 2.
+    half = 12.7062047 * abs(values[0] - values[1]) / 2
+    assert pooled.intervals["seen"].low == pytest.approx(max(0, sum(values) / 2 - half))
+    assert pooled.intervals["functionality"] is None  # the seeds agree
+
+
+def test_what_is_unfinished_is_left_out():
+    found = collect_scores(plan(unfinished=(("functionality", "b"),)))
+    assert list(found.rows[1].scores) == ["seen"]
+    assert found.functionalities == NAMES
+    assert (found.n_done, found.n_runs) == (3, 4)
+    # Without the whole suite's model there is no accuracy for any G.
+    row = collect_scores(plan(unfinished=(("seen", ""),))).rows[0]
+    assert (row.iid_score, row.scores) == (None, {})
+    assert list(row.suite_scores) == ["functionality"]
+
+
+@pytest.mark.parametrize(("called", "n_degenerate"), [(0.5, 0), (0.95, 4), (0.02, 4), (0.9, 0)])
+def test_models_of_one_answer(called, n_degenerate):
+    found = collect_scores(plan(called=called)).degenerate
+    assert len(found) == n_degenerate
+    if found:
+        held = next(run for run in found if run.held == "b")
+        assert held.pass_rate == pytest.approx(1 / 3)  # b 1/3, c undefined

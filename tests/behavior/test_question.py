@@ -1,0 +1,245 @@
+"""The section about behavior, and the page of `rightreasons behavior`, with tiny models."""
+
+from __future__ import annotations
+
+import json
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.behavior.measure import measure_behavior, score_stored
+from rightreasons.behavior.question import BehaviorMeasurement, behavior_result
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.predictions import ModelAnswers
+from rightreasons.models.loading import load_classifier
+from rightreasons.report.behavior_page import write_behavior_report
+from rightreasons.report.runner import audit
+from rightreasons.report.schema import read_audit
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+from tiny_suites import behavior_suite
+
+FEW = Resampling(resamples=20)
+OPTIONS = {"questions": ["behavior"], "n_resamples": 50, "progress": False, "raise_errors": True}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("behavior-section")
+    save_tiny_classifier(folder / "model")
+    behavior_suite().write(folder / "suite.jsonl")
+    texts, labels = tiny_texts(12)
+    names = datasets.ClassLabel(names=["negative", "positive"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": names})
+    data = datasets.Dataset.from_dict({"text": texts, "label": labels}, features=features)
+    return folder, data
+
+
+@pytest.fixture(scope="module")
+def answered(world):
+    folder, data = world
+    options = {"behavior": {"suite": str(folder / "suite.jsonl"), "examples": 2}}
+    audit(folder / "model", data, out=folder / "report", options=options, **OPTIONS)
+    return read_audit(folder / "report")["questions"][0], folder
+
+
+def test_its_figures_are_those_of_the_kernel(answered):
+    told, folder = answered
+    direct = measure_behavior(
+        load_classifier(folder / "model"), behavior_suite(), resampling=Resampling(resamples=50), progress=False
+    ).result
+    rates = told["result"]["data"]["pass_rates"]
+    assert rates["behavioral_pass_rate"] == direct.behavioral_pass_rate
+    assert "passed" not in rates
+    headlines = {headline["key"]: headline for headline in told["result"]["headlines"]}
+    assert list(headlines) == ["pass_rate", "pass_rate_mft", "pass_rate_inv", "pass_rate_dir"]
+    assert headlines["pass_rate"]["estimate"]["value"] == direct.behavioral_pass_rate
+    assert headlines["pass_rate_inv"]["estimate"]["value"] == direct.test_types["INV"].pass_rate
+    rows = told["result"]["parts"][1]["tables"][0]["rows"]
+    assert len(rows) == 5
+    values = [row["pass_rate"]["value"] for row in rows if row["pass_rate"]["value"] is not None]
+    assert values == sorted(values)
+    by_name = {each.functionality: each for each in direct.functionalities}
+    for row in rows:
+        each = by_name[row["functionality"].split(". ", 1)[1]]
+        assert (row["n_cases"], row["n_failed"], row["n_filtered"]) == (
+            each.n_cases,
+            each.n_cases - each.n_passed,
+            each.n_filtered,
+        )
+
+
+def test_failing_cases_are_shown_with_what_was_expected(answered):
+    told, _ = answered
+    lists = told["result"]["parts"][2]["examples"]
+    assert lists
+    assert all(1 <= len(each["examples"]) <= 2 for each in lists)
+    words = next(each for each in lists if ". words (" in each["title"])
+    for example in words["examples"]:
+        assert example["label"] in ("negative", "neutral", "positive")
+        assert example["prediction"] != example["label"]
+        assert example["text"].startswith("the ")
+        assert example["id"].startswith("1/")
+    page = (answered[1] / "report" / "index.html").read_text("utf-8")
+    assert "some may be abusive" in page
+    assert "<details><summary>1. words (W, MFT)" in page
+    assert (answered[1] / "report" / "figures" / "behavior_heat_map.png").stat().st_size > 5_000
+
+
+def test_invariance_shows_the_original_and_marks_the_change():
+    suite = Suite(
+        "names",
+        ("text",),
+        (
+            Functionality(
+                "names",
+                "Fairness",
+                "INV",
+                {"name": "invariant", "tolerance": 0.1},
+                (Case("a", (("Ann liked it.",), ("Ali liked it.",), ("Bo <b> liked it.",))),),
+            ),
+        ),
+    )
+    given = ModelAnswers(np.array([[0.1, 0.9], [0.15, 0.85], [0.7, 0.3]]), label_names=("bad", "good"))
+    (shown,) = behavior_result(BehaviorMeasurement(score_stored("m", suite, given, resampling=FEW))).parts[2].examples
+    (example,) = shown.examples
+    assert example.text == "Bo <b> liked it."
+    assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
+    assert (example.prediction, example.confidence, example.label) == ("bad", 0.7, "")
+    assert example.note == (
+        "Original: “Ann liked it.”, answered good (90.0%). P(good) from 90.0% to 30.0%. "
+        "1 of the 2 examples of this case fails."
+    )
+    assert shown.note == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."
+
+
+def test_the_verdict_follows_intervals():
+    def verdict(n_passed, n=40):
+        cases = tuple(Case(str(k), ((f"text {k}",),), (0,)) for k in range(n))
+        suite = Suite("s", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, cases),))
+        answers = np.array([0] * n_passed + [1] * (n - n_passed))
+        tested = score_stored("m", suite, ModelAnswers(None, answers), resampling=FEW)
+        return behavior_result(BehaviorMeasurement(tested)).verdict
+
+    # Wilson, 95 %, n = 40: 40 pass [0.912, 1]; 36 pass [0.769, 0.960], on both sides of 0.9; 30 pass: P(X <= 30) at
+    # 0.9 is 0.005; 8 pass is below 0.5 too.
+    assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "neutral", "warn", "bad"]
+    # One case that fails shows nothing.
+    assert verdict(0, n=1).label == "Cannot tell"
+
+
+def test_one_answer_to_everything_is_told_and_never_green():
+    def cases(labels):
+        return tuple(Case(str(n), ((f"a {n}",), (f"b {n}",)), labels and (n % 2, n % 2)) for n in range(100))
+
+    def of(*functionalities, answers):
+        suite = Suite("s", ("text",), functionalities, ("bad", "good"))
+        tested = score_stored("m", suite, ModelAnswers(None, np.array(answers)), resampling=FEW)
+        return behavior_result(BehaviorMeasurement(tested)).verdict
+
+    known = Functionality("k", "C", "MFT", {"name": "equal"}, cases(True))
+    steady = Functionality("i", "C", "INV", {"name": "invariant"}, cases(None))
+    # 5 of 100 answers are others: 95 % of the examples get one.
+    told = of(steady, answers=[0] * 190 + [1] * 10)
+    assert (told.tone, "But 190 of 200 examples get one answer, “bad”" in told.summary) == ("neutral", True)
+    assert of(steady, answers=[0] * 188 + [1] * 12).tone == "good"
+    both = of(known, steady, answers=[0] * 400)
+    assert "But 400 of 400 examples get one answer, “bad”" in both.summary
+    # An answer that is expected of every example is no sign of anything.
+    bad = Functionality(
+        "k", "C", "MFT", {"name": "equal"}, tuple(Case(str(n), ((f"a {n}",),), (0,)) for n in range(50))
+    )
+    assert of(bad, answers=[0] * 50).tone == "good"
+
+
+def test_without_a_suite_it_is_skipped_with_the_reason(world, tmp_path):
+    folder, data = world
+    (outcome,) = audit(folder / "model", data, out=tmp_path, **OPTIONS).outcomes
+    assert outcome.status == "skipped"
+    assert "name" in outcome.reason
+    assert "--behavior-suite" in outcome.reason
+
+
+def test_where_it_cannot_be_asked(world, tmp_path):
+    folder, data = world
+    reading = Suite(
+        "reading", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), ("b",)),)),)
+    )
+    reading.write(tmp_path / "reading.jsonl")
+    options = {"behavior": {"suite": tmp_path / "reading.jsonl"}}
+    (outcome,) = audit(folder / "model", data, out=tmp_path / "a", options=options, **OPTIONS).outcomes
+    assert (outcome.status, "answers that are texts" in outcome.reason) == ("skipped", True)
+    rows = [{"id": str(i), "prompt": "the rain", "choices": ["sun", "wet floor"], "label": 0} for i in range(4)]
+    options = {"behavior": {"suite": folder / "suite.jsonl"}}
+    model = save_tiny_multiple_choice(tmp_path / "mc")
+    (outcome,) = audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS).outcomes
+    assert (outcome.status, outcome.reason) == ("skipped", "Behavioral suites are put to classifiers.")
+
+
+def test_a_wrong_suite_is_told_before_anything_is_computed(world, tmp_path):
+    folder, data = world
+    options = {"behavior": {"suite": "checklist_sentimant"}}
+    with pytest.raises(ValueError, match="Did you mean 'checklist_sentiment'"):
+        audit(folder / "model", data, out=tmp_path, options=options, progress=False)
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="suit"):
+        audit(folder / "model", data, out=tmp_path, options={"behavior": {"suit": "x"}}, progress=False)
+
+
+def test_a_page_of_several_models(world, tmp_path):
+    folder, _ = world
+    suite = behavior_suite()
+    tested = [
+        measure_behavior(load_classifier(model), suite, resampling=FEW, progress=False)
+        for model in (folder / "model", save_tiny_classifier(tmp_path / "model", seed=3))
+    ]
+    page = write_behavior_report(tested, tmp_path / "out").read_text("utf-8")
+    # Both folders are called "model": the folders that they are in tell them apart.
+    for number, parent in enumerate((folder, tmp_path), start=1):
+        assert f'<li><a href="#model_{number}">{parent.name}/model</a></li>' in page
+    told = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
+    assert [each["behavioral_pass_rate"] for each in told["models"]] == [
+        each.result.behavioral_pass_rate for each in tested
+    ]
+    assert len(told["models"][0]["passed"]) == suite.n_cases
+    assert sorted(file.name for file in (tmp_path / "out" / "figures").iterdir()) == [
+        "behavior_1_heat_map.png",
+        "behavior_2_heat_map.png",
+        "behavior_models.png",
+    ]
+    assert "Which passes what?" in page
+
+
+def test_a_page_does_not_replace_an_audit(world, tmp_path):
+    folder, _ = world
+    tested = measure_behavior(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
+    (tmp_path / "audit.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"holds audit\.json"):
+        write_behavior_report([tested], tmp_path)
+    with pytest.raises(ValueError, match="at least one tested model"):
+        write_behavior_report([], tmp_path / "out")
+
+
+def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
+    cases = (Case("0", (("Who sat?", "Ann sat."), ("Who stood?", "Bo stood.")), ("Ann", "Bo")),)
+    renamed = Case("0", (("Who sat?", "Ann sat."), ("Who sat?", "Eve sat.")), meta=(None, ("Ann", "Eve")))
+    suite = Suite(
+        "reading",
+        ("question", "context"),
+        (
+            Functionality("who", "Coref", "MFT", {"name": "equal"}, cases),
+            Functionality("rename", "NER", "INV", {"name": "invariant"}, (renamed,)),
+        ),
+    )
+    tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), resampling=FEW)
+    who, rename = behavior_result(BehaviorMeasurement(tested)).parts[2].examples
+    (example,) = who.examples
+    assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
+    assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
+    assert rename.note == "Every changed text must get the original's answer."
+    assert rename.examples[0].note == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
+    page = write_behavior_report([tested], tmp_path).read_text("utf-8")
+    assert "Ann &lt;i&gt;" in page
+    assert "<dt>confidence</dt>" not in page.partition('id="term-')[0]  # before the glossary

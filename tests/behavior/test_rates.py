@@ -1,0 +1,457 @@
+"""Expectations, pass rates and G scores: closed forms, the paper's worked values, and a released model's results."""
+
+import dataclasses
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.behavior.generalization import compare_generalization, generalization_score, harmonic_mean
+from rightreasons.behavior.rates import FunctionalityResult, asks_for_neutral, clearly_below, pass_rates
+from rightreasons.core.suites import SuiteTable
+
+NAN = float("nan")
+
+
+def answers(predictions, sizes, probabilities=None, **rest):
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return Answers(np.array(predictions), offsets, None if probabilities is None else np.array(probabilities), **rest)
+
+
+def cases(spec, given):
+    return [None if np.isnan(value) else bool(value) for value in evaluate_cases(spec, given)[1]]
+
+
+def test_equal_and_not_equal():
+    given = answers([0, 1, 1], [2, 1], labels=[0, 1, 0])
+    assert cases({"name": "equal"}, given) == [True, False]
+    assert cases({"name": "equal", "value": 1}, given) == [False, True]
+    assert cases({"name": "not_equal", "value": 0}, given) == [False, True]
+    unlabeled = answers([0, 1], [1, 1], labels=[None, 1])
+    assert cases({"name": "equal"}, unlabeled) == [None, True]
+
+
+def test_invariance_allows_a_small_move():
+    # First case: the label flips, but the first answer's probability moves by .08 only; second: by .3.
+    given = answers([0, 1, 0, 1], [2, 2], [[0.54, 0.46], [0.46, 0.54], [0.6, 0.4], [0.3, 0.7]])
+    assert cases({"name": "invariant"}, given) == [True, False]
+    assert cases({"name": "invariant", "tolerance": 0.05}, given) == [False, False]
+
+
+def test_monotonic_is_undefined_without_room():
+    rows = [[0.9, 0.1], [0.7, 0.3], [0.95, 0.05], [0.5, 0.5], [0.6, 0.4], [0.75, 0.25]]
+    given = answers([0] * 6, [2, 2, 2], rows)
+    # Falling: .9 >= 1 - .1 and .95 have no say, .6 -> .75 rises by .15 > .1 and fails.
+    falling = {"name": "monotonic", "increasing": False, "tolerance": 0.1}
+    assert cases(falling, given) == [None, None, False]
+    # Rising: .9 -> .7 fails, .95 -> .5 fails, .6 -> .75 passes.
+    assert cases({"name": "monotonic", "increasing": True, "tolerance": 0.1}, given) == [False, False, True]
+    # Without a tolerance every confidence has room: .9 -> .7 and .95 -> .5 fall, .6 -> .75 rises.
+    assert cases({"name": "monotonic", "increasing": False}, given) == [True, True, False]
+    assert cases({**falling, "tolerance": 0}, given) == [True, True, False]
+    # P(class 1) rises by .2, rises by .45, and falls by .15.
+    assert cases({**falling, "label": 1}, given) == [False, False, True]
+    kept = {"name": "monotonic", "increasing": True, "where_first": {"not": [0]}}
+    assert cases(kept, given) == [None, None, None]
+
+
+THREE = answers(
+    [0, 1, 1, 0, 0, 2, 2, 2],
+    [3, 1, 2, 2],
+    # The answers and their probabilities: 0 .6, 1 .5, 1 .7 | 0 .9 | 0 .5, 2 .8 | 2 .4, 2 .96
+    [
+        [0.6, 0.3, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.2, 0.7, 0.1],
+        [0.9, 0.05, 0.05],
+        [0.5, 0.25, 0.25],
+        [0.1, 0.1, 0.8],
+        [0.3, 0.3, 0.4],
+        [0.02, 0.02, 0.96],
+    ],
+    labels=[0, 1, None, 1, None, None, 2, 0],
+)
+ONE = {"name": "equal", "value": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "passed"),
+    [
+        ({"name": "changed"}, [True, None, True, False]),
+        ({"name": "changed", "skip_first": False}, [False, False, False, False]),
+        ({"name": "confidence", "above": 0.45}, [True, True, True, False]),
+        # .5 lies on both bounds, and so within neither.
+        ({"name": "confidence", "above": 0.5}, [False, True, False, False]),
+        ({"name": "confidence", "below": 0.5}, [False, False, False, False]),
+        ({"name": "confidence", "above": 0.5, "below": 0.9, "aggregate": "any"}, [True, False, True, False]),
+        ({"name": "confidence", "below": 0.5, "label": 1}, [False, True, True, True]),
+        # Labels: 0 1 - right, 1 wrong, no label, right and wrong.
+        ({"name": "equal", "aggregate": "any"}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": "first"}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": 0.5}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": 0.51}, [True, False, None, False]),
+        ({"name": "equal", "aggregate": 1}, [True, False, None, False]),
+        ({"name": "equal", "skip_first": True}, [True, None, None, False]),
+        ({**ONE, "aggregate": 2 / 3}, [True, False, False, False]),
+        ({**ONE, "aggregate": 0.67}, [False, False, False, False]),
+        ({"name": "not", "of": ONE}, [False, True, True, True]),
+        # Not right: where there is no label, nothing is asked, either way.
+        ({"name": "not", "of": {"name": "equal"}}, [False, True, None, False]),
+        ({"name": "and", "of": [{"name": "changed"}, ONE]}, [True, None, False, False]),
+        ({"name": "or", "of": [ONE, {"name": "confidence", "above": 0.55}]}, [True, True, False, False]),
+        # Where one of two does not apply, the other decides: the third example of the first case, and the third case.
+        ({"name": "and", "of": [{"name": "equal"}, {"name": "confidence", "above": 0.45}]}, [True, False, True, False]),
+        ({"name": "or", "of": [{"name": "equal"}, {"name": "confidence", "above": 0.9}]}, [False, False, False, True]),
+        # A condition inside a combination: the first example's answer is 2 in the last case alone.
+        (
+            {"name": "and", "of": [{"name": "equal", "value": 2, "where_first": {"is": [2]}}, {"name": "changed"}]},
+            [True, None, True, False],
+        ),
+        ({"name": "changed", "where": {**ONE, "aggregate": "any"}}, [True, None, None, None]),
+        ({"name": "changed", "where": {"name": "confidence", "above": 0.55}}, [None, None, None, None]),
+        (
+            {"name": "changed", "where": {"name": "confidence", "above": 0.45, "aggregate": "first"}},
+            [True, None, True, None],
+        ),
+        # Those that do not apply are left out, as those that fail: no label in the third case.
+        ({"name": "changed", "where": {"name": "equal", "aggregate": "first"}}, [True, None, None, False]),
+        ({"name": "unknown", "why": "it is code"}, [None] * 4),
+    ],
+)
+def test_conditions_combinations_and_aggregates(spec, passed):
+    assert cases(spec, THREE) == passed
+
+
+@pytest.mark.parametrize(
+    ("clean", "passed"),
+    [
+        ("none", [False, False, False]),
+        ("casefold", [True, False, False]),
+        ("article", [False, False, True]),
+        ("ropes", [True, False, False]),
+        ("squad", [True, True, True]),
+    ],
+)
+def test_texts_are_compared_after_a_normalization(clean, passed):
+    read = Answers(["CAT", "A cat.", "the cat"], np.array([0, 1, 2, 3]), labels=["cat", "cat", "cat"])
+    assert cases({"name": "equal", "clean": clean}, read) == passed
+
+
+def test_an_answer_may_be_a_text():
+    offsets = np.array([0, 1, 3])
+    read = Answers(["the cat", "a cat", "yes"], offsets)
+    assert cases({"name": "equal", "value": "cat"}, read) == [False, False]
+    assert cases({"name": "equal", "value": "cat", "clean": "article", "aggregate": "any"}, read) == [True, True]
+    assert cases({"name": "not_equal", "value": "yes"}, read) == [True, False]
+    assert cases({"name": "changed"}, read) == [None, True]
+    with pytest.raises(ValueError, match="class labels .* but got 'cat'"):
+        cases({"name": "equal", "value": "cat"}, THREE)
+    with pytest.raises(TypeError, match="the predictions are texts"):
+        cases({"name": "equal", "value": 1}, read)
+    with pytest.raises(ValueError, match="a label below 3, the number of classes, but got 3"):
+        cases({"name": "confidence", "above": 0.5, "label": 3}, THREE)
+
+
+def high_confidence(text, answer, confidence, label, meta):
+    return confidence.max() > 0.55
+
+
+def moved(first, answer, first_confidence, confidence, label, meta):
+    return confidence[1] - first_confidence[1]
+
+
+def at_most_one_zero(texts, answers, confidences, labels, meta):
+    return None if len(answers) == 1 else [(answers == 0).sum() <= 1] * len(answers)
+
+
+def short(text, answer, confidence, label, meta):
+    return len(text) < 3
+
+
+@pytest.mark.parametrize(
+    ("function", "per", "passed"),
+    [
+        (high_confidence, "example", [False, True, False, False]),
+        # P(class 1) must rise: .3 to .5 and .7; .25 to .1; .3 to .02
+        (moved, "pair", [True, None, False, False]),
+        (at_most_one_zero, "case", [True, None, True, True]),
+        (
+            lambda texts, answers, *rest: [at_most_one_zero(None, each, *rest) for each in answers],
+            "functionality",
+            None,
+        ),
+        (short, "example", [True, False, True, True]),
+    ],
+)
+def test_a_python_function_may_decide(function, per, passed):
+    given = dataclasses.replace(THREE, texts=[(text,) for text in ("a", "b", "c", "long", "e", "f", "g", "h")])
+    assert cases({"name": "python", "function": function, "per": per}, given) == (passed or [True, None, True, True])
+
+
+def test_a_python_function_may_aggregate_and_slice():
+    few = {"name": "python", "function": lambda *each: len(each[1]) == 2, "per": "case"}
+    with pytest.raises(ValueError, match=r"the function '<lambda>' to return one result per example, 3, but got False"):
+        cases(few, THREE)
+    pairs = {"name": "python", "function": lambda *each: [len(each[1]) == 2] * len(each[1]), "per": "case"}
+    assert cases({**ONE, "where": pairs}, THREE) == [None, None, False, False]
+    # Two of three, none of one, none of two, none of two are answered 1.
+    assert cases({**ONE, "aggregate": lambda results: results.mean() > 0.5}, THREE) == [True, False, False, False]
+    with pytest.raises(ValueError, match="result of the function '<lambda>', but it raised ZeroDivisionError"):
+        cases({"name": "python", "function": lambda *each: 1 / 0}, THREE)
+    with pytest.raises(TypeError, match="to return a number, a boolean or None, but got 'yes'"):
+        cases({"name": "python", "function": lambda *each: "yes"}, THREE)
+
+
+def test_sentiment_shift():
+    rows = [[0.2, 0.2, 0.6], [0.3, 0.2, 0.5], [0.2, 0.2, 0.6], [0.22, 0.2, 0.58]]
+    given = answers([2, 2, 2, 2], [2, 2], rows)
+    # change = (.2 - .3) + (.5 - .6) = -.2 < -.1; (.2 - .22) + (.58 - .6) = -.04 >= -.1
+    assert cases({"name": "sentiment_shift", "positive": True}, given) == [False, True]
+    assert cases({"name": "sentiment_shift", "positive": False}, given) == [True, True]
+    # Where neutral loses most: change = (.2 - .45) + (.35 - .3) = -.2 < -.1
+    given = answers([1, 0], [2], [[0.2, 0.5, 0.3], [0.45, 0.2, 0.35]])
+    assert cases({"name": "sentiment_shift", "positive": True}, given) == [False]
+
+
+def test_transitivity():
+    given = answers([1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0], [3, 3, 3, 3])
+    assert cases({"name": "transitive"}, given) == [True, False, None, None]
+
+
+def test_unknown_and_unfit_expectations():
+    with pytest.raises(ValueError, match="Did you mean 'equal'"):
+        evaluate_cases({"name": "equals"}, answers([0], [1]))
+    with pytest.raises(ValueError, match="Expected class probabilities"):
+        evaluate_cases({"name": "monotonic", "increasing": True}, answers([0, 0], [2]))
+    with pytest.raises(ValueError, match="Expected labels"):
+        evaluate_cases({"name": "equal"}, answers([0, 0], [2]))
+
+
+def test_neutral_mapping_worked_values():
+    expected = {0.1: (0.9, 0, 0.1), 0.34: (0.48, 0.52, 0), 0.4: (0.3, 0.7, 0), 0.5: (0, 1, 0)}
+    expected |= {0.6: (0, 0.7, 0.3), 0.66: (0, 0.52, 0.48), 0.9: (0.1, 0, 0.9)}
+    for p, row in expected.items():
+        assert neutral_probabilities(np.array([p]))[0] == pytest.approx(row, abs=1e-9)
+    edges = neutral_probabilities(np.array([1 / 3, 2 / 3]))
+    assert edges.sum(axis=1) == pytest.approx([1, 1])
+
+
+def table(**changes):
+    return SuiteTable(
+        **{
+            "functionalities": ("f", "g"),
+            "classes": ("A", "B"),
+            "test_types": ("MFT", "INV"),
+            "expectations": ({"name": "equal"}, {"name": "invariant"}),
+            "case_ids": ("0", "1", "2", "3"),
+            "case_functionality": np.array([0, 0, 1, 1]),
+            "case_offsets": np.array([0, 1, 2, 4, 6]),
+            "labels": (1, 1, None, None, None, None),
+            **changes,
+        }
+    )
+
+
+def test_pass_rates():
+    result = pass_rates([1, 0, 1, 1, 0, 1], table(), outputs="labels")
+    # f: 1 of 2, g: 1 of 2; the mean over functionalities .5
+    assert result.behavioral_pass_rate == 0.5
+    assert [part.pass_rate for part in result.functionalities] == [0.5, 0.5]
+    assert result.passed == [True, False, True, False]
+    assert result.classes["A"].pass_rate == 0.5
+    assert result.test_types["INV"].n_functionalities == 1
+    assert result.interval.low <= 0.5 <= result.interval.high
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_functionalities_count_alike_whatever_their_size():
+    sizes = table(
+        case_ids=tuple("0123"), case_functionality=np.array([0, 0, 0, 1]), case_offsets=np.array([0, 1, 2, 3, 5])
+    )
+    sizes = table(
+        case_functionality=np.array([0, 0, 0, 1]),
+        case_offsets=np.array([0, 1, 2, 3, 5]),
+        labels=(1, 1, 1, None, None),
+    )
+    # f: 3 of 3, g: 0 of 1: mean .5, although 3 of 4 cases pass
+    assert pass_rates([1, 1, 1, 0, 1], sizes, outputs="labels").behavioral_pass_rate == 0.5
+
+
+@pytest.mark.parametrize(
+    ("predictions", "changes", "sentence"),
+    [
+        ([1, 0], {}, "one prediction for each of the 6 examples of the suite, in its order, but got 2"),
+        ([1] * 6, {"case_functionality": np.array([0, 0, 0, 0])}, "at least one case in the functionality 'g'"),
+        ([1] * 6, {"expectations": ({"name": "equal"}, {"name": "nope"})}, "expectation.*functionality 'g'"),
+    ],
+)
+def test_bad_input(predictions, changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        pass_rates(predictions, table(**changes), outputs="labels")
+
+
+@pytest.mark.real_data
+def test_stored_results_of_a_model_are_reproduced(real_data):
+    """The released SQuAD suite holds one model's answers with CheckList's own verdict on every case."""
+    from rightreasons.datasets.checklist import read_checklist
+
+    path = real_data / "checklist" / "suites" / "squad_suite.jsonl.gz"
+    archive = real_data / "checklist" / "release" / "squad_suite.tar.gz"
+    suite = read_checklist(archive, "checklist_reading", ("context", "question")).table()
+    predictions, passed = [], []
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        for line in stream:
+            results = json.loads(line)["results"]
+            for case in results["preds"]:
+                predictions += case if isinstance(case, list) else [case]
+            passed += [bool(value) for value in results["passed"]]
+    found = pass_rates(predictions, suite, outputs="texts")
+    assert found.passed == passed
+    rates = {part.functionality: part for part in found.functionalities}
+    assert rates["Former / Latter"].n_passed == 0
+    typo = rates["Question typo"]
+    assert (typo.n_cases - typo.n_passed, typo.n_cases) == (58, 500)
+    comparison = next(part for name, part in rates.items() if name.startswith("A is COMP than B. Who is more / less"))
+    assert (comparison.n_cases - comparison.n_passed, comparison.n_cases) == (99, 494)
+
+
+# ----------------------------------------------------------------------------------------------------------- G scores
+
+
+def test_g_worked_values():
+    assert harmonic_mean(0.90, 0.60) == pytest.approx(0.72)
+    assert harmonic_mean(0.95, 0.333) == pytest.approx(0.49314, abs=1e-5)
+    assert harmonic_mean(0.9, 0) == 0
+
+
+def test_generalization_score():
+    result = generalization_score(
+        {"seen": [1, 0.8], "functionality": [0.7, 0.7], "class": [0.6, 0.6], "type": [0.5, 0.5]}, 0.9
+    )
+    assert result.suite_scores["seen"] == pytest.approx(0.9)
+    assert result.scores["seen"] == pytest.approx(0.9)
+    assert result.scores["class"] == pytest.approx(0.72)
+    assert result.decreasing is True
+    assert result.generalization_score == pytest.approx(np.mean(list(result.scores.values())))
+    assert generalization_score({"standard": [0.6]}, {"standard": 0.9}).generalization_score == pytest.approx(0.72)
+    with pytest.raises(ValueError, match="Did you mean 'functionality'"):
+        generalization_score({"functionalty": [0.5]}, 0.9)
+    with pytest.raises(ValueError, match="at most 1"):
+        generalization_score({"seen": [1.5]}, 0.9)
+
+
+def test_randomization():
+    rng = np.random.default_rng(0)
+    good, bad = (rng.random(400) < 0.9).astype(float), (rng.random(400) < 0.6).astype(float)
+    suite = [(good[:100], bad[:100]), (np.where(rng.random(50) < 0.1, NAN, good[:50]), bad[:50])]
+    apart = compare_generalization((good, bad), suite, n_permutations=2000)
+    assert apart.difference > 0.15
+    assert apart.p_value == pytest.approx(1 / 2001)
+    same = compare_generalization((good, good[::-1].copy()), [(good, good[::-1].copy())], n_permutations=2000)
+    assert same.difference == pytest.approx(0)
+    assert same.p_value == 1
+
+
+def test_randomization_by_plain_exchange():
+    """The binomial shortcut has the distribution of exchanging item by item."""
+    first, second = np.array([1, 1, 1, 0, 1, 0, 0, 1.0]), np.array([1, 0, 0, 1, 0, 0, 1, 1.0])
+    rng = np.random.default_rng(1)
+    swaps = rng.random((20000, 8)) < 0.5
+    a = np.where(swaps, second, first).mean(axis=1)
+    b = np.where(swaps, first, second).mean(axis=1)
+    g = 2 * a * a / (a + a) - 2 * b * b / (b + b)  # the suite holds the same outcomes, but is shuffled apart below
+    assert g.mean() == pytest.approx(0, abs=0.01)
+    found = compare_generalization((first, second), [(first, second)], n_permutations=20000)
+    b_first = np.where(rng.random((20000, 8)) < 0.5, second, first)
+    c_first = np.where(rng.random((20000, 8)) < 0.5, second, first)
+    mean = first + second
+
+    def score(x, y):
+        return 2 * x * y / (x + y)
+
+    x, y = b_first.mean(axis=1), c_first.mean(axis=1)
+    other_x, other_y = (mean - b_first).mean(axis=1), (mean - c_first).mean(axis=1)
+    plain = np.abs(score(x, y) - score(other_x, other_y)) >= abs(found.difference) - 1e-12
+    assert found.p_value == pytest.approx(plain.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expectation", "three"),
+    [
+        ((0, 2), {"name": "equal"}, True),
+        ((0, 1), {"name": "equal"}, False),
+        ((0, 1), {"name": "not_equal", "value": 0}, True),
+        ((None, None), {"name": "sentiment_shift", "positive": True}, True),
+        ((None, None), {"name": "invariant"}, False),
+        ((0, 1), {"name": "not", "of": {"name": "sentiment_shift", "positive": True}}, True),
+        # Six classes are no sentiments, whatever is expected of them.
+        ((0, 5), {"name": "not_equal", "value": 0}, False),
+        (("in 1990", None), {"name": "equal"}, False),
+    ],
+)
+def test_a_suite_of_three_sentiments_is_told(labels, expectation, three):
+    table = SuiteTable(
+        functionalities=("f",),
+        classes=("c",),
+        test_types=("MFT",),
+        expectations=(expectation,),
+        case_ids=("0",),
+        case_functionality=np.array([0]),
+        case_offsets=np.array([0, 2]),
+        labels=labels,
+    )
+    assert asks_for_neutral(table) is three
+
+
+def test_labels_that_are_texts_are_not_held_against_classes():
+    with pytest.raises(ValueError, match="Expected class labels .* 'in 1990'"):
+        evaluate_cases({"name": "equal"}, answers([0, 1], [1, 1], labels=["in 1990", None]))
+
+
+def test_an_undefined_functionality_changes_nothing():
+    """Its cases are left out of every mean, in the shuffles as in what was observed."""
+    rng = np.random.default_rng(1)
+    iid = (rng.random(200) < 0.8, rng.random(200) < 0.8)
+    suites = [(rng.random(40) < 0.6, rng.random(40) < 0.55) for _ in range(3)]
+    undefined = (np.full(40, np.nan), np.full(40, np.nan))
+    alone = compare_generalization(iid, suites, n_permutations=2000)
+    assert compare_generalization(iid, [*suites, undefined, undefined], n_permutations=2000) == alone
+
+
+def test_outcomes_are_checked():
+    with pytest.raises(ValueError, match=r"Expected outcomes of 1, 0 or NaN in `suites\[0\]`, but got 0.3"):
+        compare_generalization(([1, 0], [0, 1]), [([0.3], [1])])
+    with pytest.raises(ValueError, match="a defined case of the first model in at least one of `suites`"):
+        compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])
+    with pytest.raises(ValueError, match="first model in at least one"):
+        compare_generalization(([1, 0], [0, 1]), [])
+
+
+def result_of(name, n_passed, n_cases):
+    rate = n_passed / n_cases if n_cases else None
+    return FunctionalityResult(name, "A", "MFT", rate, n_passed, n_cases, 0, None)
+
+
+def test_what_lies_below_a_bound_beyond_doubt():
+    # At 0.9: a 0/1: .1; b 0/3: .001; c 17/20: P(X <= 17) = .323; d 1/2: 1 - .81 = .19; e 0/2: .01.
+    results = [result_of(*row) for row in (("a", 0, 1), ("b", 0, 3), ("c", 17, 20), ("d", 1, 2), ("e", 0, 2))]
+    # Holm: .001 < .05 / 5, .01 < .05 / 4, .1 > .05 / 3.
+    assert [each.functionality for each in clearly_below(results, 0.9)] == ["b", "e"]
+    # With two more, .01 = .07 / 7 would do at 0.93, but .05 / 6 does not.
+    more = [*results, result_of("f", 9, 9), result_of("g", 8, 8)]
+    assert [each.functionality for each in clearly_below(more, 0.9)] == ["b"]
+    assert clearly_below([result_of("none", 0, 0)], 0.9) == []
+
+
+def test_means_have_an_interval_where_every_functionality_agrees():
+    sizes = table(
+        case_functionality=np.array([0, 0, 0, 1]), case_offsets=np.array([0, 1, 2, 3, 5]), labels=(1, 1, 1, None, None)
+    )
+    result = pass_rates([1, 1, 1, 0, 0], sizes, outputs="labels")
+    # f: 3 of 3, g: 1 of 1; n* = 4 / (1/3 + 1) = 3.
+    assert result.interval.high == 1
+    assert result.interval.low == pytest.approx(1 / (1 + 1.959963984540054**2 / 3))
+    # One functionality of one case is a class of its own: Wilson of 1 of 1.
+    assert result.test_types["INV"].interval.low == pytest.approx(1 / (1 + 1.959963984540054**2))

@@ -1,0 +1,244 @@
+"""How sure a model is of its answers: every way by hand with an engine that is told, and with a real small model."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rightreasons.calibration.elicit import elicit_confidence, measure_confidence, parse_probability
+from rightreasons.calibration.options import SOURCES, ElicitOptions
+from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.scores import Scores
+from rightreasons.io.judged import read_confidence
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Answers, Likelihoods
+from rightreasons.models.wording import Prompt
+
+ROWS = {
+    "id": ["one", "two", "three"],
+    "text": ["good film", "bad film", "odd film"],
+    "label": [1, 1, 0],
+    "group": ["a", "a", "b"],
+}
+LABELS = ("negative", "positive")
+# Log-likelihoods of " negative" and " positive": the answers are positive, negative, negative.
+LIKELIHOODS = {"good": (0.0, math.log(4)), "bad": (math.log(3), 0.0), "odd": (math.log(1.5), 0.0)}
+TRUE = {"good": math.log(9), "bad": 0.0, "odd": -math.log(3)}
+SAID = {"good": "0.9", "bad": "No idea.", "odd": "Probability: 25%\n\nFor example: 0.1"}
+DRAWN = {
+    "good": ["positive", "Positive.", "negative", "who knows"],
+    "bad": ["negative", "negative", "", "negative"],
+    "odd": ["fine", "good", "great", "positive"],
+}
+
+
+class Told:
+    """An engine that answers as the tables above say."""
+
+    name, fingerprint, has_template = "told", "f", False
+    abilities = frozenset(("likelihoods", "text"))
+
+    def __init__(self, *, chat=False):
+        self.asked, self.has_template = [], chat
+
+    def render(self, prompt):
+        return prompt if isinstance(prompt, str) else "".join(f"<{turn['role']}>{turn['content']}" for turn in prompt)
+
+    def word(self, request):
+        return next(word for word in TRUE if word in self.render(request.prompt))
+
+    def likelihoods(self, requests, *, progress=True, out=None):
+        self.asked += [self.render(request.prompt) for request in requests]
+        rows = []
+        for request in requests:
+            word = self.word(request)
+            rows.append((TRUE[word], 0.0) if request.continuations == ("A", "B") else LIKELIHOODS[word])
+        return Likelihoods(
+            Ragged.of(np.concatenate(rows), [2] * len(rows)), Ragged.of(np.ones(2 * len(rows)), [2] * len(rows))
+        )
+
+    next_words = likelihoods
+
+    def generate(self, requests, *, options, progress=True, out=None):
+        self.asked += [self.render(request.prompt) for request in requests]
+        return Answers([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
+
+
+class Inference:
+    """A classifier of inference for which "fine", "good" and "great" mean the same."""
+
+    label_names = ("contradiction", "entailment")
+
+    def predict(self, texts, *, text_pairs=None, ids=None, labels=None, progress=True, out=None):
+        alike = ("fine", "good", "great")
+        same = [one.endswith(alike) and two.endswith(alike) for one, two in zip(texts, text_pairs, strict=True)]
+        logits = np.array([[0.0, 1.0] if each else [1.0, 0.0] for each in same])
+        return Scores(tuple(map(str, range(len(texts)))), logits, None, self.label_names)
+
+
+@pytest.fixture
+def every(monkeypatch):
+    import rightreasons.models
+
+    monkeypatch.setattr(rightreasons.models, "predict", lambda nli, texts, **more: nli.predict(texts, **more))
+    scorer = Prompted(Prompt(scoring="sum"), Told(), LABELS)
+    return elicit_confidence(scorer, ROWS, options=ElicitOptions(SOURCES, n_samples=4), nli=Inference())
+
+
+def test_every_source_by_hand(every):
+    table = every.table
+    assert every.answers.tolist() == [1, 0, 0]
+    assert {tuple(right) for right in table.correct.values()} == {(1, 0, 1)}
+    assert table.groups == ("a", "a", "b")
+    # 4 / (4 + 1), 3 / (3 + 1), 1.5 / (1.5 + 1)
+    assert table.confidence["probability"] == pytest.approx([0.8, 0.75, 0.6])
+    # 9 / (9 + 1), 1 / (1 + 1), 1 / (1 + 3)
+    assert table.confidence["p_true"] == pytest.approx([0.9, 0.5, 0.25])
+    np.testing.assert_array_equal(table.confidence["verbalized"], [0.9, np.nan, 0.25])
+    # Of 3 answers that can be read 2 are positive; 3 of 3 are negative; of "odd" one is read, and is positive.
+    assert table.confidence["samples"] == pytest.approx([2 / 3, 1, 0])
+    # "positive" and "Positive." are one meaning of four; three of three; "fine", "good", "great" mean another.
+    assert table.confidence["meaning"] == pytest.approx([0.5, 1, 0])
+    assert every.entropy[1] == 0
+    # Shares of 1/2, 1/4, 1/4; and of 3/4, 1/4.
+    assert every.entropy[0] == pytest.approx(1.5 * math.log(2))
+    assert every.entropy[2] == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
+    assert every.said["verbalized"]["two"] == "No idea."
+    measured = measure_confidence(table)
+    assert {one.name: one.n_confident for one in measured.sources}["verbalized"] == 2
+
+
+def test_a_letter_means_what_it_stands_for(monkeypatch):
+    import rightreasons.models
+
+    monkeypatch.setattr(rightreasons.models, "predict", lambda nli, texts, **more: nli.predict(texts, **more))
+    monkeypatch.setitem(DRAWN, "good", ["B", "(A)", "no", "great"])
+    scorer = Prompted(Prompt(scoring="sum", style="letters"), Told())
+    rows = {"id": ["one"], "prompt": ["good film?"], "choices": [["no", "fine"]], "label": [1]}
+    found = elicit_confidence(scorer, rows, options=ElicitOptions(("meaning",), n_samples=4), nli=Inference())
+    # The answer is (B), "fine": "B" is it, "great" means it, and "(A)" and "no" are the other.
+    assert found.answers.tolist() == [1]
+    assert found.table.confidence["meaning"] == pytest.approx([0.5])
+    assert found.entropy == pytest.approx([math.log(2)])
+
+
+def test_rows_are_a_table_again(every, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    rows = every.rows()
+    assert rows[1] == {
+        "item": "two", "answer": 0, "correct": 0, "group": "a", "confidence_probability": pytest.approx(0.75),
+        "confidence_p_true": pytest.approx(0.5), "confidence_verbalized": None, "confidence_samples": 1.0,
+        "confidence_meaning": 1.0, "said_verbalized": "No idea.", "said_samples": DRAWN["bad"],
+    }  # fmt: skip
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = read_confidence(file)
+    assert list(table.confidence) == list(SOURCES)
+    assert table.correct["samples"].tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(table.confidence["verbalized"], every.table.confidence["verbalized"])
+    assert table.groups == every.table.groups
+
+
+def test_questions_follow_the_answer(every):
+    assert "Proposed answer: positive\nIs the proposed answer:\n (A) True\n (B) False" in every.prompts["p_true"]
+    assert every.prompts["p_true"].startswith(every.prompts["probability"] + " positive\n\n")
+    engine = Told(chat=True)
+    elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS, options=ElicitOptions(("verbalized",)))
+    asked = engine.asked[-1]
+    assert asked.index("<user>") < asked.index("<assistant>negative<user>Provide the probability")
+
+
+def test_items_without_an_answer_have_no_confidence():
+    scorer = Prompted(Prompt(scoring="generated", pattern="(positive|negative)"), Told(), LABELS)
+    scorer.engine.generate = lambda requests, **more: Answers(
+        [["none"] if "bad" in r.prompt else ["positive"] for r in requests]
+    )
+    found = elicit_confidence(scorer, ROWS, options=ElicitOptions(("p_true",)))
+    assert found.table.correct["p_true"].tolist() == [1, -1, 0]
+    assert np.isnan(found.table.confidence["p_true"][1])
+    assert [row["item"] for row in found.rows()] == ["one", "three"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "change", "sentence"),
+    [
+        (("meaning",), {}, "classifier of inference"),
+        (("verbalized",), {"abilities": frozenset(("likelihoods",))}, "verbalized needs text, which told cannot give"),
+        (("p_true",), {"abilities": frozenset(("text",))}, "p_true needs next words"),
+        (("probability",), {"abilities": frozenset(("text",))}, "this model's are generated"),
+        (("verbalized", "samples"), {"draws": False}, "a server that draws answers for samples, but told repeats one"),
+    ],
+)
+def test_what_cannot_be_asked(sources, change, sentence):
+    engine = Told()
+    for name, value in change.items():
+        setattr(engine, name, value)
+    engine.generate = lambda requests, **more: Answers([["positive"] for _ in requests])
+    scorer = Prompted(Prompt(), engine, LABELS)
+    with pytest.raises(ValueError, match=sentence):
+        elicit_confidence(scorer, ROWS, options=ElicitOptions(sources))
+    assert not engine.asked  # it is known before anything is asked
+
+
+def test_a_server_that_ends_on_the_way_is_asked_no_more():
+    engine = Told()
+    engine.ended = ""
+
+    def generate(requests, **more):
+        engine.asked.append("said")
+        engine.ended = "the connection ended"
+        return Answers([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
+
+    engine.generate = generate
+    scorer = Prompted(Prompt(scoring="sum"), engine, LABELS)
+    with pytest.raises(
+        ValueError, match=r"Expected told to answer everything, .* way: the connection ended; with `out`"
+    ):
+        elicit_confidence(scorer, ROWS, options=ElicitOptions(("verbalized", "samples")))
+    assert engine.asked.count("said") == 1
+
+
+def test_an_item_that_failed_is_named():
+    engine = Told()
+    engine.generate = lambda requests, **more: Answers([["0.9"], [], ["0.2"]], {"two": "refused"})
+    found = elicit_confidence(
+        Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS, options=ElicitOptions(("verbalized",))
+    )
+    assert found.failures == {"verbalized": {"two": "refused"}}
+
+
+def test_options_and_labels():
+    with pytest.raises(ValueError, match="`sources` to be one of"):
+        ElicitOptions(("logprobs",))
+    with pytest.raises(ValueError, match="at least one of"):
+        ElicitOptions(())
+    with pytest.raises(ValueError, match="`temperature` above 0"):
+        ElicitOptions(temperature=0)
+    with pytest.raises(ValueError, match="a label of each item"):
+        elicit_confidence(Prompted(Prompt(), Told(), LABELS), {**ROWS, "label": [1, -1, 0]})
+    with pytest.raises(TypeError, match="Expected a scorer, but got str"):
+        elicit_confidence("gpt", ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.85", 0.85), ("Probability: 0.7", 0.7), (".5", 0.5), ("90%", 0.9), ("I'm 95 percent sure", 0.95), ("1", 1.0),
+        ("My confidence is about 0.6, as 2 of 3 agree.", 0.6), ("85", None), ("1.2", None), ("0.2 to 0.4", None),
+        ("high", None), ("", None), ("0.8 (80%)", 0.8), ("Probability: 0.8\nConfidence: 0.3", None), ("150%", None),
+    ],
+)  # fmt: skip
+def test_probabilities_in_words(text, value):
+    assert parse_probability(text) == value
+
+
+def test_meaning():
+    # 1 entails 0 and 0 entails 1; 2 and 3 each other; 3 does not entail 0.
+    table = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    assert meaning_clusters(table).tolist() == [0, 0, 1, 1]
+    assert semantic_entropy([0, 0, 1, 1]) == pytest.approx(math.log(2))
+    with pytest.raises(ValueError, match=r"shape \(n, n\)"):
+        meaning_clusters([[1, 0]])
+    with pytest.raises(ValueError, match="at least one label"):
+        semantic_entropy([])

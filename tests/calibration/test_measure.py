@@ -1,0 +1,273 @@
+"""The table of figures: by hand on unbalanced items, the same by the Trainer's metrics, and paired tests."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rightreasons.calibration.measure import (
+    STATISTICS,
+    TESTED,
+    JudgedItems,
+    measure_calibration,
+    measure_classes,
+    measure_cue,
+    measure_figures,
+    measure_rescaled,
+    measure_risk,
+    paired_test,
+    worst_split,
+)
+from rightreasons.calibration.selective import selective_scores
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.intervals import Estimate, FigureText, Interval, bootstrap, estimate_of, mean
+from rightreasons.core.resampling import Resampling
+from rightreasons.page.parts import Headline
+from rightreasons.training.metrics import compute_metrics
+
+FEW = Resampling(resamples=20)
+PROBABILITIES = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]]
+LABELS = np.array([0, 1, 2, 0, -1])  # right, wrong, right, right, without a label
+
+
+@pytest.fixture
+def items():
+    return JudgedItems.of(np.log(np.array(PROBABILITIES)), LABELS)
+
+
+@pytest.fixture
+def many():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(97, 3)) * 2
+    labels = np.where(rng.random(97) < 0.6, logits.argmax(axis=1), rng.choice(3, size=97, p=[0.6, 0.3, 0.1]))
+    return JudgedItems.of(logits, labels)
+
+
+def test_figures_by_hand(items):
+    figures = measure_figures(items, ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "macro_ce"])
+    assert len(items) == 4
+    assert figures["accuracy"].value == 0.75
+    # F1 of class 0: 2 * 2 / (3 + 2); of class 1: 0; of class 2: 1.
+    assert figures["macro_f1"].value == pytest.approx((0.8 + 0 + 1) / 3)
+    assert figures["mean_confidence"].value == pytest.approx((0.7 + 0.5 + 0.8 + 0.6) / 4)
+    assert figures["confidence_gap"].value == pytest.approx(0.65 - 0.75)
+    # (0.09 + 0.04 + 0.01) + (0.25 + 0.49 + 0.04) + (0.01 + 0.01 + 0.04) + (0.16 + 0.09 + 0.01)
+    assert figures["brier"].value == pytest.approx((0.14 + 0.78 + 0.06 + 0.26) / 4)
+    assert figures["macro_ce"].value == pytest.approx(((0.3 + 0.2 + 0.4) / 3 + 0.5) / 2)
+
+
+def test_the_number_of_bins_is_an_option(many):
+    coarse, fine = (measure_calibration(dataclasses.replace(many, n_bins=n), keys=["ece"]) for n in (2, 15))
+    assert (len(coarse.bins.bins), len(fine.bins.bins)) == (2, 15)
+    assert coarse.figures["ece"].value == coarse.bins.ece < fine.figures["ece"].value
+    assert sum(accuracy is not None for accuracy in fine.accuracies) == sum(row.count > 0 for row in fine.bins.bins)
+
+
+def test_every_figure_of_the_top_labels_is_a_metric_of_the_trainer(many):
+    figures = compute_metrics(*STATISTICS)((many.logits, many.top.labels))
+    for name, estimate in measure_figures(many, STATISTICS, resampling=FEW).items():
+        assert figures[name] == pytest.approx(estimate.value)
+        assert estimate.has_interval
+
+
+def test_choices_of_different_numbers_have_no_figures_by_class():
+    logits = Ragged(np.log([0.7, 0.3, 0.2, 0.2, 0.6]), np.array([0, 2, 5]))
+    items = JudgedItems.of(logits, np.array([1, 2]))
+    figures = measure_figures(items, resampling=FEW)
+    assert not {"macro_f1", "brier", "classwise_ece"} & set(figures)
+    assert figures["accuracy"].value == 0.5
+    assert figures["nll"].value == pytest.approx(-(np.log(0.3) + np.log(0.6)) / 2)
+
+
+def test_an_impossible_label_has_no_log_loss():
+    items = JudgedItems.of(np.array([[0.0, -np.inf], [1.0, 0.0]]), np.array([1, 0]))
+    assert measure_figures(items, ["nll"])["nll"].value is None
+
+
+def test_a_sure_model_that_never_errs_shows_no_gap():
+    """All of 24 answers are right at a confidence of 99.3 %: resampling knows of no error, and would be sure of it."""
+    items = JudgedItems.of(np.log(np.tile([0.993, 0.007], (24, 1))), np.zeros(24, dtype=int))
+    figures = measure_figures(items, ["confidence_gap", "brier", "nll", "aurc", "auroc"], resampling=FEW)
+    gap, brier = figures["confidence_gap"], figures["brier"]
+    # With an item at each bound the mean is 24 * -0.007 / 26, the mean square (24 * 0.007^2 + 2) / 26; t(25) = 2.0595.
+    center, square = 24 * -0.007 / 26, (24 * 0.007**2 + 2) / 26
+    half = 2.0595 * np.sqrt((square - center**2) / 26)
+    assert gap.value == pytest.approx(-0.007)
+    assert (gap.low, gap.high) == pytest.approx((center - half, center + half), abs=1e-5)
+    assert brier.low == 0 < 0.15 < brier.high
+    for key in ("nll", "aurc"):
+        assert figures[key].value is not None
+        assert not figures[key].has_interval
+        assert figures[key].method == "fewer than 5 answers are wrong, so without interval"
+    assert figures["auroc"].value is None
+    text = FigureText("Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats")
+    assert Headline.of("nll", text, figures["nll"]).no_interval == figures["nll"].method
+
+
+def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
+    logits = np.log(np.tile([[0.8, 0.2], [0.7, 0.3]], (15, 1)))
+    for n_wrong, known in ((4, False), (5, True)):
+        labels = np.r_[np.ones(n_wrong, dtype=int), np.zeros(30 - n_wrong, dtype=int)]
+        figures = measure_figures(JudgedItems.of(logits, labels), ["nll", "aurc", "e_aurc", "auroc"], resampling=FEW)
+        assert {estimate.has_interval for estimate in figures.values()} == {known}
+
+
+def test_classes_the_most_frequent_first(items):
+    classes = measure_classes(items, resampling=FEW)
+    assert [one.label for one in classes] == [0, 1, 2]  # 2, 1 and 1 items
+    first, second, third = classes
+    assert (first.n_items, first.n_predicted, first.precision.value, first.recall.value) == (2, 3, 2 / 3, 1.0)
+    assert (second.precision, second.recall.value, second.confidence) == (None, 0.0, None)
+    assert third.surplus.value == pytest.approx((0.1 + 0.2 + 0.8 + 0.1) / 4 - 0.25)
+    assert [one.label for one in measure_classes(items, max_classes=1, resampling=FEW)] == [0]
+
+
+def test_risk_of_the_most_confident(items):
+    assert [(coverage, risk.value) for coverage, risk in measure_risk(items)] == [
+        (0.25, 0.0), (0.5, 0.0), (0.75, 0.0), (1.0, 0.25),
+    ]  # fmt: skip
+
+
+def test_a_temperature_changes_no_prediction(many):
+    fit, scaled = measure_rescaled(many, many, resampling=FEW)
+    assert scaled.items.top.predicted.tolist() == many.top.predicted.tolist()
+    assert scaled.figures["nll"].value == pytest.approx(fit.nll_after)
+    assert "accuracy" not in scaled.figures
+
+
+def test_cues_are_told_apart():
+    predicted, labels, cues = np.array([0, 1, 1, 0, 2]), np.array([0, 0, 2, -1, 2]), np.array([0, 1, -1, 0, 1])
+    agrees, contradicts, absent = measure_cue(predicted, labels, cues)
+    assert (agrees.n_items, agrees.accuracy.value, agrees.follows.value) == (1, 1.0, 1.0)
+    assert (contradicts.n_items, contradicts.accuracy.value, contradicts.follows.value) == (2, 0.5, 0.5)
+    assert (absent.n_items, absent.accuracy.value, absent.follows) == (1, 0.0, None)
+
+
+def test_paired_tests_are_of_the_difference(many):
+    other = JudgedItems.of(many.logits * 0.3 + np.array([0.5, 0.0, 0.0]), many.top.labels)
+    first, second = (measure_figures(one, TESTED, resampling=FEW) for one in (many, other))
+    for key in TESTED:
+        test = paired_test(key, many, other, resampling=FEW)
+        assert test.difference == pytest.approx(first[key].value - second[key].value)
+        assert test.interval.low <= test.interval.high
+        assert 0 < test.p_value <= 1
+        assert paired_test(key, many, many, resampling=FEW).p_value == 1
+
+
+def test_the_errors_of_two_models_may_be_equal_though_the_models_are_not():
+    # One is too sure by 0.2, the other too unsure by 0.2, both right in 70 of 100: swapping them item by item would mix
+    # them into calibrated models, whose difference is seldom that large.
+    right = np.tile(np.arange(10) < 7, 10)
+    sides = [
+        JudgedItems.of(np.log(np.column_stack((np.full(100, p), np.full(100, 1 - p)))), np.where(right, 0, 1))
+        for p in (0.9, 0.5001)
+    ]
+    test = paired_test("ece", *sides)
+    assert test.difference == pytest.approx(0, abs=2e-4)
+    assert test.p_value > 0.5
+    assert test.interval.low < 0 < test.interval.high
+    one = JudgedItems.of(np.log([[0.9, 0.1]]), np.array([0]))
+    assert paired_test("ece", one, one).interval is None
+
+
+def test_an_interval_of_width_zero_is_none():
+    said = "no resample differs, so without interval"
+    assert estimate_of(0.5, Interval(0.5, 0.5, 0.95, "percentile bootstrap")) == Estimate(0.5, method=said)
+    assert mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
+    # A confidence that ranks every right answer above every wrong one does so in each resample too, but need not.
+    rows = np.repeat([[2.0, 0.0], [1.0, 0.0]], 10, axis=0)
+    ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))
+    perfect = measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"]
+    assert perfect.value == perfect.high == 1 > perfect.low
+    same = paired_test("ece", ranked, ranked, resampling=FEW)
+    assert (same.difference, same.p_value) == (0.0, 1.0)
+    assert same.interval.low == -same.interval.high < 0
+
+
+def test_a_single_error_does_not_tell_how_errors_fare():
+    # One wrong answer of a hundred has one confidence in every resample that has it.
+    logits = np.log(np.column_stack((np.linspace(0.6, 0.9, 100), np.linspace(0.4, 0.1, 100))))
+    wrong = measure_figures(
+        JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce", "brier_resolution"], resampling=FEW
+    )
+    assert {one.method for one in wrong.values()} == {"fewer than 5 answers are wrong, so without interval"}
+    few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
+    figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc", "brier_reliability"], resampling=FEW)
+    for key in ("macro_ce", "auroc"):
+        assert figures[key].method == "fewer than 5 answers are right, so without interval"
+    assert figures["aurc"].has_interval
+    assert figures["brier_reliability"].has_interval
+
+
+def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
+    # Two predictions of class 1 with 0.9 and 0.8: with an item at each bound the mean is 2.7 / 4 = 0.675 and the mean
+    # square deviation (0.81 + 0.64 + 1) / 4 - 0.675² = 0.156875; 0.675 - 3.18245 sqrt(0.156875 / 4) = 0.0448.
+    logits = np.log([[0.1, 0.9], [0.2, 0.8], *[[0.7, 0.3]] * 8])
+    (_, second) = measure_classes(JudgedItems.of(logits, np.r_[1, 1, np.zeros(8, dtype=int)]), resampling=FEW)
+    assert (second.confidence.low, second.confidence.high) == (pytest.approx(0.0448, abs=5e-5), 1.0)
+
+
+def test_the_mean_confidence_of_two_items_is_hardly_known():
+    # 0.7 and 0.9 with an item at each bound: mean 0.65, mean square deviation 0.1525; 0.65 - 3.18245 sqrt(0.1525 / 4).
+    items = JudgedItems.of(np.log([[0.7, 0.3], [0.9, 0.1]]), np.array([0, 0]))
+    found = measure_figures(items, ["mean_confidence"], resampling=FEW)["mean_confidence"]
+    assert (found.value, found.low, found.high) == (pytest.approx(0.8), pytest.approx(0.0286, abs=5e-5), 1.0)
+
+
+def test_the_risk_of_the_most_confident_is_as_far_above_as_below_on_its_own_scale():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.6, 0.99, size=200)
+    wrong = rng.random(200) < 0.8 * (1 - confidence)
+    items = JudgedItems.of(np.log(np.column_stack((confidence, 1 - confidence))), wrong.astype(int))
+    found = measure_figures(items, ["aurc", "e_aurc", "ece_sweep", "brier_uncertainty"])
+    for key in ("aurc", "e_aurc"):
+        assert found[key].high - found[key].value > found[key].value - found[key].low > 0
+    assert found["aurc"].high * found["aurc"].low == pytest.approx(found["aurc"].value ** 2, rel=0.01)
+    assert found["ece_sweep"].low <= found["ece_sweep"].value <= found["ece_sweep"].high
+    assert found["brier_uncertainty"].low < found["brier_uncertainty"].value < found["brier_uncertainty"].high
+
+
+def test_the_risk_of_the_most_confident_has_the_tails_of_student_for_as_many_items_as_errors():
+    # Twelve errors: t of 11 degrees of freedom is 2.2010 where the normal has 1.9600, so it is 1.12 times as far.
+    confidence = np.linspace(0.5, 0.97, 48)
+    wrong = np.arange(48) % 4 == 0
+    items = JudgedItems.of(np.log(np.column_stack((confidence, 1 - confidence))), wrong.astype(int))
+    unit = 1 / 48**2
+
+    def logarithm(rows):
+        return float(np.log(selective_scores(confidence[rows], ~wrong[rows], kind="confidence").aurc + unit))
+
+    figure, plain = measure_figures(items, ["aurc"])["aurc"], bootstrap(logarithm, np.arange(48), method="basic")
+    center = np.log(figure.value + unit)
+    half = 2.2010 / 1.9600 * (plain.high - center)
+    assert figure.high < 1
+    assert np.log([figure.low + unit, figure.high + unit]) - center == pytest.approx([-half, half], rel=1e-3)
+
+
+def test_the_smooth_error_lies_inside_its_interval():
+    # 40 items that fit better than chance does: the basic bootstrap alone would end below the figure itself.
+    confidence = np.tile([0.6, 0.7, 0.8, 0.9], 10)
+    right = np.concatenate([np.arange(10) < 10 * share for share in (0.6, 0.7, 0.8, 0.9)]).reshape(4, 10).T.ravel()
+    logits = np.log(np.stack((confidence, 1 - confidence), axis=1))
+    found = measure_figures(JudgedItems.of(logits, np.where(right, 0, 1)), ("smooth_ece", "ece_sweep"))
+    for figure in found.values():
+        assert figure.low <= figure.value <= figure.high
+    # No error is below the gap, and 30 right of 40 may be as few as Wilson's 0.5981: 0.75 - 0.5981.
+    assert found["smooth_ece"].high >= 0.1519
+
+
+@pytest.mark.parametrize(
+    ("base", "gap", "named"),
+    [
+        ((-0.01, 0.03), (0.04, 0.20), False),  # within 5 points
+        ((-0.01, 0.03), (0.06, 0.20), True),
+        ((0.10, 0.14), (0.11, 0.30), False),  # beyond 5 points, but not beyond the audited split's own gap
+        ((0.10, 0.14), (0.15, 0.30), True),
+        ((-0.14, -0.10), (0.11, 0.30), False),  # its own gap counts on either side
+        ((-0.14, -0.10), (-0.30, -0.15), True),
+    ],
+)
+def test_a_split_is_worse_beyond_five_points_and_beyond_the_gap_of_the_audited_split(base, gap, named):
+    gaps = {"test": base, "other": gap}
+    compared = {name: {"confidence_gap": Estimate(sum(ends) / 2, *ends)} for name, ends in gaps.items()}
+    assert worst_split("test", compared) == ("other" if named else None)

@@ -1,0 +1,83 @@
+"""Sources of confidence, measured on the items that all of them have, and on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from command_line import run
+from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.elicit import measure_confidence
+from rightreasons.calibration.summary import calibration_summary
+from rightreasons.core.resampling import Resampling
+from rightreasons.io.judged import read_confidence
+
+
+@pytest.fixture(scope="module")
+def columns():
+    rng = np.random.default_rng(3)
+    p = rng.random(120)
+    said = [None if row % 8 == 0 else 0.9 if value > 0.3 else 0.8 for row, value in enumerate(p)]
+    return {
+        "item": [f"q{row}" for row in range(120)],
+        "confidence_p": p.tolist(),
+        "confidence_said": said,
+        "correct": (rng.random(120) < p).astype(int).tolist(),
+        "group": ["short" if row % 3 else "long" for row in range(120)],
+    }
+
+
+def test_figures_are_about_the_shared_items(columns):
+    few = Resampling(resamples=200)
+    measured = measure_confidence(read_confidence(columns), resampling=few)
+    shared = [row for row in range(120) if row % 8]
+    p, right = np.array(columns["confidence_p"])[shared], np.array(columns["correct"])[shared]
+    assert (measured.n_items, measured.n_shared) == (120, 105)
+    one, said = measured.sources
+    # 15 of 120 answers have no number.
+    assert (one.confident.value, said.confident.value, said.n_confident) == (1.0, 0.875, 105)
+    summary = calibration_summary(p, right, kind="confidence")
+    for key in ("accuracy", "mean_confidence", "ece", "smooth_ece", "adaptive_ece", "ece_sweep", "auroc", "aurc"):
+        assert one.figures[key].value == pytest.approx(getattr(summary, key))
+    assert one.figures["brier_of_answers"].value == pytest.approx(summary.brier)
+    assert all(estimate.has_interval for estimate in one.figures.values() if estimate.value is not None)
+    said_of = [columns["confidence_said"][row] for row in shared]
+    assert measured.pairs == compare_confidence({"p": p, "said": said_of}, right, resampling=few).pairs
+    assert measured.best("auroc") == ("p",)
+    assert measured.best("confidence_gap", higher=False)[0] == "p"
+    # 80 items are "short"; of the 15 without a number, 10.
+    assert {name: count for name, (count, _) in measured.groups.items()} == {"long": 35, "short": 70}
+    assert set(measured.groups["long"][1]["said"]) == {"accuracy", "mean_confidence", "confidence_gap", "ece"}
+
+
+def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, columns):
+    silent = {**columns, "confidence_true": [None] * 120}
+    few = Resampling(resamples=50)
+    measured = measure_confidence(read_confidence(silent), resampling=few)
+    alone = measure_confidence(read_confidence(columns), resampling=few)
+    assert [(one.name, one.n_confident) for one in measured.sources] == [("p", 120), ("said", 105), ("true", 0)]
+    assert measured.sources[2].figures == {}
+    assert (measured.sources[:2], measured.pairs, measured.n_shared) == (alone.sources, alone.pairs, 105)
+    (tmp_path / "said.json").write_text(
+        json.dumps([dict(zip(silent, row, strict=True)) for row in zip(*silent.values(), strict=True)])
+    )
+    code, out, _ = run(capsys, "confidence", tmp_path / "said.json", "--n-resamples", 50)
+    assert code == 0
+    assert "true: 0 of 120 answers have a confidence (0.0%): not compared" in out
+
+
+def test_nothing_in_common():
+    table = read_confidence({"confidence_p": [0.5, None], "confidence_said": [None, 0.5], "correct": [1, 0]})
+    with pytest.raises(ValueError, match="there is none: 1 of p, 1 of said"):
+        measure_confidence(table)
+
+
+def test_command(columns, tmp_path, capsys):
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(columns))
+    done = run(capsys, "confidence", file, "--n-resamples", "100", "--out", tmp_path / "figures.json")
+    assert "105 items with a confidence from each source" in done.out
+    assert "said: 105 of 120 answers have a confidence (87.5%)" in done.out
+    assert "p - said:" in done.out
+    assert "short (70 items)" in done.out
+    assert json.loads((tmp_path / "figures.json").read_text())["n_shared"] == 105

@@ -1,0 +1,116 @@
+"""The files of the package: no circle of imports, no folder with too many files, no helper with too many arguments."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+MOST_FILES = 21
+MOST_POSITIONAL = 9
+
+
+def modules(source):
+    """The files of a source folder by their dotted names."""
+    named = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return named
+
+
+def imports(tree):
+    """Each imported name of a file, in functions too, without those for type checking alone."""
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            nodes += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        nodes += ast.iter_child_nodes(node)
+
+
+def import_graph(source):
+    """For each file the files that it imports."""
+    files = modules(source)
+    graph = {}
+    for name, path in files.items():
+        targets = set()
+        for imported in imports(ast.parse(path.read_text("utf-8"))):
+            # "package.file.name" is the file where there is one of that name, else the name in the file before it.
+            target = imported if imported in files else imported.rpartition(".")[0]
+            targets |= {target} & files.keys() - {name}
+        graph[name] = targets
+    return graph
+
+
+def circles(graph):
+    """The sets of files that import one another in a circle."""
+    reached = {}
+    for name in graph:
+        seen, stack = set(), [name]
+        while stack:
+            for target in graph[stack.pop()] - seen:
+                seen.add(target)
+                stack.append(target)
+        reached[name] = seen
+    return {frozenset({other for other in reached[name] if name in reached[other]}) for name in graph} - {frozenset()}
+
+
+def test_no_circle_between_files():
+    assert circles(import_graph(SOURCE)) == set()
+
+
+def test_no_folder_holds_too_many_files():
+    folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
+    full = {str(folder.relative_to(SOURCE)) for folder, count in folders.items() if count > MOST_FILES}
+    assert full == set()
+
+
+def test_no_private_function_takes_too_many_positional_parameters():
+    functions = [
+        (f"{path.relative_to(SOURCE)}:{node.name}", len(node.args.posonlyargs + node.args.args))
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("_")
+    ]
+    assert [name for name, count in functions if count > MOST_POSITIONAL] == []
+
+
+def test_stores_are_opened_by_the_main_process_first():
+    calls = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Store"
+    ]
+    # A server is asked by one process.
+    allowed = {"rightreasons/models/running.py", "rightreasons/models/servers/client.py"}
+    assert {call.partition(":")[0] for call in calls} == allowed, "use open_store"
+
+
+@pytest.mark.parametrize(
+    ("line", "circular"),
+    [
+        ("from package.one import x", True),
+        ("from package import one", True),
+        ("import package.one", True),
+        ("def f():\n    from package.one import x", True),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.one import x", False),
+        ("from package.three import x", False),
+    ],
+)
+def test_a_circle_is_seen(tmp_path, line, circular):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("import package.two", "utf-8")
+    (package / "two.py").write_text(line, "utf-8")
+    (package / "three.py").write_text("x = 1", "utf-8")
+    expected = {frozenset({"package.one", "package.two"})} if circular else set()
+    assert circles(import_graph(tmp_path)) == expected

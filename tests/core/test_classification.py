@@ -1,0 +1,136 @@
+"""Accuracy and F1 against scikit-learn; merging; classes that never occur; bad input."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+
+from rightreasons.core.classification import ConfusionMatrix, accuracy, classification_scores, macro_f1_interval
+from rightreasons.core.resampling import Resampling
+
+
+def items(n=200, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k, n)
+    return np.where(rng.random(n) < 0.6, labels, rng.integers(0, k, n)), labels
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_sklearn(average, k):
+    predictions, labels = items(k=k)
+    result = classification_scores(predictions, labels, average=average)
+    assert result.accuracy == pytest.approx(accuracy_score(labels, predictions))
+    assert result.f1 == pytest.approx(f1_score(labels, predictions, average=average))
+    assert np.array_equal(result.confusion, confusion_matrix(labels, predictions))
+    precision, recall, f1, support = precision_recall_fscore_support(labels, predictions)
+    assert [row.precision for row in result.classes] == pytest.approx(list(precision))
+    assert [row.recall for row in result.classes] == pytest.approx(list(recall))
+    assert [row.f1 for row in result.classes] == pytest.approx(list(f1))
+    assert [row.support for row in result.classes] == list(support)
+    assert accuracy(predictions, labels) == result.accuracy
+
+
+def test_sklearn_binary():
+    predictions, labels = items(k=2)
+    assert classification_scores(predictions, labels, average="binary").f1 == pytest.approx(
+        f1_score(labels, predictions)
+    )
+
+
+def test_classes_that_never_occur():
+    # Class 2 of three has neither item nor prediction: no F1, and the macro average leaves it out.
+    result = classification_scores([0, 1, 1], [0, 1, 0], n_classes=3)
+    assert result.classes[2].f1 is result.classes[2].precision is result.classes[2].recall is None
+    assert result.f1 == pytest.approx((2 / 3 + 2 / 3) / 2)
+    assert len(result.confusion) == 3
+    # Class 1 has items but is never predicted: F1 0, no precision.
+    result = classification_scores([0, 0], [0, 1])
+    assert (result.classes[1].f1, result.classes[1].precision, result.classes[1].recall) == (0, None, 0)
+    assert classification_scores([0, 0], [0, 0], average="binary").f1 is None
+    json.dumps(result.to_dict())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=3, max_size=30), st.integers(1, 10))
+def test_merging_is_associative(pairs, cut):
+    table = np.array(pairs)
+    parts = []
+    for part in (table[:cut], table[cut : 2 * cut], table[2 * cut :]):
+        matrix = ConfusionMatrix(3)
+        parts.append(matrix.update(part[:, 0], part[:, 1]) if len(part) else matrix)
+    a, b, c = parts
+    whole = ConfusionMatrix(3).update(table[:, 0], table[:, 1])
+    assert np.array_equal(a.merge(b).merge(c).counts, whole.counts)
+    assert np.array_equal(a.merge(b.merge(c)).counts, whole.counts)
+    assert a.merge(b).merge(c).result() == whole.result()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "sentence"),
+    [
+        (
+            lambda: classification_scores([0, 3], [0, 1], n_classes=2),
+            ValueError,
+            "label in `predictions` .* item 1 is 3",
+        ),
+        (lambda: classification_scores([0, 1], [0, -1]), ValueError, "label in `references` to be between 0 and 9999"),
+        (lambda: classification_scores([0, 1], [0]), ValueError, "one length, but got 2 and 1"),
+        (lambda: classification_scores([0.5], [0]), ValueError, "whole numbers in `predictions`"),
+        (lambda: classification_scores([], []), ValueError, "empty"),
+        (lambda: classification_scores([0], [0], average="Macro"), ValueError, "Did you mean 'macro'"),
+        (
+            lambda: classification_scores([0], [2], average="binary"),
+            ValueError,
+            "two classes for average='binary', but got 3",
+        ),
+        (lambda: ConfusionMatrix(1), ValueError, "`n_classes` to be at least 2"),
+        (lambda: ConfusionMatrix(2).result(), ValueError, "at least one item"),
+        (lambda: ConfusionMatrix(2).merge(ConfusionMatrix(3)), ValueError, "2 classes to merge with, but got 3"),
+        (lambda: ConfusionMatrix(2).merge([1]), TypeError, "merge with a ConfusionMatrix, but got list"),
+    ],
+)
+def test_bad_input(call, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        call()
+
+
+class TestMacroF1Interval:
+    def test_a_class_of_two_items_may_err_though_it_never_did(self):
+        # All right: the bootstrap alone would give [1, 1].
+        interval = macro_f1_interval([0] * 98 + [1, 1], [0] * 98 + [1, 1])
+        # The posterior of class 1 has 2 + 1/2 hits, and a half for a miss of its own and one of class 0.
+        assert interval.low < 0.9
+        assert interval.high == 1
+
+    def test_it_holds_the_figure_and_does_not_depend_on_names(self):
+        predictions, labels = [0, 1, 1, 2, 2, 2, 0, 1], [0, 1, 2, 2, 2, 1, 0, 1]
+        interval = macro_f1_interval(predictions, labels)
+        value = classification_scores(predictions, labels).f1
+        assert interval.low < value < interval.high
+        # Classes that do not occur change nothing, as the mean is over those that do; nor do they take memory.
+        apart = [10**6 * each for each in predictions], [10**6 * each for each in labels]
+        assert macro_f1_interval(*apart) == interval
+
+    def test_a_class_alone_and_a_model_that_is_always_wrong(self):
+        alone = macro_f1_interval([3] * 12, [3] * 12)
+        assert (alone.low < 1, alone.high) == (True, 1)
+        wrong = macro_f1_interval([0] * 6, [1] * 6)
+        assert (wrong.low, wrong.high > 0) == (0, True)
+
+    def test_many_items_leave_the_width_of_the_bootstrap(self):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(3, size=4000)
+        predictions = np.where(rng.random(4000) < 0.8, labels, (labels + 1) % 3)
+        interval = macro_f1_interval(predictions, labels)
+        # F1 is near 0.8, whose binomial interval has the width 2 * 1.96 * sqrt(.16 / 4000) = 0.0248.
+        assert interval.high - interval.low == pytest.approx(0.0248, rel=0.25)
+
+    def test_it_is_seeded_and_its_level_counts(self):
+        items = [0, 1, 1, 0, 1], [0, 1, 0, 0, 1]
+        assert macro_f1_interval(*items) == macro_f1_interval(*items)
+        wide, narrow = (macro_f1_interval(*items, resampling=Resampling(level=level)) for level in (0.99, 0.5))
+        assert wide.high - wide.low > narrow.high - narrow.low

@@ -1,0 +1,76 @@
+"""Where only the core is installed, every command and every public name says in one sentence which extra it needs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rightreasons.core.errors import EXTRAS, missing_extra
+
+SENTENCE = re.compile(
+    r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|server)\]'\."
+)
+WITHOUT_MODELS = {
+    *(
+        "card",
+        "confidence",
+        "cues",
+        "doctor",
+        "gate",
+        "judges",
+        "data build",
+        "data export",
+        "data list",
+        "data plant",
+        "data source",
+        "gaps",
+        "modules",
+    ),
+    *("ratings read", "ratings write", "recalibrate", "suite convert", "suite show", "suite write"),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    script = Path(__file__).parents[1] / "core_only.py"
+    run = [sys.executable, str(script), str(tmp_path_factory.mktemp("core"))]
+    return json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def test_every_command_that_needs_a_model_names_the_extra(told):
+    without = set()
+    for words, said in told["commands"].items():
+        assert "No module named" not in said, words
+        lines = [line for line in said.split("\n") if line and "\r" not in line]  # without bars of progress
+        assert len(lines) <= 1, words
+        if words.startswith("demo"):
+            assert said.endswith("pip install 'rightreasons[demo]'.\n")
+        elif not SENTENCE.fullmatch(said.removeprefix("Error: ").strip()):
+            without.add(next(name for name in WITHOUT_MODELS if words.startswith(name)))
+    assert without == WITHOUT_MODELS
+
+
+def test_every_public_name_is_there_or_names_the_extra(told):
+    absent = {name: said for name, said in told["names"].items() if said}
+    assert {"models.load_classifier", "training.DataMapCallback", "difficulty.measure_difficulty", "compare"} <= set(
+        absent
+    )
+    assert "calibration.calibration_error" in told["names"]
+    assert not [name for name in absent if name.startswith(("datasets.", "io.", "cues."))]
+    for name, said in absent.items():
+        assert SENTENCE.fullmatch(said.removeprefix("ModuleNotFoundError: ")), name
+
+
+@pytest.mark.parametrize("name", ["audit", "evaluator", "fim_difficulty"])
+def test_what_imports_a_model_when_it_is_called_names_the_extra_too(told, name):
+    assert SENTENCE.fullmatch(told[name].removeprefix("ModuleNotFoundError: "))
+
+
+def test_the_extras_install_what_they_are_named_for():
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    for package, extra in EXTRAS.items():
+        (declared,) = re.findall(rf"^{extra} = \[(.*?)\]", project, re.MULTILINE | re.DOTALL)
+        assert f'"{package}>=' in declared, missing_extra(package)

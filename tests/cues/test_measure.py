@@ -1,0 +1,143 @@
+"""Cues in one place: which items cues alone get right, and how a model does on them and on the others."""
+
+import dataclasses
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.core.intervals import wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.cues.measure import ChoiceItems, measure_cues
+from rightreasons.cues.options import CuesOptions
+
+OPTIONS = CuesOptions(features=("unigram",))
+FEW = Resampling(resamples=100)
+
+
+def items_of(*labels, good, start=0):
+    """Items of two or three choices with words of their own; "good" is in the choice that `good` names."""
+    rows = []
+    for i, (label, place) in enumerate(zip(labels, good, strict=True), start=start):
+        choices = [f"a{i} b{i}", f"c{i} d{i}", f"e{i} f{i}"][: 2 + i % 2]
+        choices[place] += " good"
+        rows.append({"prompt": f"why {i}", "choices": choices, "label": label})
+    return rows
+
+
+def table(rows, **columns):
+    data = datasets.Dataset.from_list(rows)
+    for name, values in columns.items():
+        data = data.add_column(name, values)
+    return data
+
+
+# "good" is right in 4 of 5 training items; the fifth has it in a wrong choice.
+TRAIN = ChoiceItems.of(table(items_of(0, 1, 0, 2, 1, good=(0, 1, 0, 2, 0), start=10)))
+# Of six items the second has no label; "good" is right in the first, third and fourth.
+TEST = table(items_of(0, -1, 1, 2, 0, 0, good=(0, 0, 1, 2, 1, 1)))
+
+
+def test_items_without_a_label_are_left_out():
+    items = ChoiceItems.of(TEST)
+    assert len(items) == 5
+    assert items.rows.tolist() == [0, 2, 3, 4, 5]
+    assert items.labels.tolist() == [0, 1, 2, 0, 0]
+    assert items.groups is None
+    assert items.easy is None
+    grouped = ChoiceItems.of(table(TEST.to_list(), pair=["x", "y", "x", "z", "z", "z"]), "pair")
+    assert grouped.groups == ["x", "x", "z", "z", "z"]
+    with pytest.raises(ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"):
+        ChoiceItems.of(TEST, "pairs")
+
+
+def test_cues_of_the_training_split_decide_what_is_easy():
+    items = ChoiceItems.of(TEST)
+    # The model picks "good" in the first two items, and elsewhere another choice: right, right, wrong, right, right.
+    logits = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0], [4.0, 0.0, 0.0]]
+    figures = measure_cues(items, train=TRAIN, logits=logits, options=OPTIONS, resampling=FEW)
+    assert figures.n_train == 5
+    assert figures.classifier is None
+    cue = next(cue for cue in figures.statistics.cues if cue.cue == "good")
+    assert (cue.applicability, cue.productivity) == (5, 0.8)
+    # Only "good" was seen in training: it gets the items right in which it is, and misleads on the last two.
+    assert figures.easy.tolist() == [True, True, True, False, False]
+    assert figures.accuracy.value == pytest.approx(3 / 5)
+    assert figures.chance == pytest.approx((3 / 2 + 2 / 3) / 5)
+    model = figures.model
+    assert model.predicted.tolist() == [0, 1, 0, 0, 0]
+    assert model.gap.easy_accuracy == pytest.approx(2 / 3)
+    assert model.gap.hard_accuracy == 1.0
+    assert model.hard_errors.tolist() == []
+    wrong = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0, 0.0], [0.0, 1.0], [0.0, 4.0, 0.0]]
+    # The last item has the larger confidence: exp(4) / (exp(4) + 2) = 0.96 against exp(1) / (exp(1) + 1) = 0.73.
+    sure = measure_cues(items, train=TRAIN, logits=wrong, options=OPTIONS, resampling=FEW).model
+    assert sure.hard_errors.tolist() == [4, 3]
+    assert sure.confidence[4] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
+
+
+def test_the_data_may_say_what_is_easy():
+    items = ChoiceItems.of(table(TEST.to_list(), easy=[True, True, False, True, False, True]))
+    figures = measure_cues(items, train=TRAIN, options=OPTIONS, resampling=FEW)
+    assert figures.easy_is_given
+    assert figures.easy.tolist() == [True, False, True, False, True]
+    assert figures.model is None
+
+
+def test_without_training_items_groups_stay_in_one_fold():
+    rows = items_of(*([0, 1] * 12), good=[0, 1] * 12)
+    items = ChoiceItems.of(table(rows, source_id=[f"g{i // 6}" for i in range(24)]))
+    # Four groups: the ten folds of the default become four, folds that are asked for stay.
+    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=19)
+    assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
+    assert figures.n_train is None
+    # Four groups, although all of them right, are too few.
+    assert (figures.accuracy.value, figures.accuracy.high, figures.conclusion) == (1.0, 1.0, "cannot tell")
+    assert figures.accuracy.low == pytest.approx(4 / (4 + 1.959964**2))  # Wilson's, of 4 of 4
+    assert [cue.cue for cue in figures.significant] == ["good"]
+    assert figures.telling(3)[0].cue == "good"
+    with pytest.raises(ValueError, match="at most the number of groups, 4, but got 5"):
+        measure_cues(items, options=CuesOptions(features=("unigram",), n_folds=5), resampling=FEW)
+
+
+def test_no_gap_where_all_items_are_easy():
+    items = ChoiceItems.of(table(items_of(0, 1, 0, good=(0, 1, 0))))
+    figures = measure_cues(items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW)
+    assert figures.model.gap is None
+
+
+@pytest.mark.parametrize(
+    ("right", "n_items", "conclusion"),
+    [
+        (0, 4, "cannot tell"),
+        (4, 4, "cannot tell"),
+        (19, 19, "cannot tell"),
+        (16, 20, "gives answers away"),  # Wilson's interval begins at 0.584
+        (14, 20, "cannot tell"),  # [0.481, 0.855]
+        (50, 100, "no sign"),  # [0.404, 0.596]
+        (48, 100, "cannot tell"),  # [0.385, 0.577]: 10 points below chance are not ruled out
+        (52, 100, "cannot tell"),
+        (170, 400, "misleads"),  # [0.377, 0.474]
+    ],
+)
+def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
+    # "good" is right wherever the training items have it; of the items, it is in the right choice of so many.
+    train = ChoiceItems(["why"] * 9, [["good", "a"]] * 9, np.zeros(9, dtype=np.int64))
+    labels = (np.arange(n_items) >= right).astype(np.int64)
+    items = ChoiceItems(["why"] * n_items, [["good", "b"]] * n_items, labels)
+    figures = measure_cues(items, train=train, options=OPTIONS, resampling=FEW)
+    ends = wilson(right, n_items)
+    assert (figures.accuracy.value, figures.accuracy.low, figures.accuracy.high) == pytest.approx(
+        (right / n_items, ends.low, ends.high)
+    )
+    assert figures.conclusion == conclusion
+
+
+@pytest.mark.parametrize(("n_items", "conclusion"), [(20, "gives answers away"), (12, "cannot tell")])
+def test_the_permutation_test_has_a_say(n_items, conclusion):
+    items = ChoiceItems(["why"] * n_items, [["true", "false"]] * n_items, np.zeros(n_items, dtype=np.int64))
+    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=49)
+    assert figures.classifier.p_value < 0.05
+    assert figures.conclusion == conclusion
+    doubted = dataclasses.replace(figures, classifier=dataclasses.replace(figures.classifier, p_value=0.2))
+    assert doubted.conclusion == "cannot tell"

@@ -1,0 +1,46 @@
+"""Data maps by hand."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rightreasons.difficulty.data_maps import data_map
+
+
+def test_worked_figures():
+    # Example 0: p = .1, .5, .9; mean .5; deviations -.4, 0, .4; variance .32/3; right in 2 of 3 epochs.
+    found = data_map([[0.1, 1.0], [0.5, 1.0], [0.9, 1.0]], [[0, 1], [1, 1], [1, 1]])
+    np.testing.assert_allclose(found.confidence, [0.5, 1.0])
+    np.testing.assert_allclose(found.variability, [np.sqrt(0.32 / 3), 0.0])
+    np.testing.assert_allclose(found.correctness, [2 / 3, 1.0])
+    assert found.n_epochs == 3
+    assert found.to_dict()["confidence"] == [0.5, 1.0]
+
+
+def test_regions_are_a_third_each_and_the_most_typical_first():
+    probability = np.array([[0.9, 0.1, 0.1, 0.95, 0.2, 0.5], [0.9, 0.2, 0.9, 0.95, 0.0, 0.6]])
+    found = data_map(probability, probability > 0.5)
+    assert found.region("easy").tolist() == [3, 0]
+    assert found.region("hard").tolist() == [4, 1]
+    assert found.region("ambiguous").tolist() == [2, 4]
+    assert len(found.region("easy", fraction=0.5)) == 3
+    assert len(found.region("easy", fraction=0.45)) == 2  # 2.7 of 6: rounded down
+    assert len(found.region("easy", fraction=0.1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("probability", "correct", "message"),
+    [
+        ([0.5], [True], "Expected `gold_probabilities` of shape (E, N), but got shape (1,)."),
+        ([[]], [[]], "Expected `gold_probabilities` of shape (E, N), but got shape (1, 0)."),
+        ([[0.5]], [[True, False]], "Expected `correct` of the shape of `gold_probabilities`, (1, 1), but got (1, 2)."),
+        ([[0.5, 1.5]], [[True, True]], "but example 1 of epoch 0 has 1.5."),
+        ([[0.5, float("nan")]], [[True, True]], "but example 1 of epoch 0 has nan."),
+    ],
+)
+def test_each_mistake_has_its_sentence(probability, correct, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        data_map(probability, correct)
+    with pytest.raises(ValueError, match="Did you mean 'easy'"):
+        data_map([[0.5]], [[True]]).region("eazy")

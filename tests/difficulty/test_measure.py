@@ -1,0 +1,152 @@
+"""`DifficultyMeasurement` by hand: three classes, a failed item, ties, choices of different numbers."""
+
+import numpy as np
+import pytest
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.resampling import Resampling
+from rightreasons.difficulty.data_maps import TrainingDynamics
+from rightreasons.difficulty.measure import (
+    REVERSED,
+    DifficultyMeasurement,
+    ExtremeFlips,
+    measure_difficulty,
+)
+from rightreasons.difficulty.substitutions import Attempt, SubstitutionTests
+from rightreasons.models.choices import choose, load_chooser
+from rightreasons.models.gradients.fisher import FisherInformation
+from tiny_causal import save_tiny_causal
+
+RESAMPLING = Resampling(resamples=50)
+
+
+def fisher_of(eigenvalues, logits, **columns):
+    n = len(eigenvalues)
+    values = np.array(eigenvalues, dtype=np.float64)
+    failed = [row for row in range(n) if np.isnan(values[row])]
+    return FisherInformation(
+        ids=tuple(f"i{row}" for row in range(n)),
+        eigenvalues=values,
+        scale_free=2 * values,
+        gradient_norms=np.sqrt(values),
+        logits=logits,
+        error=np.zeros(n),
+        truncated=np.zeros(n, dtype=bool),
+        failures=tuple((f"i{row}", "It has no tokens.") for row in failed),
+        label_names=("a", "b", "c"),
+        **{"spectrum": None, "tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
+    )
+
+
+@pytest.fixture
+def measured():
+    probabilities = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [np.nan] * 3, [0.25, 0.5, 0.25], [0.2, 0.4, 0.4]]
+    fisher = fisher_of([3.0, 0.5, np.nan, 3.0, 1.5], np.log(np.array(probabilities)))
+    return DifficultyMeasurement.of(fisher, np.array([0, 2, 1, -1, 2]))
+
+
+def test_failed_items_are_left_out(measured):
+    assert measured.rows.tolist() == [0, 1, 3, 4]
+    assert measured.labels.tolist() == [0, 2, -1, 2]
+    assert measured.predicted.tolist() == [0, 2, 1, 1]  # the first of equal ones
+    np.testing.assert_allclose(measured.confidence, [0.5, 0.8, 0.5, 0.4])
+    np.testing.assert_allclose(measured.margin, [0.2, 0.7, 0.25, 0.0], atol=1e-12)
+    np.testing.assert_allclose(measured.entropy[2], 0.5 * np.log(2) + 0.5 * np.log(4))
+    assert measured.correct.tolist() == [True, True, False, False]
+
+
+def test_the_order_keeps_ties_as_they_come(measured):
+    assert measured.order == [0, 2, 3, 1]
+    plain = measured.to_dict()
+    assert plain["ranks"] == [1, 4, None, 2, 3]
+    assert plain["fim_difficulty"] == [3.0, 0.5, None, 3.0, 1.5]
+    assert plain["failures"] == [{"row": 2, "reason": "It has no tokens."}]
+    assert (plain["mean"], plain["median"], plain["min"], plain["max"]) == (2.0, 2.25, 0.5, 3.0)  # 8 / 4; (1.5 + 3) / 2
+    assert plain["std"] == pytest.approx(np.sqrt((1 + 2.25 + 1 + 0.25) / 4))
+
+
+def test_median_and_share_of_the_hardest(measured):
+    median = measured.median(RESAMPLING)
+    assert median.value == 2.25
+    assert median.low <= 2.25 <= median.high
+    assert measured.share_of_hardest_tenth() == pytest.approx(3 / 8)  # at least one item
+
+
+def test_correlations_are_of_the_items_that_both_know(measured):
+    dynamics = TrainingDynamics(np.array([0, 1, 3]), np.array([0.1, 0.3, 0.2]), np.array([0.9, 0.5, 0.8]), 4)
+    correlations = measured.correlations(RESAMPLING, dynamics)
+    assert "words" not in correlations
+    # Eigenvalues 3, 0.5, 1.5 fall as the variability rises, and minus the confidence too.
+    assert correlations["variability"].test.rho == pytest.approx(-1)
+    assert correlations["low_confidence"].test.rho == pytest.approx(-1)
+    assert correlations["gradient_norm"].rho.value == pytest.approx(1)
+    assert correlations["wrong"].test.n_items == 3  # one item has no label
+    plain = dynamics.to_dict([measured.fisher.ids[row] for row in measured.rows], measured.values)
+    assert plain["ids"] == ["i0", "i1", "i4"]
+    assert plain["correlation_with_confidence"]["rho"] == pytest.approx(1)
+
+
+def test_groups_need_twenty_labels():
+    n = 27
+    values = np.arange(n, dtype=np.float64)
+    logits = np.tile([1.0, 0.0, -1.0], (n, 1))
+    labels = np.where(values < 10, 0, 1)  # class 0 is predicted: the ten easiest are right
+    few = DifficultyMeasurement.of(fisher_of(values, logits), np.where(values < 19, labels, -1))
+    assert few.groups is None
+    assert few.accuracies(RESAMPLING) == []
+    many = DifficultyMeasurement.of(fisher_of(values, logits), labels)
+    assert many.groups.counts == [14, 13]
+    assert [estimate.value for estimate in many.accuracies(RESAMPLING)] == [pytest.approx(10 / 14), 0.0]
+
+
+def test_choices_of_different_numbers():
+    rows = [np.log([0.7, 0.3]), np.log([0.2, 0.2, 0.6]), np.log([0.4, 0.6])]
+    logits = Ragged(np.concatenate(rows), np.array([0, 2, 5, 7]))
+    measured = DifficultyMeasurement.of(fisher_of([1.0, 2.0, 3.0], logits))
+    assert measured.predicted.tolist() == [0, 2, 1]
+    np.testing.assert_allclose(measured.margin, [0.4, 0.4, 0.2])
+    assert measured.labels.tolist() == [-1, -1, -1]
+    assert measured.groups is None
+
+
+def test_flips_are_two_figures():
+    def attempt(item, kind, flipped):
+        return Attempt(item, str(item), kind, (), "", flipped, 0, int(flipped), 0.9, 0.4)
+
+    # Two hard items (0, 1) and two easy ones (2, 3): a synonym flips 0, antonyms flip 1 and 2, item 3 has no synonym.
+    attempts = (
+        attempt(0, "synonym", True),
+        attempt(0, "neighbor", True),
+        attempt(0, "antonym", False),
+        attempt(1, "neighbor", False),
+        attempt(1, "antonym", True),
+        attempt(2, "synonym", False),
+        attempt(2, "antonym", True),
+        attempt(3, "antonym", False),
+    )
+    tests = SubstitutionTests("single", attempts, (1, 1, 1, None), (1, 1, 1, 1), 4, 0, "")
+    flips = ExtremeFlips([3, 2, 0, 1], 2, tests, "lists", ("synonym", "name", "neighbor"))
+    assert flips.n_flipped(True, flips.kept) == (1, 2)
+    assert flips.n_flipped(True, REVERSED) == (1, 2)
+    assert flips.n_flipped(False, flips.kept) == (0, 1)
+    assert flips.n_flipped(False, REVERSED) == (1, 2)
+    assert flips.items(True, flips.kept, Resampling()).value == 0.5
+    assert flips.items(False, ("name",), Resampling()) is None
+    # Neighbors of any class may be opposites: they are in neither figure then.
+    assert ExtremeFlips([3, 2, 0, 1], 2, tests, "lists", ("synonym", "name")).n_flipped(True, ("synonym", "name")) == (
+        1,
+        1,
+    )
+
+
+def test_answers_of_a_causal_model(tmp_path):
+    scorer = load_chooser(save_tiny_causal(tmp_path / "causal"), method="letters")
+    prompts, choices = (
+        ["the rain", "what", "the man fell"],
+        [["so wet", "dry"], ["film", "plot", "sun"], ["and", "but"]],
+    )
+    measured = measure_difficulty(scorer, prompts, choices=choices, labels=np.array([0, -1, 1]), progress=False)
+    scores = choose(scorer, prompts, choices, progress=False).logits
+    assert measured.predicted.tolist() == [int(row.argmax()) for row in scores]
+    assert (measured.values > 0).all()
+    assert measured.labeled.tolist() == [True, False, True]

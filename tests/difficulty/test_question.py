@@ -1,0 +1,339 @@
+"""The section about difficulty, and `rightreasons difficulty`, on a tiny model that goes by a planted cue."""
+
+import csv
+import json
+import re
+
+import datasets
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from command_line import run
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.data_maps import EpochScores, write_epoch
+from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
+from rightreasons.difficulty.plots import difficulty_scatter
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.loading import load_classifier
+from rightreasons.report.runner import audit
+from rightreasons.training.callbacks import DataMapCallback
+from rightreasons.training.finetune import fine_tune
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
+
+OPTIONS = {"questions": ["difficulty"], "n_resamples": 50, "progress": False, "raise_errors": True}
+
+
+@pytest.fixture(scope="module")
+def answered(planted, planted_model, tmp_path_factory):
+    out = tmp_path_factory.mktemp("difficulty") / "report"
+    result = audit(planted_model, planted, out=out, **OPTIONS)
+    return result.outcomes[0].result, out
+
+
+def test_the_ranking_is_that_of_the_eigenvalues(answered, planted, planted_model):
+    found, out = answered
+    ranking = found.data["ranking"]
+    values = [row["eigenvalue"] for row in ranking]
+    assert values == sorted(values, reverse=True)
+    data = planted["test"]
+    assert {row["id"] for row in ranking} == set(data["id"])
+    direct = fisher_information(load_classifier(planted_model), data["text"][:], ids=data["id"][:], progress=False)
+    np.testing.assert_allclose(values, np.sort(direct.eigenvalues)[::-1], rtol=1e-3)
+    stored = json.loads((out / "audit.json").read_text("utf-8"))
+    assert stored["questions"][0]["result"]["data"]["ranking"][0] == ranking[0]
+
+
+def test_what_it_says(answered):
+    found, out = answered
+    figures = {headline.key: headline for headline in found.headlines}
+    assert list(figures) == ["hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty"]
+    assert all(headline.estimate.has_interval for headline in figures.values())
+    for name in ("difficulty_histogram", "difficulty_confidence", "difficulty_accuracy"):
+        assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
+    page = (out / "index.html").read_text("utf-8")
+    assert "Which examples is it fragile on?" in page
+    assert "Small margin" in page
+
+
+def test_examples_are_marked_and_told_what_flips_them(answered):
+    found, _ = answered
+    hard, easy = found.parts[-1].examples
+    assert len(hard.examples) == len(easy.examples) == 6
+    for example in (*hard.examples, *easy.examples):
+        assert example.marks
+        assert max(mark.weight for mark in example.marks) == 1
+        assert example.note.startswith("λ = ")
+    assert all("flips it to" in example.note or "flips it;" in example.note for example in hard.examples)
+    substitutions = found.data["substitutions"]
+    assert substitutions["n_items"] == 16
+    assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
+
+
+class TestDataMap:
+    @pytest.fixture(scope="class")
+    def trained(self, planted, planted_encoder, tmp_path_factory):
+        """A model and the data map of the items that it was trained on."""
+        folder = tmp_path_factory.mktemp("trained")
+        data = planted["train"].select(range(80))
+        watch = DataMapCallback(data["text"][:], data["label"][:], ids=data["id"][:], out=folder / "map")
+        done = fine_tune(
+            planted_encoder, data, out=folder / "model", epochs=3, learning_rate=5e-3, progress=False, callbacks=[watch]
+        )
+        return done.folder, data, folder / "map", watch.result()
+
+    def test_variability_stands_beside_the_eigenvalue(self, trained, tmp_path):
+        model, data, folder, expected = trained
+        options = {"difficulty": {"data_map": str(folder), "items": 50}}
+        found = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
+        told = found.data["data_map"]
+        assert told["n_epochs"] == 3
+        assert len(told["ids"]) == 50
+        rows = [data["id"][:].index(name) for name in told["ids"]]
+        assert told["variability"] == pytest.approx(expected.variability[rows].tolist())
+        value_of = {row["id"]: row["eigenvalue"] for row in found.data["ranking"]}
+        rho = stats.spearmanr([value_of[name] for name in told["ids"]], told["variability"]).statistic
+        assert told["correlation_with_variability"]["rho"] == pytest.approx(rho)
+        (table,) = found.parts[1].tables
+        shown = {row[0]: row[1] for row in table.rows}
+        assert shown["Variability in training"].value == pytest.approx(rho)
+        assert "Low confidence in training" in shown
+
+    def test_it_has_to_be_of_these_items(self, trained, planted, tmp_path):
+        model, data, folder, _ = trained
+        options = {"difficulty": {"data_map": str(folder)}}
+        with pytest.raises(ValueError, match="by their ids, but .* has 0 of 30"):
+            audit(model, planted["test"].select(range(30)), out=tmp_path / "a", options=options, **OPTIONS)
+        with pytest.raises(ValueError, match="an option of the question 'difficulty', but got 'datamap'"):
+            audit(model, data, out=tmp_path / "b", options={"difficulty": {"datamap": str(folder)}}, **OPTIONS)
+
+    def test_without_ids_by_rows(self, trained, tmp_path):
+        model, data, *_ = trained
+        for epoch, p in enumerate((0.2, 0.8), start=1):
+            write_epoch(
+                tmp_path / "map",
+                EpochScores(epoch, epoch, False, np.linspace(0, p, len(data)), np.ones(len(data), bool)),
+            )
+        options = {"difficulty": {"data_map": str(tmp_path / "map")}}
+        found = audit(model, data, out=tmp_path / "a", options=options, **OPTIONS).outcomes[0].result
+        np.testing.assert_allclose(found.data["data_map"]["variability"], np.linspace(0, 0.3, len(data)), atol=1e-12)
+        with pytest.raises(ValueError, match="the 40 items of .* holds 80 and no ids"):
+            audit(model, data.select(range(40)), out=tmp_path / "b", options=options, **OPTIONS)
+
+
+def test_neighbors_of_any_words(planted, planted_model, tmp_path):
+    data = planted["test"].select(range(40))
+    options = {"difficulty": {"neighbors": "any"}}
+    found = audit(planted_model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
+    sources = {change["source"] for attempt in found.data["substitutions"]["attempts"] for change in attempt["changes"]}
+    assert "the model's word embeddings" in sources
+
+
+def test_without_labels(planted, planted_model, tmp_path):
+    data = planted["test"].remove_columns("label").select(range(30))
+    found = audit(planted_model, data, out=tmp_path, **OPTIONS).outcomes[0].result
+    assert "hardest_accuracy" not in {headline.key for headline in found.headlines}
+    assert len(found.data["ranking"]) == 30
+    assert found.data["accuracy_by_difficulty"] is None
+
+
+def test_multiple_choice(tmp_path):
+    model = save_tiny_multiple_choice(tmp_path / "model")
+    rows = [
+        {
+            "id": f"i{i}",
+            "prompt": "the rain fell",
+            "choices": ["the glass broke", ("sun", "dry floor")[i % 2]],
+            "label": 0,
+        }
+        for i in range(24)
+    ]
+    file = tmp_path / "items.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    found = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0].result
+    assert len(found.data["ranking"]) == 24
+    assert found.data["substitutions"] is None
+
+
+def test_too_few_items(tmp_path):
+    model = save_tiny_classifier(tmp_path / "model")
+    file = tmp_path / "items.csv"
+    file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
+    outcome = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0]
+    assert outcome.result is None
+    assert outcome.reason == "It needs at least 20 items, but there are 2."
+
+
+class TestContrastSets:
+    """A tiny model whose answers are read from its own predictions: what counts is which items go together."""
+
+    TEXTS = ("a good film", "a bad film", "the plot is dull", "the plot is fine", "a great actor", "an awful actor")
+
+    @pytest.fixture(scope="class")
+    def model(self, tmp_path_factory):
+        return save_tiny_classifier(tmp_path_factory.mktemp("tiny"))
+
+    def rows(self, n_sets=12):
+        """Pairs and, of every third set, a second revision; the original comes last."""
+        rows = []
+        for number in range(n_sets):
+            for place in range(2 + (number % 3 == 0)):
+                text = f"{self.TEXTS[(number + place) % 6]} {'very ' * (number // 6)}good"
+                rows.append({"text": text, "label": ("negative", "positive")[(number + place) % 2],
+                             "set": f"s{number}", "kind": "revised"})  # fmt: skip
+            rows[-1]["kind"] = "original"
+        return rows
+
+    def test_they_alone_are_measured_of_few_items(self, model, tmp_path, capsys):
+        file, out = tmp_path / "mine.jsonl", tmp_path / "out"
+        file.write_text("\n".join(map(json.dumps, self.rows())), "utf-8")
+        columns = ("--groups-column", "set", "--original-column", "kind")
+        code, said, _ = run(capsys, "difficulty", model, file, "--out", out, "--measures", "contrast", *columns)
+        assert code == 0
+        assert "Cannot tell from so few contrast sets. On 12 contrast sets" in " ".join(said.split())
+        assert "Contrast sets" in (out / "index.html").read_text("utf-8")
+        assert (out / "figures" / "contrast_sets.png").stat().st_size > 5_000
+        stored = json.loads((out / "audit.json").read_text("utf-8"))
+        assert stored["settings"]["groups_column"] == "set"
+        answered = stored["questions"][0]["result"]
+        figures = {headline["key"]: headline["estimate"]["value"] for headline in answered["headlines"]}
+        assert list(figures) == ["original_accuracy", "contrast_accuracy", "contrast_consistency", "contrast_followed"]
+        ((split, measured),) = answered["data"]["contrast_sets"].items()
+        table = pq.read_table(out / "predictions" / f"{split}.parquet").to_pydict()
+        right = np.array(table["prediction"]) == np.array(table["label"])
+        sets = np.array([row["set"] for row in self.rows()])
+        assert figures["contrast_consistency"] == np.mean([right[sets == name].all() for name in measured["sets"]])
+        originals = np.array([row["kind"] == "original" for row in self.rows()])
+        assert figures["original_accuracy"] == right[originals].mean()
+        assert figures["contrast_accuracy"] == pytest.approx(right[~originals].mean())
+
+    def test_a_limit_takes_whole_sets(self, model, tmp_path):
+        data = datasets.Dataset.from_list(self.rows())
+        options = {"difficulty": {"measures": ["contrast"], "original_column": "kind"}}
+        found = audit(
+            model, data, out=tmp_path, options=options, limit=10, groups_column="set", **OPTIONS
+        ).outcomes[0].result  # fmt: skip
+        (measured,) = found.data["contrast_sets"].values()
+        assert measured["n_left_out"] == 0
+        assert 8 <= measured["n_sets"] + measured["n_contrasts"] <= 10
+
+    def test_beside_the_eigenvalue(self, model, tmp_path):
+        data = datasets.Dataset.from_list(self.rows()).rename_columns({"set": "pair_id", "kind": "role"})
+        found = audit(model, data, out=tmp_path, **OPTIONS).outcomes[0].result
+        assert [part.title for part in found.parts][-1] == "Contrast sets"
+        assert len(found.data["ranking"]) == len(data)
+        assert {"hardest_accuracy", "contrast_consistency"} <= {headline.key for headline in found.headlines}
+        assert found.verdict.summary.count("On 12 contrast sets it is right on") == 1
+
+    @pytest.mark.parametrize(
+        ("outcomes", "tone", "label"),
+        [
+            ((19, 0, 0, 0), "neutral", "Cannot tell from so few contrast sets"),
+            # All of 20: at least 0.839 at 95 %; all of 40: at least 0.912.
+            ((20, 0, 0, 0), "neutral", "Cannot tell"),
+            ((40, 0, 0, 0), "good", "Right on revisions too"),
+            ((0, 30, 0, 0), "bad", "Fails on most small revisions"),
+            ((0, 15, 15, 0), "bad", "Fails on most small revisions"),  # a constant answer
+            ((0, 0, 0, 25), "neutral", "Right on no original"),
+            # 60 of 100 where the original is right: [0.502, 0.691]; accuracies 1.0 and 0.6.
+            ((60, 40, 0, 0), "bad", "Falls on small revisions"),
+            # 80 of 95: [0.756, 0.902] is not below 0.9, 160 of 190: [0.783, 0.887] is; accuracies 0.95 and 0.85, 0.95.
+            ((80, 15, 5, 0), "neutral", "Cannot tell"),
+            ((160, 30, 10, 0), "bad", "Falls on small revisions"),
+            ((160, 30, 30, 0), "warn", "Fails on some small revisions"),
+        ],
+    )
+    def test_the_verdict(self, outcomes, tone, label):
+        right = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], outcomes, axis=0).ravel()
+        names = np.repeat(np.arange(sum(outcomes)), 2).astype(str)
+        pairs = ContrastItems(np.arange(len(right)), names, np.tile([True, False], sum(outcomes)))
+        measured = measure_contrast_sets(pairs, right, np.ones(len(right), dtype=np.int64))
+        rule = CONTRAST.rule(ContrastAnswers(None, {"test": measured}))
+        assert (rule.tone, CONTRAST.prose.title(f"verdict.{rule.key}")) == (tone, label)
+
+    def test_of_stored_predictions(self, tmp_path, capsys):
+        rows = [
+            ("good", "positive", "s1", "original", 0.2, 0.8),
+            ("bad", "negative", "s1", "revised", 0.3, 0.7),
+            ("fine", "positive", "s2", "original", 0.1, 0.9),
+            ("dull", "negative", "s2", "revised", 0.6, 0.4),
+        ]
+        file = tmp_path / "stored.csv"
+        lines = (",".join(map(str, row)) for row in [("text", "label", "set", "kind", "negative", "positive"), *rows])
+        file.write_text("\n".join(lines), "utf-8")
+        columns = ("--score-columns", "negative,positive", "--groups-column", "set", "--difficulty-original-column")
+        code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
+                            "--out", tmp_path / "out")  # fmt: skip
+        assert code == 0
+        assert "On 2 contrast sets it is right on 100.0%" in " ".join(said.split())
+        assert "right throughout on 50.0%" in " ".join(said.split())
+
+    def test_pairs_of_multiple_choice(self, tmp_path):
+        model = save_tiny_multiple_choice(tmp_path / "model")
+        rows = [
+            {"prompt": f"the rain fell {'very ' * number}", "choices": ["wet floor", "dry floor"][:: 1 - 2 * mirrored],
+             "label": mirrored, "source_id": str(number), "mirrored": bool(mirrored)}
+            for number in range(6) for mirrored in (0, 1)
+        ]  # fmt: skip
+        options = {"difficulty": {"measures": ["contrast"]}}
+        found = audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "out", options=options, **OPTIONS)
+        (measured,) = found.outcomes[0].result.data["contrast_sets"].values()
+        assert (measured["n_sets"], measured["n_contrasts"]) == (6, 6)
+
+    def test_data_without_them(self, model, tmp_path):
+        options = {"difficulty": {"measures": ["contrast"]}}
+        data = datasets.Dataset.from_list(self.rows())
+        outcome = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0]
+        assert outcome.reason.endswith("has no contrast sets: name the column of the sets with `--groups-column`.")
+        with pytest.raises(ValueError, match="Expected the column 'sets' that `groups_column` names"):
+            audit(model, data, out=tmp_path, groups_column="sets", **OPTIONS)
+
+
+class TestCommand:
+    def test_a_user_ranks_a_test_set(self, planted, planted_model, tmp_path, capsys):
+        file = tmp_path / "mine.jsonl"
+        rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        for epoch, p in enumerate((0.2, 0.8), start=1):
+            write_epoch(
+                tmp_path / "map",
+                EpochScores(epoch, epoch, False, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)),
+            )
+        out = tmp_path / "out"
+        told = ("--neighbors", "any", "--data-map", tmp_path / "map")
+        code, said, _ = run(
+            capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told
+        )
+        assert code == 0
+        assert "Variability in training" in (out / "index.html").read_text("utf-8")
+        assert "Ranking of 40 items" in said
+        assert "words that move it" in said
+        with (out / "ranking.csv").open(encoding="utf-8") as stream:
+            ranking = list(csv.DictReader(stream))
+        assert len(ranking) == 40
+        assert float(ranking[0]["eigenvalue"]) >= float(ranking[-1]["eigenvalue"])
+        assert f"[{ranking[0]['id']}]" in said
+        assert (out / "index.html").is_file()
+
+    def test_mistakes_are_one_sentence(self, tmp_path, capsys):
+        file = tmp_path / "mine.csv"
+        file.write_text("text,label\na good film,0\na bad film,1\n", "utf-8")
+        again = run(capsys, "difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out")
+        assert again.code == 2
+        assert again.err.startswith("Error: Expected the model as a folder or a hub id")
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "labels"),
+    [
+        ([1.62, 1.2, 1.6, 1.59], {"1.2", "1.35", "1.5"}),  # within a power of ten: round numbers
+        ([0.2, 0.9, 1.1, 5.2], {"0.2", "0.5", "1", "2", "5"}),
+        ([0.002, 0.9, 40.0, 450.0], {"0.01", "0.1", "1", "10", "100"}),
+    ],
+)
+def test_an_axis_of_difficulty_has_numbers_however_short_it_is(difficulty, labels):
+    # Confidences whose own axis has other numbers.
+    confidence = np.array([0.61, 0.62, 0.63, 0.64])
+    drawing = difficulty_scatter("d", difficulty=np.array(difficulty), confidence=confidence, correct=None)
+    assert labels <= set(re.findall(r">([^<>]+)</text>", drawing.svg))

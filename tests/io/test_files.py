@@ -1,0 +1,380 @@
+"""Files and folders of rows: the same cells in either, or one sentence; and no input that exhausts memory."""
+
+import csv
+import io
+import json
+import random
+import resource
+import subprocess
+import sys
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from rightreasons.io import files
+from rightreasons.io.files import read_file
+from rightreasons.io.tables import read_tables
+
+datasets.disable_progress_bars()
+
+ODD = ["NA", "None", "null", "", "007", "1.50", ' "quoted" ', "two\nlines", "x" * 200_000, "\u2028", "nan", "True"]
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+def write(path, rows):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        if path.suffix == ".csv":
+            csv.writer(stream).writerows([["text", "n"], *([row["text"], row["n"]] for row in rows)])
+        elif path.suffix == ".tsv":
+            stream.writelines(f"{row['text']}\t{row['n']}\n" for row in ({"text": "text", "n": "n"}, *rows))
+        elif path.suffix == ".jsonl":
+            stream.writelines(json.dumps(row) + "\n" for row in rows)
+        elif path.suffix == ".json":
+            json.dump(rows, stream)
+    if path.suffix == ".parquet":
+        datasets.Dataset.from_list(rows).to_parquet(path)
+    return path
+
+
+# ------------------------------------------------------------------------------------------------- file = folder
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet"])
+def test_a_folder_means_what_its_files_mean(tmp_path, suffix):
+    odd = [text for text in ODD if suffix != ".tsv" or "\n" not in text]
+    rows = [{"text": text, "n": str(n)} for n, text in enumerate(odd)]
+    path = write(tmp_path / "data" / f"train{suffix}", rows)
+    write(tmp_path / "data" / f"test-00{suffix}", rows[1:3])
+    write(tmp_path / "data" / f"test-01{suffix}", rows[:2])
+    (tmp_path / "data" / "README.md").write_text("---\nlicense: mit\n---\nconfigs: none", "utf-8")
+    one, parts = read_tables(path), read_tables(tmp_path / "data")
+    assert one["text"][:] == odd
+    assert list(parts) == ["train", "test"]
+    assert parts["train"].to_dict() == one.to_dict()
+    assert parts["train"].features == one.features
+    assert parts["test"]["n"][:] == ["1", "2", "0", "1"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    for suffix in (".csv", ".tsv", ".jsonl", ".json"):
+        path = write(tmp_path / f"a{suffix}", [{"text": "x", "n": "1"}])
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert read_tables(path).to_list() == [{"text": "x", "n": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        (["a.csv"], {"train": "a"}),
+        (["train.csv", "dev.csv", "other.csv"], {"train": "train", "validation": "dev"}),
+        (["my_valid_2.csv", "x-eval.csv"], {"validation": "my_valid_2", "test": "x-eval"}),
+        (["dev/a.csv", "training/b.csv", "test.csv"], {"train": "training/b", "validation": "dev/a"}),
+        (["data/de-00000-of-00001.csv", "data/en-00000-of-00001-ab.csv"], None),
+        (["a.csv", ".hidden.csv", "__MACOSX/a.csv", "labels.json"], {"train": "a"}),
+        (["contested.csv", "training.csv", "devise.csv"], {"train": "training"}),
+    ],
+)
+def test_names_tell_the_splits_as_they_do_for_datasets(tmp_path, names, splits):
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"text,n\n{path.relative_to(tmp_path).with_suffix('')},1\n", "utf-8")
+    parts = {split: part["text"][0] for split, part in read_tables(tmp_path).items()}
+    if splits is not None:
+        assert parts == splits
+    if "labels.json" not in names:  # `datasets` would read the labels alone
+        theirs = datasets.load_dataset(str(tmp_path))
+        assert {split: part["text"][0] for split, part in theirs.items()} == parts
+
+
+def test_a_split_without_a_column_has_nulls_there(tmp_path):
+    write(tmp_path / "train.jsonl", [{"text": "a", "n": 1}])
+    (tmp_path / "test.jsonl").write_text('{"text": "b"}\n', "utf-8")
+    parts = read_tables(tmp_path)
+    assert parts["test"].to_list() == [{"text": "b", "n": None}]
+    assert parts["test"].features == parts["train"].features
+
+
+def test_what_datasets_wrote_or_a_card_describes_is_read_by_it(tmp_path):
+    rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]})
+    rows.save_to_disk(tmp_path / "one")
+    datasets.DatasetDict({"train": rows}).save_to_disk(tmp_path / "parts")
+    assert read_tables(tmp_path / "one").to_list() == read_tables(tmp_path / "parts")["train"].to_list()
+    write(tmp_path / "hub" / "en" / "a.csv", [{"text": "x", "n": 5}])
+    write(tmp_path / "hub" / "de" / "a.csv", [{"text": "y", "n": 6}])
+    (tmp_path / "hub" / "README.md").write_text(
+        "---\nconfigs:\n- config_name: en\n  data_files: en/a.csv\n- config_name: de\n  data_files: de/a.csv\n---\n",
+        "utf-8",
+    )
+    assert read_tables(tmp_path / "hub", "de")["train"].to_list() == [{"text": "y", "n": 6}]
+
+
+# ------------------------------------------------------------------------------------------------- the same cells
+
+
+def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
+    # Odd quoting: quotes inside a cell, doubled, behind spaces, before text, never closed; all ends of lines.
+    monkeypatch.setattr(files, "_BLOCK", 1 << 10)
+    rng = random.Random(7)
+    alphabet = ['"', '"', ",", "\t", "\n", "\r\n", "\r", "a", "bc", " ", '""', "é", "\\", "\x0b", "\u2028", "NA", "'"]
+    outcomes = set()
+    for number in range(1500):
+        tabs = number % 3 == 0
+        pieces = rng.randint(1, 200) if number % 10 == 0 else rng.randint(1, 12)
+        text = "".join(rng.choice(alphabet) for _ in range(pieces))
+        path = tmp_path / ("a.tsv" if tabs else "a.csv")
+        path.write_bytes(text.encode())
+        end = "\nTHE END\n"
+        rows = [
+            row
+            for row in csv.reader(
+                io.StringIO(text + end, newline=""),
+                delimiter="\t" if tabs else ",",
+                quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+            )
+            if row
+        ]
+        is_open, rows = rows[-1] != ["THE END"], rows[:-1]
+        names = [f"c{place}" for place in range(len(rows[0]))] if rows else ["c0"]
+        outcome = "open" if is_open else "ragged" if len(set(map(len, rows))) > 1 else "read" if rows else "empty"
+        outcomes.add(outcome)
+        if outcome == "read":
+            table = read_file(path, names)
+            assert [list(row.values()) for row in table.to_pylist()] == rows, text
+        else:
+            with pytest.raises(ValueError, match="still open|columns|one row|is a quotation mark open"):
+                read_file(path, names)
+    assert outcomes == {"open", "ragged", "read", "empty"}
+
+
+def test_a_fast_and_an_exact_reading_of_quotes(tmp_path):
+    path = tmp_path / "a.csv"
+    # Empty quoted cells at the end look like an open quotation mark to the fast reader.
+    for last in ('""', '""""', "b", '"b"', '"b""c"', 'b"c', '"b"c', '"\n"', ""):
+        path.write_text(f"x,{last}", "utf-8", newline="")
+        expected = next(csv.reader(io.StringIO(f"x,{last}", newline="")))
+        assert read_file(path, ["a", "b"]).to_pylist() == [dict(zip("ab", expected, strict=True))]
+
+
+def test_records_in_every_wrapping(tmp_path):
+    rows = [{"text": "a", "n": 1}, {"text": "b", "n": 2}]
+    forms = {
+        "list.json": json.dumps(rows, indent=1),
+        "wrapped.json": json.dumps({"version": "1", "rows": rows}),
+        "columns.json": json.dumps({"text": ["a", "b"], "n": [1, 2]}),
+        "lines.json": "\n".join(map(json.dumps, rows)),
+        "lines.jsonl": "\r\n\n".join(map(json.dumps, rows)) + "\n\n",
+        "spaced.jsonl": "".join(f"  {json.dumps(row)} \n" for row in rows),
+    }
+    for name, text in forms.items():
+        (tmp_path / name).write_text(text, "utf-8", newline="")
+        assert read_file(tmp_path / name).to_pylist() == rows, name
+    (tmp_path / "ids.json").write_text(json.dumps({"u": rows[0], "v": rows[1]}), "utf-8")
+    assert read_file(tmp_path / "ids.json").to_pylist() == [{"id": "u", **rows[0]}, {"id": "v", **rows[1]}]
+
+
+def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_TEXT", 20)
+    rows = [{"a": None}, {"a": 1, "q": {"x": []}}, {"a": 2.5}, {"b": [1], "q": {"y": 1}}, {}, {"q": {"x": ["z"]}}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    table = read_file(path)
+    assert table["a"].to_pylist() == [None, 1.0, 2.5, None, None, None]
+    assert table["b"].to_pylist() == [None, None, None, [1], None, None]
+    assert table["q"].to_pylist()[1] == {"x": [], "y": None}
+    assert table["q"].to_pylist()[5] == {"x": ["z"], "y": None}
+    path.write_text('{"a": 1}\n{"a": 1}\n{"a": "x"}\n', "utf-8")
+    with pytest.raises(ValueError, match="values of one type .* Field a has incompatible types: int64 vs string"):
+        read_file(path)
+
+
+def test_labels_in_a_file_of_their_own(tmp_path):
+    (tmp_path / "dev.jsonl").write_text('{"goal": "a"}\n{"goal": "b"}\n', "utf-8")
+    (tmp_path / "dev-labels.lst").write_text("1\n0\n", "utf-8")
+    assert read_tables(tmp_path / "dev.jsonl")["label"][:] == ["1", "0"]
+    assert read_tables(tmp_path)["validation"]["label"][:] == ["1", "0"]
+    (tmp_path / "dev-labels.lst").write_text("1\n0\n1\n", "utf-8")
+    with pytest.raises(ValueError, match=r"a label for each of the 2 rows of .*dev.jsonl in .*lst, but it has 3"):
+        read_tables(tmp_path / "dev.jsonl")
+
+
+# ------------------------------------------------------------------------------------------------- one sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", '{"a": 1}\n\n{"a": }\n', "line 3, column 7 cannot be read"),
+        ("a.jsonl", '{"a": 1} {"a": 2}\n', "line 1, column 10 cannot be read as such: Extra data"),
+        ("a.jsonl", '{"a":' * 100_000, "line 1 of .* nested deeper"),
+        ("a.jsonl", '{"a": ' + "[" * 900 + "]" * 900 + "}", "line 1 of .* nested deeper|column 'a' is nested deeper"),
+        ("a.json", "[" * 1_000_000, "nested deeper"),
+        ("a.json", '[{"a": ' + "[" * 900 + "]" * 900 + "}]", "nested deeper"),
+        (
+            "a.jsonl",
+            '{"a": 1}\n{"a": ' + "9" * 31 + "}\n",
+            "whole numbers of at most 64 bits in the column 'a' .* line 2",
+        ),
+        ("a.jsonl", '{"a": 9223372036854775808}\n', "at most 64 bits .* line 1 holds 9223372036854775808"),
+        ("a.jsonl", '{"a": ' + "1" * 5000 + "}\n", "line 1 of .* more than 4,300 digits"),
+        ("a.jsonl", '{"a": "x"}\n{"a": 5}\n', r"in the column 'a' of .* line 2 holds 5 \(int\)"),
+        ("a.jsonl", '{"a": {"b": 1}}\n{"a": {"b": "x"}}\n', r"in the column 'a' of .* line 2 holds .*\(dict\)"),
+        ("a.jsonl", r'{"a": "\ud800"}', "line 1 holds half of a character"),
+        ("a.jsonl", r'{"\ud800": 1}', "one type|half of a character"),
+        ("a.jsonl", "{}\n{}\n", "at least one row"),
+        ("a.json", '{"a": 1}\n', "a list of records .* it holds one dict"),
+        ("a.json", "[1]", "record 0 is int"),
+        ("a.csv", 'a,b\n1,"open\n2,3\n', "the last cell is still open"),
+        ("a.csv", "a,b\n1," + "x" * (1 << 24) + "y\n", "cell of 16,777,217|every cell has at most"),
+        ("a.csv", ",".join(map(str, range(10_001))) + "\n", "at most 10,000 columns"),
+        ("a.jsonl", json.dumps({str(number): 1 for number in range(10_001)}), "at most 10,000 columns"),
+        ("a.jsonl", "".join(f'{{"{n % 9_000}": 1}}\n' for n in range(40_000)), "records with the same keys"),
+    ],
+)
+def test_what_is_wrong_in_a_file(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(ValueError, match=message) as caught:
+        read_tables(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / name).rename(folder / name)
+    with pytest.raises(ValueError, match=message):
+        read_tables(folder)
+
+
+def test_what_is_wrong_in_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    deep = pa.array([1])
+    for _ in range(70):
+        deep = pa.StructArray.from_arrays([deep], ["x"])
+    damaged = pa.table({"a": [1]}).replace_schema_metadata({"huggingface": "{"})
+    odd = pa.table({"a": [1]}).replace_schema_metadata(
+        {"huggingface": '{"info": {"features": {"a": {"_type": "No"}}}}'}
+    )
+    for table, message in (
+        (pa.table({"a": pa.array([], pa.string())}), "at least one row"),
+        (pa.table([[1], [2]], names=["a", "a"]), "distinct column names in .* 'a' comes more than once"),
+        (pa.table({"a": deep}), "columns of at most 64 levels"),
+        (damaged, "columns that `datasets` can hold"),
+        (odd, "columns that `datasets` can hold"),
+    ):
+        pyarrow.parquet.write_table(table, path)
+        with pytest.raises(ValueError, match=message) as caught:
+            read_tables(path)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(ValueError, match="Expected a parquet file"):
+        read_tables(path)
+
+
+def test_categories_of_pandas_are_texts(tmp_path):
+    table = pa.table({"a": pa.array(["x", None, "y"]).dictionary_encode()})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert read_tables(tmp_path / "a.parquet")["a"][:] == ["x", None, "y"]
+
+
+def folder_of(tmp_path, **contents):
+    for name, content in contents.items():
+        path = tmp_path / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ({"a_DOT_tar": b"no tar"}, "cannot be read"),
+        ({"state_DOT_json": b"{}"}, "cannot be read"),
+        ({"dataset_dict_DOT_json": b'"nope"'}, "cannot be read"),
+        ({"dataset_dict_DOT_json": b"{"}, "cannot be read"),
+        (
+            {"README_DOT_md": b"---\nconfigs: !!python/object:os.system x\n---\n", "a_DOT_csv": b"a\n1\n"},
+            "cannot be read",
+        ),
+        ({"README_DOT_md": b"---\nconfigs: 5\n---\n", "a_DOT_csv": b"a\n1\n"}, "cannot be read"),
+        (
+            {"train_DOT_csv": b"a,b\n1,2\n", "train2_DOT_csv": b"a,c\n1,2\n"},
+            "same columns in all files of a split, but .*train.csv has a, b and",
+        ),
+        ({"train_test_DOT_csv": b"a\n1\n"}, "one split by its name, but train_test.csv is named after train and test"),
+        ({"a_DOT_csv": b"a,b\n1\n"}, "Expected 2 columns"),
+        ({"x_DOT_jsonl": b'{"a": 1}\n', "y_DOT_jsonl": b'{"a": "1"}\n'}, "columns of the same types"),
+        ({"notes_DOT_docx": b"a"}, "cannot be read"),
+    ],
+)
+def test_what_is_wrong_in_a_folder(tmp_path, contents, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_tables(folder_of(tmp_path, **contents))
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_no_data_set_has(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is none at 'xxx"):
+        read_tables("x" * 5000)
+    with pytest.raises(ValueError, match="Expected at most 10,000 files"):
+        read_tables("/")
+    for name in (write(tmp_path / "a.csv", [{"text": "x", "n": 1}]), tmp_path):
+        with pytest.raises(ValueError, match="Expected no configuration for .* got 'en'"):
+            read_tables(name, "en")
+
+
+# ------------------------------------------------------------------------------------------------- memory
+
+BOMBS = {
+    # 1 MB repeated 2,000,000 times, and a number repeated 100,000,000 times, in files of less than 1 MB
+    "text.parquet": lambda: pa.DictionaryArray.from_arrays(np.zeros(2_000_000, dtype=np.int32), ["x" * 1_000_000]),
+    "numbers.parquet": lambda: np.zeros(100_000_000, dtype=np.int8),
+    "lists.parquet": lambda: pa.ListArray.from_arrays(
+        np.arange(0, 500_001, 5, dtype=np.int32),
+        pa.DictionaryArray.from_arrays(np.zeros(500_000, dtype=np.int32), ["x" * 1_000_000, "y"]),
+    ),
+}
+
+
+@pytest.fixture
+def bombs(tmp_path):
+    for name, column in BOMBS.items():
+        pyarrow.parquet.write_table(pa.table({"a": column()}), tmp_path / name)
+        assert (tmp_path / name).stat().st_size < 1 << 20
+    texts = {
+        "keys.jsonl": "".join(f'{{"{number}": 1}}\n' for number in range(300_000)),  # 9 × 10^10 cells
+        "commas.csv": "a,b\n" + "," * 10_000_000,
+        "line.jsonl": '{"a": "' + "x" * (1 << 26) + '"}',
+        "deep.json": "[" * 10_000_000,
+        "cell.csv": 'a,b\n1,"' + ("x" * 1000 + "\n") * 20_000,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return [tmp_path / name for name in (*BOMBS, *texts)]
+
+
+def test_no_input_exhausts_memory(bombs):
+    code = (
+        "import sys; from rightreasons.io.tables import read_tables\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: print(read_tables(name))\n"
+        "    except ValueError as error: print(error)"
+    )
+    limit = 2 << 30
+    done = subprocess.run(
+        [sys.executable, "-c", code, *bombs],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)),
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    for bomb, sentence in zip(bombs, done.stdout.splitlines(), strict=True):
+        assert sentence.startswith("Expected "), bomb
+        assert bomb.name in sentence

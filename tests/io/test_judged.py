@@ -1,0 +1,87 @@
+"""Tables of confidence: long, wide, several files, class scores, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rightreasons.io.judged import read_confidence
+
+LONG = (
+    "question_id,method,confidence,correct,group\n1,p,0.9,1,a\n1,said,,1,a\n2,said,0.7,0,b\n2,p,0.25,0,b\n3,p,0.5,1,a\n"
+)
+
+
+def test_long(tmp_path):
+    file = tmp_path / "long.csv"
+    file.write_text(LONG)
+    table = read_confidence(file, item_column="question_id")
+    assert table.items == ("1", "2", "3")
+    assert table.groups == ("a", "b", "a")
+    assert table.confidence["p"].tolist() == [0.9, 0.25, 0.5]
+    np.testing.assert_array_equal(table.confidence["said"], [np.nan, 0.7, np.nan])
+    assert table.correct["said"].tolist() == [1, 0, -1]
+    assert table.used == "confidence: confidence; right: correct"
+
+
+def test_wide():
+    table = read_confidence(
+        {"confidence_p": [0.5, 0.75], "confidence_said": ["0.9", "n/a"], "label": ["x", "y"], "answer": ["x", "x"]}
+    )
+    assert list(table.confidence) == ["p", "said"]
+    assert table.items == ("0", "1")
+    assert table.correct["said"].tolist() == [1, 0]
+    renamed = read_confidence(
+        {"mine": [0.5], "theirs": [0.25], "ok": [1]}, confidence_column="mine,theirs", correct_column="ok"
+    )
+    assert renamed.confidence["theirs"].tolist() == [0.25]
+
+
+def test_files_are_sources_matched_by_items(tmp_path):
+    (tmp_path / "one.csv").write_text("id,confidence,correct\na,0.5,1\nb,0.25,0\n")
+    (tmp_path / "two.jsonl").write_text('{"id": "b", "confidence": 0.75, "correct": 1}\n')
+    table = read_confidence([tmp_path / "one.csv", tmp_path / "two.jsonl"])
+    assert table.items == ("a", "b")
+    assert table.correct["two"].tolist() == [-1, 1]
+
+
+def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
+    table = read_confidence({"p_no": [0.75, 0.5], "p_yes": [0.25, 0.5], "label": ["no", "yes"]})
+    assert table.confidence["confidence"].tolist() == [0.75, 0.5]
+    assert table.correct["confidence"].tolist() == [1, 0]
+    rows = [{"logits": [0.0, float(np.log(3)), 0.0], "label": 1}, {"logits": [0.0, 0.0], "label": 1}]
+    (tmp_path / "choices.json").write_text(json.dumps(rows))
+    table = read_confidence(tmp_path / "choices.json")
+    # Softmax of (0, log 3, 0) has 3/5 at most.
+    assert table.confidence["confidence"] == pytest.approx([0.6, 0.5])
+    assert table.correct["confidence"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "sentence"),
+    [
+        ({"confidence": [0.5, 85], "correct": [1, 0]}, {}, "or nothing, .* row 1 holds .85."),
+        ({"confidence": ["", None], "correct": [1, 0]}, {}, "no row has one"),
+        ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "row 1 holds 'high'"),
+        ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "has '1' twice"),
+        ({"confidence": [0.5, 0.5], "correct": [1, 0], "source": "ab"}, {}, "names the items"),
+        ({"id": [1, 1], "source": "ab", "confidence": [0.5, 0.5], "correct": [1, 0], "group": "xy"}, {}, "one group"),
+        ({"confidence": [0.5], "correct": [1]}, {"source_column": "from"}, "'from' that `source_column` names"),
+        ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
+        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "name it with `confidence_column`"),
+        ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),
+        ({"logits": [[0.0, 1.0], [1.0, 0.0]], "label": [0, -1]}, {}, "a label in each row"),
+    ],
+)  # fmt: skip
+def test_bad_input(rows, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_confidence({name: list(column) for name, column in rows.items()}, **options)
+
+
+def test_files_without_items_are_as_long_as_one_another(tmp_path):
+    (tmp_path / "one.csv").write_text("confidence,correct\n0.5,1\n0.25,0\n")
+    (tmp_path / "two.csv").write_text("confidence,correct\n0.5,1\n")
+    with pytest.raises(ValueError, match="have different numbers of rows"):
+        read_confidence([tmp_path / "one.csv", tmp_path / "two.csv"])
+    with pytest.raises(ValueError, match="at least one file"):
+        read_confidence([])

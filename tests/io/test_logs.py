@@ -1,0 +1,324 @@
+"""Logs of lm-evaluation-harness and inspect_ai, in the form in which versions 0.4.13 and 0.3.285 write them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rightreasons.io.columns import read_columns
+from rightreasons.io.logs import exported_columns, lm_eval_columns
+from rightreasons.io.options import PredictionOptions
+from rightreasons.io.predictions import read_answers, read_predictions
+
+
+def sample(number, requests, answers, target, **further):
+    """Build a line of a samples file; numbers are texts there."""
+    arguments = {
+        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(request)} for i, request in enumerate(requests)
+    }
+    answers = [[str(score), "False"] for score in answers] if isinstance(answers[0], float) else answers
+    row = {"doc_id": number, "doc": further.pop("doc", {}), "target": target, "arguments": arguments}
+    row |= {"resps": [[answer] for answer in answers], "filtered_resps": answers, "filter": "none"}
+    return row | {"metrics": [name for name in further if name != "filter"], "doc_hash": "d"} | further
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+QUESTIONS = [
+    # Three choices, of which the best by sum, per character, and against the choice alone differ.
+    ("Why cook?", ["Eat.", "To eat well today.", "Éé."], [-4.0, -9.0, -6.0], 1),
+    ("Why run?", ["Flee.", "For fun."], [-3.0, -4.0], 0),
+]
+
+
+def choice_samples(unconditional=False):
+    rows = []
+    for number, (prompt, choices, scores, label) in enumerate(QUESTIONS):
+        requests = [(f"Q: {prompt}\nA:", f" {choice}") for choice in choices]
+        answers = list(scores)
+        if unconditional:
+            requests += [("", f" {choice}") for choice in choices]
+            answers += [-2.0 * (index + 1) for index in range(len(choices))]
+        doc = {"goal": prompt, "label": label, "pair_id": "p"}
+        rows.append(sample(number, requests, answers, str(label), doc=doc, acc=float(np.argmax(scores) == label)))
+    return rows
+
+
+def test_choices_with_each_normalization_of_the_harness(tmp_path):
+    columns = read_columns(write(tmp_path / "samples.jsonl", choice_samples(unconditional=True)))
+    assert columns["id"] == ["0", "1"]
+    assert columns["prompt"][0] == "Q: Why cook?\nA:"
+    assert columns["choices"] == [choices for _, choices, _, _ in QUESTIONS]
+    assert columns["label"] == [1, 0]
+    assert columns["logits"] == [scores for _, _, scores, _ in QUESTIONS]
+    # "Eat." has 4 characters, "To eat well today." 18, "Éé." 3 in 5 bytes.
+    assert columns["per_character"][0] == [-4 / 4, -9 / 18, -6 / 3]
+    assert columns["per_byte"][0] == [-4 / 4, -9 / 18, -6 / 5]
+    assert columns["unconditional"] == [[-4 + 2, -9 + 4, -6 + 6], [-3 + 2, -4 + 4]]
+    assert columns["pair_id"] == ["p", "p"]
+    assert columns["doc.goal"] == ["Why cook?", "Why run?"]
+    assert columns["acc"] == [0.0, 1.0]
+
+
+def test_a_normalization_is_chosen_by_its_column(tmp_path):
+    path = write(tmp_path / "samples.jsonl", choice_samples())
+    assert read_predictions(path).scores == "logits"
+    normalized = read_predictions(path, score_columns="per_character")
+    assert normalized.scores == "logits"
+    assert normalized.predictions[0] == [-1.0, -0.5, -2.0]
+    with pytest.raises(ValueError, match="unconditional"):
+        read_predictions(path, score_columns="unconditional")
+
+
+def test_one_line_and_a_json_file(tmp_path):
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(choice_samples()[0]), encoding="utf-8")
+    assert read_columns(path)["label"] == [1]
+
+
+def test_the_same_words_for_all_items_are_classes(tmp_path):
+    requests = [
+        [(f"{text}\nSentiment:", f" {name}") for name in ("bad", "good")] for text in ("Fine.", "Dull.", "So so.")
+    ]
+    scores = [(-2.0, -1.0), (-1.0, -3.0), (-2.5, -2.0)]
+    rows = [
+        sample(number, asked, list(score), target)
+        for number, (asked, score, target) in enumerate(zip(requests, scores, ["1", "bad", "0"], strict=True))
+    ]
+    read = read_predictions(write(tmp_path / "samples.jsonl", rows))
+    assert read.label_names == ("bad", "good")
+    assert read.references.tolist() == [1, 0, 0]
+    assert read.predictions.tolist() == [list(score) for score in scores]
+    assert read.columns["text"][0] == "Fine.\nSentiment:"
+
+
+def test_exported_requests_keep_the_first_class_and_leave_out_what_has_no_label():
+    request = {"task": "classification", "prompt": "Dull.", "choices": ["bad", "good"], "options": ["A", "B"]}
+    rows = [{**request, "id": str(number), "label": label} for number, label in enumerate((0, 1, -1))]
+    assert exported_columns(rows, None, "samples.jsonl")["label"] == ["bad", "good", None]
+    with pytest.raises(ValueError, match="as they were written, but that of 'c' has the choices .* and the label 2"):
+        exported_columns([*rows, {**request, "id": "c", "label": 2}], None, "samples.jsonl")
+
+
+def test_letters_stand_for_the_texts_of_the_document(tmp_path):
+    rows = [
+        sample(number, [("Q", " A"), ("Q", " B")], [-1.0, -2.0], "0", doc={"choices": [f"x{number}", "y"]})
+        for number in range(2)
+    ]
+    assert read_columns(write(tmp_path / "samples.jsonl", rows))["choices"] == [["x0", "y"], ["x1", "y"]]
+    bare = [{**row, "doc": {}} for row in rows]
+    assert read_columns(write(tmp_path / "samples.jsonl", bare))["choices"] == [["A", "B"]] * 2
+
+
+@pytest.mark.parametrize(("acc", "label"), [(1.0, 1), (0.0, 0)])
+def test_choices_within_the_prompt(tmp_path, acc, label):
+    # Winogrande asks for one continuation after two prompts; the target is that continuation.
+    requests = [("The cup is", " full."), ("The jug is", " full.")]
+    row = sample(0, requests, [-2.0, -1.0], "full.", acc=acc)
+    columns = read_columns(write(tmp_path / "samples.jsonl", [row]))
+    assert (columns["choices"], columns["prompt"], columns["label"]) == (
+        [["The cup is", "The jug is"]],
+        ["full."],
+        [label],
+    )
+
+
+def test_generated_answers_of_one_filter(tmp_path):
+    rows = [
+        sample(0, [("Capital?", {"until": ["\n"]})], [answer], "Paris", filter=name, exact_match=right)
+        for name, answer, right in (("strict", "[invalid]", 0.0), ("loose", "Paris", 1.0))
+    ]
+    path = write(tmp_path / "samples.jsonl", rows)
+    with pytest.raises(
+        ValueError, match=r"one filter in samples\.jsonl, but it has those of loose.*strict.*`log_filter`"
+    ):
+        read_columns(path)
+    with pytest.raises(ValueError, match="Did you mean 'loose'"):
+        read_columns(path, log_filter="lose")
+    columns = read_columns(path, log_filter="loose")
+    assert (columns["answer"], columns["target"], columns["correct"]) == (["Paris"], ["Paris"], [1])
+    with pytest.raises(ValueError, match="Expected a column of scores"):
+        read_predictions(path, options=PredictionOptions(log_filter="loose"))
+    single = write(tmp_path / "single.jsonl", rows[1:])
+    assert read_answers(single).answers == ["Paris"]
+
+
+def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
+    rows = choice_samples()
+    for row, name in zip(rows, ("a-7", "b-7"), strict=True):
+        row["doc"]["id"] = name
+    assert read_columns(write(tmp_path / "samples.jsonl", rows))["id"] == ["a-7", "b-7"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "7"}, "one right choice, by number or text.* item 1 has '7'"),
+        ({"target": "[0, 1]"}, r"one right choice.* item 1 has '\[0, 1\]'"),
+        ({"arguments": {}}, "the requests of each item of samples.jsonl, but item 1 has"),
+        ({"arguments": 5}, "the requests of each item"),
+        ({"filtered_resps": [["-1.0", "False"]]}, "log-likelihoods of at least two choices, or a generated answer"),
+        (
+            {"filtered_resps": [["x", "False"], [None, "False"]]},
+            "a log-likelihood per choice in samples.jsonl, but item 1",
+        ),
+        ({"filtered_resps": [["nan", "False"], ["-1.0", "False"]]}, "a log-likelihood per choice.* item 1 has .*nan"),
+        ({"doc_id": 0}, "each item of samples.jsonl once, but the document 0 comes twice"),
+    ],
+)
+def test_samples_that_cannot_be_read(tmp_path, change, message):
+    rows = choice_samples()
+    rows[1] |= change
+    with pytest.raises(ValueError, match=message):
+        read_columns(write(tmp_path / "samples.jsonl", rows))
+
+
+def test_a_log_that_ends_in_the_middle(tmp_path):
+    path = write(tmp_path / "samples.jsonl", choice_samples())
+    path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2"):
+        read_columns(path)
+
+
+def test_samples_of_two_tasks_and_other_lines(tmp_path):
+    generated = sample(5, [("Capital?", {"until": ["\n"]})], ["Paris"], "Paris")
+    with pytest.raises(ValueError, match="samples of one task in mixed.jsonl, but item 0 has log-likelihoods"):
+        read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
+    with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 is"):
+        read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), {"text": "a"}]))
+
+
+# ----------------------------------------------------------------------------------------------------------- inspect_ai
+
+
+def token(text, top):
+    """Build one generated token: (token, log-probability) pairs, the first of which was generated."""
+    entries = [{"token": name, "logprob": value, "bytes": []} for name, value in top]
+    return {"token": text, "logprob": dict(top)[text], "bytes": [], "top_logprobs": entries}
+
+
+def inspected(name, choices, target, answer, tokens=None, **further):
+    output = {"model": "m", "completion": answer, "choices": [{"logprobs": tokens and {"content": tokens}}]}
+    right = {"value": "C" if answer == target else "I", "answer": answer, "explanation": ""}
+    return {
+        "id": name, "epoch": 1, "input": f"Question {name}", "choices": choices, "target": target, "output": output,
+        "scores": {"choice": right}, "metadata": {"source_id": "s", "level": 3},
+    } | further  # fmt: skip
+
+
+def log(path, samples):
+    content = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": samples}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+LETTERS = [("A", math.log(0.25)), ("ĠB", math.log(0.5)), ("the", -9.0)]
+
+
+def test_letters_of_every_sample_give_scores(tmp_path):
+    # The letter in "ANSWER: B" counts, not the one in the words before it.
+    tokens = [token("A", [("A", -0.1), ("B", -5.0)]), token("ĠB", LETTERS)]
+    samples = [inspected(1, ["x", "y"], "A", "B", tokens), inspected(2, ["u", "v"], "B", "B", tokens)]
+    read = read_predictions(log(tmp_path / "log.json", samples))
+    assert read.scores == "logits"
+    assert read.predictions.tolist() == [[math.log(0.25), math.log(0.5)]] * 2
+    assert read.references.tolist() == [0, 1]
+    assert read.columns["choices"] == [["x", "y"], ["u", "v"]]
+    assert (read.columns["source_id"], read.columns["doc.level"]) == (["s", "s"], [3, 3])
+
+
+def test_the_letter_of_the_answer_alone_is_confidence(tmp_path):
+    known = token("ĠB", [("ĠB", math.log(0.5)), ("C", -1.0)])
+    samples = [inspected(1, ["x", "y"], "A", "B", [known]), inspected(2, ["u", "v"], "B", "B", [known])]
+    samples.append(inspected(3, ["u", "v"], "B", "", [known]))
+    with pytest.warns(UserWarning, match="1 of 3 samples of log.json have no answer and are left out"):
+        read = read_predictions(log(tmp_path / "log.json", samples))
+    assert read.kind == "confidence"
+    assert read.predictions == pytest.approx([0.5, 0.5])
+    assert read.references.tolist() == [0, 1]
+    assert read.ids == ("1", "2")
+
+
+def test_answers_without_probabilities(tmp_path):
+    samples = [
+        inspected(1, ["x", "y"], "A", "B"),
+        inspected(2, ["u", "v"], "B", "B"),
+        inspected(3, ["u", "v"], "B", "Z"),
+    ]
+    columns = read_columns(log(tmp_path / "log.json", samples))
+    assert (columns["answer"], columns["correct"], columns["label"]) == (["B", "B", ""], [0, 1, 0], [0, 1, 1])
+    text = inspected(
+        1, None, "yes", "yes", input=[{"role": "system", "content": "s"}, {"role": "user", "content": "good?"}]
+    )
+    columns = read_columns(log(tmp_path / "log.json", [text]))
+    assert (columns["text"], columns["answer"], columns["target"], columns["correct"]) == (
+        ["good?"],
+        ["yes"],
+        ["yes"],
+        [1],
+    )
+
+
+def test_epochs_are_answers_to_one_item(tmp_path):
+    samples = [inspected(1, ["x", "y"], "A", "B"), inspected(1, ["x", "y"], "A", "A", epoch=2)]
+    columns = read_columns(log(tmp_path / "log.json", samples))
+    assert (columns["id"], columns["source_id"]) == (["1/1", "1/2"], ["1", "1"])
+
+
+def test_samples_that_failed_are_counted(tmp_path):
+    samples = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A", error={"message": "timed out"})]
+    with pytest.warns(UserWarning, match=r"1 of 2 samples of log\.json ended in an error"):
+        assert read_columns(log(tmp_path / "log.json", samples))["id"] == ["1"]
+    with pytest.raises(ValueError, match="all 1 ended in an error"):
+        read_columns(log(tmp_path / "log.json", samples[1:]))
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (None, "samples in log.json, but it has none"),
+        ([], "samples in log.json, but it has none"),
+        ([5], "an id and a target in log.json, but sample 0 is '5'"),
+        ([inspected(1, ["x", "y"], "E", "B")], "the letter of one choice as the target of each sample.*'E'"),
+        ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of one choice"),
+        ([inspected(1, ["x"], "A", "A"), inspected(2, None, "A", "A")], "samples of one kind"),
+        ([inspected(1, ["x"], "A", "A", scores={})], "samples with scores in log.json, but none has any"),
+        (
+            [inspected(1, ["x"], "A", "A", scores={"choice": {}, "match": {}})],
+            "the answers of one scorer.*choice.*match",
+        ),
+    ],
+)
+def test_logs_that_cannot_be_read(tmp_path, samples, message):
+    with pytest.raises(ValueError, match=message):
+        read_columns(log(tmp_path / "log.json", samples))
+
+
+def test_an_archive_needs_inspect_ai(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "inspect_ai.log", None)
+    path = tmp_path / "log.eval"
+    path.write_bytes(b"PK")
+    with pytest.raises(ImportError, match=r"pip install 'rightreasons\[harness\]'"):
+        read_columns(path)
+
+
+def test_the_collector_of_garbage_goes_on_after_reading(tmp_path):
+    import gc
+
+    (tmp_path / "broken.jsonl").write_text("{")
+    with pytest.raises(ValueError, match="Expected JSON"):
+        read_predictions(tmp_path / "broken.jsonl")
+    assert gc.isenabled()
+
+
+def test_half_a_character_in_a_choice_has_its_bytes():
+    pairs = {f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {word}"} for n, word in enumerate(("blue", "\ud800"))}
+    answers = [["-1.5", "False"], ["-3.0", "False"]]
+    row = {"doc": {}, "target": "0", "arguments": pairs, "resps": answers, "filtered_resps": answers}
+    other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
+    columns = lm_eval_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
+    assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]

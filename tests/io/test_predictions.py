@@ -1,0 +1,544 @@
+"""Tables of predictions: every form of file gives the same, and every mistake its sentence."""
+
+import json
+import re
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rightreasons.io.judged import read_judgments
+from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
+
+SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+LABELS = [0, 1, 1]
+
+
+def write(folder, suffix):
+    path = folder / f"run{suffix}"
+    if suffix in (".csv", ".tsv"):
+        rows = [
+            ["id", "p_no", "p_yes", "label"],
+            *([f"a{i}", *row, y] for i, (row, y) in enumerate(zip(SCORES, LABELS, strict=True))),
+        ]
+        path.write_text("\n".join(("," if suffix == ".csv" else "\t").join(map(str, row)) for row in rows))
+    elif suffix == ".jsonl":
+        path.write_text(
+            "\n".join(json.dumps({"predictions": row, "label": y}) for row, y in zip(SCORES, LABELS, strict=True))
+        )
+    elif suffix == ".json":
+        path.write_text(json.dumps({"predictions": SCORES, "references": LABELS}))
+    elif suffix == ".npz":
+        np.savez(path, probabilities=SCORES, references=LABELS)
+    else:
+        pq.write_table(pa.table({"probs": SCORES, "labels": LABELS}), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_every_form_gives_the_same(tmp_path, suffix):
+    read = read_predictions(write(tmp_path, suffix))
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+    assert len(read) == 3
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json"])
+def test_pasted_text_is_read_as_the_file_is(tmp_path, suffix):
+    read = parse_predictions(write(tmp_path, suffix).read_text())
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+
+
+def test_column_names_say_what_the_scores_are():
+    assert parse_predictions("logit_a,logit_b,label\n3,1,a\n-2,0,b").scores == "logits"
+    assert parse_predictions("p0,p1,label\n.5,.5,1").scores == "probabilities"
+    assert parse_predictions('{"predictions": [3.5, 1.0], "label": 0}').scores is None
+
+
+def test_numbered_columns_are_put_in_order():
+    read = find_predictions({"p2": [0.7], "p0": [0.1], "p1": [0.2], "label": [2]})
+    assert read.predictions.tolist() == [[0.1, 0.2, 0.7]]
+    assert read.label_names is None
+
+
+def test_class_names_are_labels():
+    read = parse_predictions("p_no,p_yes,gold\n.9,.1,no\n.2,.8,yes")
+    assert read.references.tolist() == [0, 1]
+    assert read.label_names == ("no", "yes")
+
+
+def test_rows_of_different_lengths_stay_rows():
+    read = parse_predictions('{"logits": [1, 2], "label": 0}\n{"logits": [1, 2, 3], "label": 2}')
+    assert read.predictions == [[1.0, 2.0], [1.0, 2.0, 3.0]]
+
+
+def test_list_cells_of_a_csv():
+    read = parse_predictions("predictions\tlabel\n[0.9, 0.1]\t0\n[0.2, 0.8]\t1")
+    assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_positive_probability_alone():
+    assert parse_predictions("probabilities,label\n0.9,1\n0.25,0").predictions.tolist() == [0.9, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Expected a table of predictions, but the text is empty."),
+        ("p0,p1,label", "Expected at least one row in the text, but it is empty."),
+        ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
+        ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
+        ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
+        (
+            "p0,p1,logits,label\n.5,.5,1,1",
+            "Expected scores once in the text, but got logits and p0, p1: choose by `scores` or `score_columns`.",
+        ),
+        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
+        ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
+        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
+        (
+            "p_a,p_b,label\n.5,.5,c",
+            "the labels a, b in the column 'label' of the text, but the labels are c and row 0 holds 'c'",
+        ),
+        (
+            f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
+            "the labels a, b in the column 'label' of the text, but .* row 1 holds '1000",
+        ),
+        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
+        (
+            "predictions,label\nx,1",
+            r"Expected a list such as \[0.9, 0.1\] in each cell of column 'predictions', .* 'x'",
+        ),
+        (
+            '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
+            "Expected JSON in the text, but line 2, column 2 cannot be read",
+        ),
+        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
+        ("[[0.5, 0.5]]", "Expected one JSON object per item in the text, but item 1 is"),
+        ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
+        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
+        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
+        (
+            '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
+            "one length in the text, but 'predictions' has 1 rows and 'label' 2",
+        ),
+        ('p0,p1,label\n"', "Expected a table with headings in the text, but it cannot be read"),
+    ],
+)
+def test_mistakes_have_their_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_predictions(text)
+
+
+def test_files_that_are_not_what_they_say(tmp_path):
+    for name, sentence in (
+        (
+            "run.xlsx",
+            "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, .eval, but got 'run.xlsx'.",
+        ),
+        ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
+        ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
+        ("run.csv", "Expected text in UTF-8 in run.csv, but it holds other bytes."),
+    ):
+        path = tmp_path / name
+        path.write_bytes(b"\xff\xfe\x00no")
+        with pytest.raises(ValueError, match=sentence.replace(".", r"\.")):
+            read_predictions(path)
+
+
+def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
+    np.savez(tmp_path / "run.npz", predictions=np.array([{"a": 1}], dtype=object), references=[0])
+    with pytest.raises(ValueError, match="Expected plain numpy arrays in run.npz"):
+        read_predictions(tmp_path / "run.npz")
+
+
+# -------------------------------------------------------------------------------------------- answers without labels
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_answers_need_no_labels(tmp_path, suffix):
+    read = read_answers(write(tmp_path, suffix))  # a column of labels is there, and is not looked at
+    np.testing.assert_allclose(read.scores, SCORES)
+    assert read.answers is None
+    assert len(read) == 3
+
+
+def answers(tmp_path, text, name="answers.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_answers(path)
+
+
+def test_names_of_columns_say_what_the_scores_of_answers_are(tmp_path):
+    read = answers(tmp_path, "logit_no,logit_yes\n3,1\n-2,0\n")
+    assert (read.kind, read.label_names) == ("logits", ("no", "yes"))
+    assert answers(tmp_path, "predictions\n0.5\n0.25\n").scores.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("name", ["prediction", "predicted", "predictions", "Answers"])
+def test_whole_numbers_are_answers(tmp_path, name):
+    read = answers(tmp_path, f"id,{name}\na,1\nb,0\n")
+    assert read.scores is None
+    assert read.answers.tolist() == [1, 0]
+    assert len(read) == 2
+
+
+def test_texts_are_answers(tmp_path):
+    assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == ["in 1990", ""]
+    # Unicode ends a line in more ways than a file of JSON lines does.
+    odd = '{"answer": "in\u2028one\x85line"}\n{"answer": "b"}\n'
+    assert answers(tmp_path, odd, "b.jsonl").answers == ["in\u2028one\x85line", "b"]
+
+
+def test_scores_win_over_answers(tmp_path):
+    read = answers(tmp_path, "prediction,p_0,p_1\n1,0.2,0.8\n")
+    assert read.answers is None
+    assert read.scores.tolist() == [[0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
+        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 is '0.5'"),
+        ("prediction,answer\n1,0\n", "one column of answers in answers.csv, but got prediction and answer"),
+        ("prediction\n", "at least one row in answers.csv"),
+    ],
+)
+def test_bad_answers(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text)
+
+
+def test_answers_of_different_lengths(tmp_path):
+    with pytest.raises(ValueError, match="as many scores for each item"):
+        answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")
+
+
+def test_ids_are_kept_as_texts(tmp_path):
+    for suffix in (".csv", ".tsv"):
+        assert read_answers(write(tmp_path, suffix)).ids == ("a0", "a1", "a2")
+    assert answers(tmp_path, '{"id": 7, "answer": "x"}\n', "a.jsonl").ids == ("7",)
+    assert answers(tmp_path, '{"ID": ["b", "a"], "probs": [0.5, 0.25]}', "a.json").ids == ("b", "a")
+    np.savez(tmp_path / "a.npz", probs=SCORES, id=["x", "y", "z"])
+    assert read_answers(tmp_path / "a.npz").ids == ("x", "y", "z")
+    pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
+    assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
+    assert answers(tmp_path, "prediction\n1\n").ids is None
+    with pytest.raises(ValueError, match="columns of one length in a.json, but 'id' has 1 rows and 'probs' 2"):
+        answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
+    with pytest.raises(ValueError, match="of one length in a.json"):
+        answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
+
+
+def test_texts_of_a_csv_stay_as_they_are(tmp_path):
+    read = answers(tmp_path, "id,answer\na,film\nb,\nc,NA\nd,None\ne,1990\n")
+    assert read.answers == ["film", "", "NA", "None", "1990"]
+    assert answers(tmp_path, 'answer\n"film"\n""\n').answers == ["film", ""]
+    assert parse_predictions("p_None,p_NA,gold\n.9,.1,None\n.2,.8,NA").references.tolist() == [0, 1]
+
+
+def test_empty_cells_of_numbers_are_no_numbers(tmp_path):
+    with pytest.raises(ValueError, match="numbers in column 'p_a', but item 1 is ''"):
+        answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
+    with pytest.raises(ValueError, match="'prediction', but item 1 is 'nan'"):
+        answers(tmp_path, "id,prediction\na,1\nb,\n")
+
+
+def test_an_answer_may_begin_with_a_bracket(tmp_path):
+    for name in ("answer", "predictions"):
+        lines = [json.dumps({name: text}) for text in ("film", "[the] plot", "[" * 100_000)]
+        assert answers(tmp_path, "\n".join(lines), "a.jsonl").answers[1] == "[the] plot"
+    assert answers(tmp_path, '{"answer": "[1]"}\n{"answer": "film"}', "a.jsonl").answers == ["[1]", "film"]
+    assert answers(tmp_path, 'predictions\n"[0.5, 0.5]"\n').scores.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.csv", "prediction\n1\n1e30\n", r"'prediction', but item 1 is 1e\+30, which is too large"),
+        ("a.jsonl", f'{{"predictions": {10**30}}}', "numbers of classes in column 'predictions', but item 0 is 1000"),
+        ("a.jsonl", f'{{"probs": {10**400}}}', "numbers in column 'probs', but item 0 is '1000"),
+        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 is '1000"),
+        ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 is 'None'"),
+        ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 is '\[0.9, 0.1\]'"),
+        ("a.json", "[" * 100_000, "in a.json, but it is nested deeper"),
+        ("a.jsonl", "[" * 100_000, "line 1 of a.jsonl, but it is nested deeper"),
+    ],
+)
+def test_answers_that_are_none(tmp_path, name, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text, name)
+
+
+def test_a_single_value_in_an_npz(tmp_path):
+    np.savez(tmp_path / "a.npz", probs=0.5)
+    with pytest.raises(ValueError, match="one entry per item in a.npz, but 'probs' is a single value"):
+        read_answers(tmp_path / "a.npz")
+
+
+def test_a_missing_column_is_told_with_all_that_there_are():
+    with pytest.raises(ValueError, match="its columns are: text, label."):
+        find_predictions({"text": ["fine"], "label": [1]})
+
+
+# ---------------------------------------------------------------------------------------------------- released files
+
+LOGITS = [[2.0, -1.0, 0.5], [0.1, 0.2, 0.3], [-3.0, 4.0, 1.0]]
+PROBS = [[0.8, 0.04, 0.16], [0.3, 0.33, 0.37], [0.0, 0.95, 0.05]]
+
+
+def released(folder):
+    """Write JSON lines called .json, with logits beside probabilities, the answer, its confidence and the label."""
+    rows = [
+        {"index": i, "true": y, "pred": int(np.argmax(z)), "conf": max(p), "logits": z, "probs": p, "uid": f"u{i}"}
+        for i, (y, z, p) in enumerate(zip([0, 1, 1], LOGITS, PROBS, strict=True))
+    ]
+    path = folder / "released.json"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_a_released_file_goes_in_as_it_is(tmp_path):
+    for kind, table in (("logits", LOGITS), ("probabilities", PROBS)):
+        read = read_predictions(released(tmp_path), scores=kind)
+        assert (read.predictions.tolist(), read.references.tolist(), read.scores) == (table, [0, 1, 1], kind)
+        assert (read.ids, read.kind) == (("u0", "u1", "u2"), "top_label")
+    with pytest.raises(ValueError, match="but got logits and probs: choose by `scores` or `score_columns`"):
+        read_predictions(released(tmp_path))
+    with pytest.raises(ValueError, match="Expected log_probabilities in released.json.* its scores are logits, probs"):
+        read_predictions(released(tmp_path), scores="log_probabilities")
+    read = read_predictions(released(tmp_path), confidence_column="conf")  # right where `pred` is `true`: 1, 0, 1
+    assert (read.kind, read.predictions.tolist(), read.references.tolist()) == (
+        "confidence",
+        [0.8, 0.37, 0.95],
+        [1, 0, 1],
+    )
+
+
+def test_options_name_what_no_name_tells():
+    columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["yes", "no"], "y": ["a", "b"], "z": [1, 0]}
+    with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
+        find_predictions(columns, label_column="y")
+    read = find_predictions(columns, label_column="y", score_columns="b,a")
+    assert (read.predictions.tolist(), read.label_names) == ([[0.1, 0.9], [0.8, 0.2]], ("b", "a"))
+    assert read.references.tolist() == [1, 0]
+    assert read.used == "scores: b, a; labels: y"
+    read = find_predictions(columns, confidence_column="sure", correct_column="z")
+    assert (read.kind, read.references.tolist()) == ("confidence", [1, 0])
+    for options, sentence in (
+        ({"score_columns": "a,c", "label_column": "y"}, "the column 'c' that `score_columns` names in the table"),
+        ({"score_columns": "a,a", "label_column": "y"}, "distinct columns in `score_columns`, but 'a' comes twice"),
+        ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
+        ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
+        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 is 'yes'"),
+        ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
+        ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
+        ({"score_columns": "a,b"}, "a column of labels .*: name it with `label_column`"),
+        ({"scores": "softmax"}, "'softmax'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            find_predictions(columns, **options)
+
+
+def test_labels_and_columns_of_scores_meet_by_name():
+    for text in (
+        "p_hateful,p_non-hateful,label\n.9,.1,hateful\n.2,.8,Non-Hateful\n",
+        "prob_hateful,prob_non_hateful,gold_label\n.9,.1,Hateful\n.2,.8,non-hateful\n",
+    ):
+        read = parse_predictions(text)
+        assert read.references.tolist() == [0, 1]
+        assert read.label_names[0] == "hateful"
+    # The labels of two numbers that are names of their columns in another order.
+    for options in ({}, {"score_columns": "p_1,p_0"}, {"score_columns": "p_0,p_1"}):
+        read = find_predictions({"p_1": [0.9, 0.2], "p_0": [0.1, 0.8], "label": [1, 0]}, **options)
+        assert read.predictions[range(2), read.references].tolist() == [0.9, 0.8]
+    # One column of P(positive), with words as labels.
+    read = parse_predictions("prob_positive,label\n0.9,positive\n0.3,negative\n", score_columns="prob_positive")
+    assert (read.references.tolist(), read.label_names) == ([1, 0], ("negative", "positive"))
+    # From 1, beyond doubt; and not beyond doubt.
+    assert find_predictions({"probs": PROBS, "label": [1, 3, 2]}).references.tolist() == [0, 2, 1]
+    with pytest.raises(ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `label_names`"):
+        find_predictions({"probs": PROBS, "label": [1, 2, 2]})
+    read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, label_names=["0", "1", "2"])
+    assert read.references.tolist() == [1, 2, 2]
+    for first, labels in ((0, [1, 2, 2]), (1, [0, 1, 1])):
+        read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, first_label=first)
+        assert read.references.tolist() == labels
+    assert parse_predictions("p_0,p_1,label\n.5,.5,1\n").references.tolist() == [1]
+    with pytest.raises(ValueError, match="name the classes in the order of the scores with `label_names`"):
+        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
+    read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
+    assert read.references.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="3 names of classes .* but got 2: e, n"):
+        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n"])
+
+
+def test_the_right_one_of_several_choices_counts_from_0_unless_it_cannot():
+    rows = [[0.5, 0.5], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
+    assert find_predictions({"probs": rows, "label": [1, 1, 2]}).references.tolist() == [1, 1, 2]
+    assert find_predictions({"probs": rows, "label": [1, 2, 3]}).references.tolist() == [0, 1, 2]
+
+
+def test_items_without_a_label_are_told_apart():
+    assert parse_predictions("p_a,p_b,label\n.9,.1,a\n.2,.8,\n").references.tolist() == [0, -1]
+    assert find_predictions({"probs": PROBS, "label": [1.0, None, 0.0]}).references.tolist() == [1, -1, 0]
+    assert find_predictions({"probs": PROBS}, with_labels=False).references is None
+
+
+def test_confidence_goes_beside_correctness():
+    text = "question,answer,confidence,correct\nq,Paris,0.9,True\nr,Rome,0.4,false\ns,Bonn,1.0,1\n"
+    read = parse_predictions(text)
+    assert (read.predictions.tolist(), read.references.tolist()) == ([0.9, 0.4, 1.0], [1, 0, 1])
+    read = parse_predictions("prediction,confidence,label\nyes,0.9,yes\nno,0.6,yes\n")
+    assert read.references.tolist() == [1, 0]
+    for text, sentence in (
+        ("answer,confidence,correct\nx,1,1\ny,1,0\n", "confidence in each answer, from 0 to 1, .* whole numbers"),
+        (
+            "answer,confidence,label\nx,.5,X\n",
+            "but got 'x' and 'X': say which answers were right with `correct_column`",
+        ),
+        (
+            "answer,confidence,correct\nx,85.5,1\n",
+            "from 0 to 1, in column 'confidence' .*, but row 0 holds 85.5",
+        ),
+        ("answer,confidence\nx,.5\n", "says whether each answer was right"),
+        ("answer,confidence,conf,correct\nx,.5,.5,1\n", "one column of confidence in the text, but got confidence and"),
+        (
+            "answer,confidence,label\nx,.5,x\ny,.5,\n",
+            "a label in each row of the column 'label' of the text, but row 1",
+        ),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            parse_predictions(text)
+
+
+def test_predicted_classes_are_no_scores():
+    for columns, options in (
+        ({"predictions": [0, 1, 0], "references": [0, 1, 1]}, {}),
+        ({"probs": [0.0, 1.0, 0.0], "references": [0, 1, 1]}, {}),
+        ({"pred": [0, 1, 0], "label": [0, 1, 1]}, {"score_columns": "pred"}),
+        ({"prediction": ["0", "1"], "label": ["0", "1"]}, {"score_columns": "prediction"}),
+    ):
+        with pytest.raises(ValueError, match="predicted classes do not tell how confident the model was"):
+            find_predictions(columns, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("p_0,p_1,label\n.9,.1,0,7\n", r"3 cells \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
+        ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 cells .* but row 1 has 2"),
+        ("p_0,p_0,label\n.9,.1,0\n", "distinct columns in the text, but 'p_0' comes twice: p_0, p_0, label"),
+        ("p_0;p_1;label\n.9;.1;0\n", "commas between the columns of the text, but its first line has semicolons"),
+        ('p_0,p_1,label\n.9,.1,"0\n', "cannot be read: unexpected end of data"),
+    ],
+)
+def test_tables_whose_rows_are_not_their_header(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_predictions(text)
+
+
+def test_texts_of_a_tsv_may_begin_with_a_quotation_mark():
+    read = parse_predictions('text\tp_a\tp_b\tlabel\n"fine\t.9\t.1\ta\ngood"\t.2\t.8\tb\n')
+    assert read.columns["text"] == ('"fine', 'good"')
+    assert len(read) == 2
+
+
+def test_rows_as_numpy_prints_them():
+    read = parse_predictions("probs,label\n[0.9 0.1],0\n[ 2.e-01  8.e-01 ],1\n")
+    assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_numbers_as_people_write_them():
+    assert parse_predictions("probs,label\n.9,1\n 1e-1,0\n").predictions.tolist() == [0.9, 0.1]
+    with pytest.raises(ValueError, match="numbers in column 'probs', but it holds values of the type complex128"):
+        find_predictions({"probs": np.ones((2, 2)) * 0.5j, "label": [0, 1]})
+
+
+def test_records_in_an_object(tmp_path):
+    read = parse_predictions('{"data": [{"probs": [0.9, 0.1], "label": 0}, {"probs": [0.3, 0.7], "label": 1}]}')
+    assert read.references.tolist() == [0, 1]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"):
+        read_predictions(tmp_path / "none.csv")
+
+
+def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
+    """The file stores numbers; the description of its columns, their names."""
+    names = datasets.ClassLabel(names=["neg", "pos"])
+    number, text, scores = datasets.Value("float64"), datasets.Value("string"), datasets.List(datasets.Value("float64"))
+
+    def read(label=names, **columns):
+        features = datasets.Features({**{name: kind for name, (kind, _) in columns.items()}, "label": label})
+        values = {name: column for name, (_, column) in columns.items()}
+        datasets.Dataset.from_dict({**values, "label": [1, 0]}, features=features).to_parquet(tmp_path / "p.parquet")
+        return read_predictions(tmp_path / "p.parquet")
+
+    first, second = [0.9, 0.2], [0.1, 0.8]
+    by_name = read(p_pos=(number, first), p_neg=(number, second))
+    assert (by_name.references.tolist(), by_name.label_names) == ([0, 1], ("pos", "neg"))
+    for columns in (
+        {"probs": (scores, [[0.9, 0.1], [0.2, 0.8]])},
+        {"p_0": (number, first), "p_1": (number, second)},
+        {"probs": (number, first)},
+    ):
+        in_order = read(**columns)
+        assert (in_order.references.tolist(), in_order.label_names) == ([1, 0], ("neg", "pos"))
+    for kind, answers in ((datasets.Value("int64"), [1, 1]), (text, ["Pos", "Pos"]), (names, [1, 1])):
+        assert read(confidence=(number, first), prediction=(kind, answers)).references.tolist() == [1, 0]
+    choices = read(label=datasets.ClassLabel(names=list("ABCD")), probs=(scores, [[0.5, 0.5], [0.2, 0.3, 0.5]]))
+    assert choices.references.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="the labels a, b in the column 'label' of p.parquet, but the labels are pos"):
+        read(p_a=(number, first), p_b=(number, second))
+    with pytest.raises(ValueError, match="3 names of classes .* but got 2: neg, pos"):
+        read(probs=(scores, [[0.8, 0.1, 0.1]] * 2))
+
+
+def test_a_pasted_text_may_begin_with_a_byte_order_mark():
+    for text in ("\ufeffp_no,p_yes,label\r\n0.9,0.1,no\r\n", '\ufeff [{"p_no": 0.9, "p_yes": 0.1, "label": "no"}]'):
+        parsed = parse_predictions(text)
+        assert (parsed.predictions.tolist(), parsed.label_names) == ([[0.9, 0.1]], ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n", "Expected a score for each choice in run.csv, but row 1 holds NaN."),
+        ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 has -1."),
+    ],
+)
+def test_a_run_without_a_choice_is_refused(tmp_path, rows, message):
+    file = tmp_path / "run.csv"
+    file.write_text(rows)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_runs([file], ["a", "b"])
+
+
+class TestLengthsOfCandidates:
+    ROW = {"item": [1, 2], "model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
+
+    def longer(self, **columns):
+        return read_judgments({**self.ROW, **columns}).judges[0].longer
+
+    def test_what_is_not_known_is_nobody_s(self):
+        # 9 > 4 characters; nothing is as long as nothing else.
+        np.testing.assert_array_equal(self.longer(first_length=["9", ""], second_length=["4", "4"]), [1.0, np.nan])
+        np.testing.assert_array_equal(self.longer(first_length=[9, np.nan], second_length=[9, 4]), [0.5, np.nan])
+        np.testing.assert_array_equal(self.longer(first_text=["abc", None], second_text=["abcd", "a"]), [0.0, np.nan])
+
+    def test_another_length_is_refused(self):
+        with pytest.raises(
+            ValueError, match="Expected a length, or nothing, for the second candidate, but row 1 of the"
+        ):
+            self.longer(first_length=[1, 2], second_length=["4", "long"])
+
+
+def test_a_binary_run_chooses_by_the_probability_of_class_1(tmp_path):
+    (tmp_path / "run.csv").write_text("id,probabilities\na,0.9\nb,0.2\nc,0.6\n")
+    assert read_runs([tmp_path / "run.csv"], ["a", "b", "c"]).tolist() == [[1], [0], [1]]

@@ -1,0 +1,335 @@
+"""Stored answers to a suite: tables with headings, and CheckList's prediction files with and without."""
+
+import dataclasses
+import gzip
+import json
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from rightreasons.behavior.measure import score_stored
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.suite_answers import read_suite_answers
+
+EQUAL, INVARIANT = {"name": "equal"}, {"name": "invariant", "tolerance": 0.1}
+SUITE = Suite(
+    "tiny",
+    ("text",),
+    (
+        Functionality("words", "W", "MFT", EQUAL, (Case("0", (("bad",),), (0,)), Case("1", (("good",),), (2,)))),
+        Functionality("names", "N", "INV", INVARIANT, (Case("0", (("Ann sat",), ("Bo sat",), ("Cy sat",))),)),
+        Functionality(
+            "more", "M", "DIR", {"name": "monotonic", "increasing": True}, (Case("0", (("good",), ("very good",))),)
+        ),
+    ),
+    ("negative", "neutral", "positive"),
+)
+UNNAMED = dataclasses.replace(SUITE, label_names=None)
+# "good" is answered neutral though positive is more probable; Bo's answer differs, and P(neutral) moves by 0.1 at most.
+SOFTMAX = [
+    (0.7, 0.2, 0.1),
+    (0.1, 0.4, 0.5),
+    (0.3, 0.4, 0.3),
+    (0.5, 0.35, 0.15),
+    (0.2, 0.5, 0.3),
+    (0.1, 0.1, 0.8),
+    (0.0, 0.05, 0.95),
+]
+PREDICTED = (0, 1, 1, 0, 1, 2, 2)
+CONFIDENCES = (0.7, 0.4, 0.4, 0.5, 0.5, 0.8, 0.95)
+
+
+def lines(*columns, separator=" "):
+    return [separator.join(map(str, row)) for row in zip(*columns, strict=True)]
+
+
+SOFT = [" ".join(map(str, row)) for row in SOFTMAX]
+
+
+def read(tmp_path, rows, suite=SUITE, *, name="p.txt", end="\n", **options):
+    (tmp_path / name).write_text("\n".join(rows) + end, encoding="utf-8")
+    return read_suite_answers(tmp_path / name, suite, **options)
+
+
+def passed(answers, suite=SUITE):
+    return score_stored("m", suite, answers, resampling=Resampling(resamples=10)).result.passed
+
+
+@pytest.mark.parametrize("suite", [SUITE, UNNAMED])
+@pytest.mark.parametrize("heading", [(), ("pred p0 p1 p2",)])
+def test_an_answer_and_probabilities(tmp_path, suite, heading):
+    given = read(tmp_path, [*heading, *lines(PREDICTED, SOFT)], suite, file_format="pred_and_softmax")
+    np.testing.assert_array_equal(given.answers, PREDICTED)
+    np.testing.assert_array_equal(given.scores, SOFTMAX)
+    # The answer counts, not the most probable label: "good" fails. P(neutral) moves from 0.4 to 0.35 and 0.5.
+    assert passed(given, suite) == [True, False, True, True]
+    if suite is SUITE:
+        found = read(tmp_path, [*heading, *lines(PREDICTED, SOFT)])
+        assert found.form == "pred_and_softmax"
+        np.testing.assert_array_equal(found.scores, SOFTMAX)
+
+
+@pytest.mark.parametrize("name", ["bert", "p.txt", "p.csv", "p.tsv"])
+def test_probabilities_alone(tmp_path, name):
+    separator = {"p.csv": ", ", "p.tsv": "\t"}.get(name, " ")
+    rows = [separator.join(map(str, row)) for row in SOFTMAX]
+    for end in ("", "\n", "\n\n"):
+        given = read(tmp_path, rows, name=name, end=end)
+        assert (given.form, given.answers) == ("softmax", None)
+        np.testing.assert_array_equal(given.scores, SOFTMAX)
+    assert passed(given) == [True, True, True, True]
+
+
+def test_headings_of_probabilities_are_names(tmp_path):
+    turned = [f"{positive} {neutral} {negative}" for negative, neutral, positive in SOFTMAX]
+    for heading in ("p_positive p_neutral p_negative", "Positive Neutral Negative"):
+        given = read(tmp_path, [heading, *turned])
+        tested = score_stored("m", SUITE, given, resampling=Resampling(resamples=10))
+        np.testing.assert_array_equal(tested.probabilities, SOFTMAX)
+        assert tested.matched.endswith("; the file was read as softmax")
+    with pytest.raises(ValueError, match=r"\(sad, so-so, glad\), but they are negative, neutral, positive"):
+        passed(read(tmp_path, ["sad so-so glad", *turned]))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        PREDICTED,
+        [f"{value}.0" for value in PREDICTED],
+        [("negative", "neutral", "positive")[value] for value in PREDICTED],
+        [("Negative", "Neutral", "Positive")[value] for value in PREDICTED],
+    ],
+)
+@pytest.mark.parametrize("heading", [(), ("prediction",)])
+def test_answers_alone(tmp_path, answers, heading):
+    suite = dataclasses.replace(SUITE, functionalities=SUITE.functionalities[:2])
+    given = read(tmp_path, [*heading, *map(str, answers[:5])], suite)
+    assert given.form == "pred_only"
+    # Without probabilities Bo's other answer fails.
+    assert passed(given, suite) == [True, False, False]
+
+
+def test_an_answer_and_its_confidence(tmp_path):
+    given = read(tmp_path, lines(PREDICTED, CONFIDENCES))
+    assert (given.form, given.scores) == ("pred_and_conf", None)
+    np.testing.assert_array_equal(given.confidences, CONFIDENCES)
+    # Bo's other answer fails as there are no probabilities; "very good" is answered alike, and more surely.
+    assert passed(given) == [True, False, False, True]
+    # An answer of another class counts as minus its confidence: from 0.8 to -0.95.
+    words = ["negative", "neutral", "neutral", "negative", "neutral", "positive", "negative"]
+    assert passed(read(tmp_path, lines(words, CONFIDENCES))) == [True, False, False, False]
+    # As in CheckList, two answers of hardly any confidence are one.
+    assert passed(read(tmp_path, lines(words, (0.7, 0.4, 0.04, 0.05, 0.05, 0.8, 0.8)))) == [True, False, True, False]
+    with pytest.raises(ValueError, match="`the confidences of m` to be at most 1, but item 2 is 4.0"):
+        passed(read(tmp_path, lines(words, (0.7, 0.4, 4, 0.5, 0.5, 0.8, 0.8))))
+    # A shift of sentiment needs all probabilities.
+    shift = {"name": "sentiment_shift", "positive": True}
+    suite = dataclasses.replace(
+        SUITE, functionalities=(dataclasses.replace(SUITE.functionalities[2], expectation=shift),)
+    )
+    with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
+        passed(read(tmp_path, ["1 0.5", "1 0.6"], suite), suite)
+
+
+TWO = Suite(
+    "two",
+    ("text",),
+    (
+        Functionality(
+            "f",
+            "F",
+            "MFT",
+            EQUAL,
+            tuple(
+                Case(str(number), ((text,),), (label,))
+                for number, (text, label) in enumerate((("a", 1), ("b", 0), ("c", 1)))
+            ),
+        ),
+    ),
+    ("different", "duplicate"),
+)
+
+
+def test_the_probability_of_the_second_of_two(tmp_path):
+    given = read(tmp_path, ["0.9", "0.3", "0.45"], TWO)
+    assert given.form == "binary_conf"
+    assert passed(given, TWO) == [True, True, False]
+    assert passed(read(tmp_path, ["1", "0", "0"], TWO), TWO) == [True, True, False]
+    forced = read(tmp_path, ["1", "0", "0"], TWO, file_format="binary_conf")
+    assert forced.scores.tolist() == [1, 0, 0]
+
+
+def test_two_readings_are_refused(tmp_path):
+    rows = ["1 0", "0 1", "0 1"]
+    with pytest.raises(ValueError, match="lines that can be pred_and_conf as well as softmax: name it"):
+        read(tmp_path, rows, TWO)
+    assert passed(read(tmp_path, rows, TWO, file_format="softmax"), TWO) == [False, False, True]
+    assert read(tmp_path, rows, TWO, file_format="pred_and_conf").answers.tolist() == [1, 0, 0]
+    # Where the labels have no names, four columns that sum to 1 may be four labels.
+    unnamed = dataclasses.replace(TWO, label_names=None)
+    with pytest.raises(ValueError, match="as well as softmax"):
+        read(tmp_path, ["0 0.5 0.5", "0 0.9 0.1", "0 0.8 0.2"], unnamed)
+    assert read(tmp_path, ["0 0.5 0.5", "0 0.9 0.1", "1 0.2 0.8"], unnamed).form == "pred_and_softmax"
+
+
+ANSWERED = (("Ann met Bo.", "Who?"),)
+READING = Suite(
+    "reading",
+    ("context", "question"),
+    (
+        Functionality(
+            "who",
+            "W",
+            "MFT",
+            EQUAL,
+            tuple(
+                Case(str(number), (("Ann met Bo.", "Who?"),), (name,)) for number, name in enumerate(("Ann", "Bo", ""))
+            ),
+        ),
+    ),
+)
+
+
+def test_texts(tmp_path):
+    for rows in (["Ann", "Cy", ""], ["prediction", "Ann", "Cy", ""]):
+        given = read(tmp_path, rows, READING)
+        assert given.answers == ["Ann", "Cy", ""]
+        assert passed(given, READING) == [True, False, True]
+    # The last answer is empty, and its line has no end.
+    assert read(tmp_path, ["Ann", "Cy", ""], READING, end="").answers == ["Ann", "Cy", ""]
+    # Only the ends of lines part answers.
+    assert read(tmp_path, ["a\u2028b", "c\x0cd", "0.5 0.5"], READING).answers == ["a\u2028b", "c\x0cd", "0.5 0.5"]
+    with pytest.raises(ValueError, match="one line for each of the 3 examples of the suite 'reading', .* but got 4"):
+        read(tmp_path, ["Ann", "Cy", "Bo", "Di"], READING)
+    with pytest.raises(ValueError, match="pred_only as the format of the answers to 'reading', which are texts"):
+        read(tmp_path, ["Ann", "Cy", "Bo"], READING, file_format="softmax")
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (SOFT[:-1], "one line for each of the 7 examples of the suite 'tiny', in its order, in p.txt, but got 6"),
+        (["0.1 0.2 0.7", *SOFT], "but got 8"),
+        ([*SOFT[:3], "0.5 0.5", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 2"),
+        ([*SOFT[:3], "", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 0"),
+        ([*SOFT[:3], "0.5 x 0.5", *SOFT[4:]], "formats pred_only, .* but got 3 cells per line that fit none"),
+        (["1 2 3"] * 7, "3 cells per line that fit none"),
+        (["0.2 0.2 0.2 0.2 0.2"] * 7, "5 cells per line that fit none"),
+        (["nan 0.5 0.5"] * 7, "3 cells per line that fit none"),
+        (["0 1e999 0 0"] * 7, "4 cells per line that fit none"),
+        (["9 0.5 0.25 0.25"] * 7, "4 cells per line that fit none"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "rows", "sentence"),
+    [
+        ("softmax", ["0.5 x 0.5"] * 7, "numbers in each line of p.txt, but the one of example 0 has 'x'"),
+        ("pred_and_conf", ["1 sure"] * 7, "numbers after the answer .* 'sure'"),
+        ("softmax", ["0.5"] * 7, "2 or more cells in each line of p.txt for the format softmax, but got 1"),
+        ("binary_conf", ["0.5 0.5"] * 7, "Expected 1 cells? in each line .* binary_conf, but got 2"),
+        ("pred_and_softmax", ["0 0.5"] * 7, "3 or more cells"),
+        ("softmaxx", ["0.5 0.5"] * 7, "`file_format` to be one of .* 'softmaxx'"),
+    ],
+)
+def test_formats_that_do_not_fit(tmp_path, file_format, rows, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read(tmp_path, rows, file_format=file_format)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"Expected predictions at .*none.txt, but there is no such file"):
+        read_suite_answers(tmp_path / "none.txt", SUITE)
+    (tmp_path / "p.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"text in UTF-8 in p.txt"):
+        read_suite_answers(tmp_path / "p.txt", SUITE)
+
+
+def test_tables_with_headings_are_read_as_such(tmp_path):
+    rows = ["prediction", *map(str, PREDICTED)]
+    given = read(tmp_path, rows, name="p.csv")
+    assert (given.form, given.answers.tolist()) == ("", list(PREDICTED))
+    table = ["prediction,confidence", *lines(PREDICTED, CONFIDENCES, separator=",")]
+    assert passed(read(tmp_path, table, name="p.csv")) == [True, False, False, True]
+    words = ["hateful", "kind", "kind"]
+    with pytest.raises(ValueError, match="Expected a column of scores"):
+        read(tmp_path, words, READING, name="p.csv")
+
+
+@pytest.mark.real_data
+def test_the_answers_that_checklist_released(real_data, tmp_path):
+    # The suite of reading holds the answers of a model and what CheckList counted; no text of it is copied here.
+    suite = open_suite("checklist_reading", data_dir=real_data)
+    rows, failed = [], {}
+    with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
+        for row in map(json.loads, stream):
+            results = row["results"]
+            rows += [text for case in results["preds"] for text in (case if isinstance(case, list) else [case])]
+            failed[row["name"]] = sum(not passed for passed in results["passed"])
+    given = read(tmp_path, rows, suite, name="bert")
+    assert given.answers == rows
+    result = score_stored("m", suite, given, resampling=Resampling(resamples=10)).result
+    assert {each.functionality: each.n_cases - each.n_passed for each in result.functionalities} == failed
+    assert failed["Former / Latter"] == 475
+
+
+def test_tables_that_are_no_files(tmp_path):
+    want = passed(read(tmp_path, SOFT))
+    rows = np.array(SOFTMAX)
+    columns = {f"p_{name}": rows[:, place] for place, name in enumerate(("negative", "neutral", "positive"))}
+    turned = {name: columns[name] for name in reversed(columns)}
+    for table in (
+        pd.DataFrame(turned),
+        pa.table(turned),
+        datasets.Dataset.from_dict(turned),
+        {"probs": SOFTMAX},
+        pd.DataFrame({"probs": list(rows)}),
+    ):
+        assert passed(read_suite_answers(table, SUITE)) == want
+    words = [SUITE.label_names[answer] for answer in PREDICTED]
+    by_name = datasets.Features({"prediction": datasets.ClassLabel(names=["positive", "neutral", "negative"])})
+    tables = (
+        pd.DataFrame({"prediction": pd.Series(words, dtype="category"), "conf": CONFIDENCES}),
+        datasets.Dataset.from_dict({"prediction": [2 - answer for answer in PREDICTED]}, features=by_name),
+    )
+    for table in tables:
+        answers = read_suite_answers(table, SUITE).answers
+        assert [str(answer) for answer in answers] == words
+    for table, message in (
+        (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "distinct columns in the table, but 'p' comes twice"),
+        ([0, 1], r"a file or a table of predictions, but got \[0, 1\]"),
+        (pd.DataFrame({"text": ["x"] * 7}), "a column of scores .* in the table, but its columns are: text"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            read_suite_answers(table, SUITE)
+
+
+def test_answers_by_their_ids_come_in_any_order(tmp_path):
+    ids = [row["id"] for row in SUITE.examples()]
+    words = dict(zip(ids, (SUITE.label_names[answer] for answer in PREDICTED), strict=True))
+    file = tmp_path / "p.json"
+    for content in (words, dict(reversed(words.items())), {"9-9-9": "neutral", **words}):
+        file.write_text(json.dumps(content))
+        assert read_suite_answers(file, SUITE).answers == list(words.values())
+    file.write_text(json.dumps(dict(reversed(list(zip(ids, PREDICTED, strict=True))))))
+    assert read_suite_answers(file, SUITE).answers.tolist() == list(PREDICTED)
+    # Other ids say nothing about the order, which is then that of the file.
+    file.write_text(json.dumps({f"q{row}": word for row, word in enumerate(words.values())}))
+    assert read_suite_answers(file, SUITE).answers == list(words.values())
+    # A record with a column that is known is one row.
+    file.write_text(json.dumps({"answer": "neutral", "case": "a"}))
+    assert len(read_suite_answers(file, SUITE)) == 1
+    table = pd.DataFrame({"id": ids, "probs": [list(row) for row in SOFTMAX], "prediction": PREDICTED})
+    turned = read_suite_answers(table.iloc[::-1], SUITE)
+    assert turned.scores.tolist() == [list(row) for row in SOFTMAX]
+    assert turned.ids == tuple(ids)

@@ -1,0 +1,105 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightreasons.models.batching import encode, ensure_padding, length_batches, pad
+from tiny_models import tiny_texts, tiny_tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 9), st.one_of(st.none(), st.integers(1, 90))
+)
+def test_every_item_is_in_one_batch_of_its_like(lengths, batch_size, max_tokens):
+    lengths = np.array(lengths)
+    batches = length_batches(lengths, batch_size=batch_size, max_tokens=max_tokens)
+    order = np.concatenate(batches)
+    assert sorted(order.tolist()) == list(range(len(lengths)))
+    assert (np.diff(lengths[order]) <= 0).all()
+    assert all(len(batch) <= batch_size for batch in batches)
+    if max_tokens is not None:
+        assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= max_tokens for batch in batches)
+
+
+def test_bad_batch_sizes_are_errors():
+    with pytest.raises(ValueError, match="`batch_size` to be at least 1"):
+        length_batches(np.array([1]), batch_size=0)
+    with pytest.raises(ValueError, match="`max_tokens` to be at least 1"):
+        length_batches(np.array([1]), max_tokens=0)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("paired", [False, True])
+def test_padding_is_that_of_the_tokenizer_on_a_side_of_our_own(side, paired):
+    tokenizer = tiny_tokenizer()
+    tokenizer.padding_side = side
+    texts, _ = tiny_texts(9)
+    pairs = ["what", "rain fell"] * 4 + ["sun"] if paired else None
+    items = np.array([4, 0, 7])
+    expected = tokenizer(
+        [texts[i] for i in items], [pairs[i] for i in items] if pairs else None, padding=True, return_tensors="pt"
+    )
+    tokenizer.padding_side = "left" if side == "right" else "right"
+    encoded = encode(tokenizer, texts, pairs, max_length=32)
+    assert encoded.padding_side == "right"
+    tokens = pad(dataclasses.replace(encoded, padding_side=side), items)
+    assert tokens.keys() == expected.keys()
+    for name in tokens:
+        assert torch.equal(tokens[name], expected[name]), name
+
+
+def test_what_is_cut_is_told(tokenizer):
+    # Ten words and two special tokens: 12 tokens. With a pair of two words and a third special token: 15.
+    texts = ["the film was very good and the plot was fine", "the film"]
+    assert encode(tokenizer, texts, max_length=12).truncated.tolist() == [False, False]
+    cut = encode(tokenizer, texts, max_length=11)
+    assert cut.truncated.tolist() == [True, False]
+    assert cut.lengths.tolist() == [11, 4]
+    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=15).truncated.tolist() == [False, False]
+    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=14).truncated.tolist() == [True, False]
+
+
+class Slow:
+    """A tokenizer that keeps nothing of what it cuts off, as the ones written in Python are."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+    def __call__(self, *args, **kwargs):
+        tokens = self._tokenizer(*args, **kwargs)
+        tokens._encodings = None
+        return tokens
+
+
+def test_what_a_slow_tokenizer_cuts_is_told_too(tokenizer):
+    texts = ["the film was very good", "the film was good", "film"]  # 7, 6 and 3 tokens
+    for length, cut in ((7, [False, False, False]), (6, [True, False, False]), (5, [True, True, False])):
+        assert encode(Slow(tokenizer), texts, max_length=length).truncated.tolist() == cut
+        assert encode(tokenizer, texts, max_length=length).truncated.tolist() == cut
+
+
+def test_a_tokenizer_without_padding_pads_with_its_end():
+    tokenizer = tiny_tokenizer()
+    tokenizer.pad_token, tokenizer.eos_token = None, "film"
+    assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == tokenizer.convert_tokens_to_ids("film")
+    tokenizer.eos_token = None
+    assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == 0
+    with pytest.raises(ValueError, match="to have a padding or an end token, but it has neither"):
+        ensure_padding(tokenizer)
+    tokenizer.eos_token = "film"
+    with pytest.warns(UserWarning, match="has no padding token: its end token 'film' is used"):
+        ensure_padding(tokenizer)
+    assert tokenizer.pad_token == "film"
+    ensure_padding(tokenizer)

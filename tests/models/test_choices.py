@@ -1,0 +1,128 @@
+"""One interface over multiple-choice heads and causal language models."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rightreasons.models.causal import choose_causal, load_causal
+from rightreasons.models.choices import choose, is_joint, kind_of_model, load_chooser
+from rightreasons.models.classes import predict_choices
+from rightreasons.models.loading import load_classifier, load_multiple_choice
+from tiny_causal import save_tiny_causal
+
+PROMPTS = ["the rain fell", "the rain fell", "", "what cause"]
+CHOICES = [
+    ["the glass broke", "sun"],
+    ["sun", "the man fell wet", "the glass broke"],
+    ["dry", "wet floor"],
+    ["rain", "rain"],
+]
+
+
+@pytest.fixture(scope="module")
+def causal_folder(tmp_path_factory):
+    return save_tiny_causal(tmp_path_factory.mktemp("causal"))
+
+
+def rows(scores):
+    return [list(row) for row in scores.logits]
+
+
+def test_opens_each_as_what_it_is(choice_folder, causal_folder):
+    head, causal = load_chooser(choice_folder), load_chooser(causal_folder, method="letters")
+    assert head.label_names is None
+    assert causal.label_names is None
+    assert not is_joint(head)
+    assert is_joint(causal)
+    assert not is_joint(causal, "sum")
+
+
+def test_a_head_scores_as_predict_choices(choice_folder):
+    head = load_chooser(choice_folder)
+    want = rows(predict_choices(load_multiple_choice(choice_folder), PROMPTS, CHOICES, progress=False))
+    for distinct in (True, False):
+        scores = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], distinct=distinct, progress=False)
+        assert scores.labels.tolist() == [0, 2, -1, 1]
+        for row, expected in zip(rows(scores), want, strict=True):
+            assert row == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["mean", "sum", "unconditional", "letters"])
+def test_a_causal_model_scores_as_choose_causal(causal_folder, method):
+    model = load_causal(causal_folder)
+    want = rows(choose_causal(model, PROMPTS, CHOICES, method=method, progress=False))
+    scores = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
+    named = rows(choose(model, PROMPTS, CHOICES, method=method, progress=False))
+    for row, again, expected in zip(scores, named, want, strict=True):
+        assert row == pytest.approx(expected, abs=1e-4)
+        assert again == row
+
+
+def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp_path, monkeypatch):
+    from rightreasons.models import choices as module
+
+    asked = []
+
+    def counted(scorer, prompts, choices, **options):
+        asked.append(sum(map(len, choices)))
+        return predict_choices(scorer, prompts, choices, **options)
+
+    monkeypatch.setattr(module, "predict_choices", counted)
+    scores = choose(load_chooser(choice_folder), PROMPTS, CHOICES, progress=False)
+    # 3 distinct choices after "the rain fell", 2 after nothing, and "rain" twice, since an item has two choices.
+    assert asked == [7]
+    first, second, _, twice = rows(scores)
+    assert first == [second[2], second[0]]
+    assert twice[0] == pytest.approx(twice[1])
+
+
+def test_many_choices_of_one_prompt(causal_folder):
+    model = load_chooser(causal_folder)
+    words = ["sun", "rain", "wet", "dry", "man", "woman", "film", "story", "plot"]
+    pairs = [[a, b] for a in words for b in ("glass", "floor", f"{a} fell", f"{a} broke")]
+    scores = choose(model, [""] * len(pairs), pairs, progress=False)
+    want = choose(model, [""] * len(pairs), pairs, distinct=False, progress=False)
+    assert scores.logits == pytest.approx(want.logits, abs=1e-4)
+    assert scores.logits.shape == (len(pairs), 2)
+
+
+def test_goes_on_from_its_folder(choice_folder, tmp_path):
+    head = load_chooser(choice_folder)
+    first = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
+    again = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
+    assert np.array_equal(first.logits.values, again.logits.values)
+
+
+def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_folder, tmp_path):
+    head, causal = load_chooser(choice_folder), load_chooser(causal_folder)
+    with pytest.raises(ValueError, match="`method` to be 'head' for the multiple-choice model"):
+        choose(head, PROMPTS, CHOICES, method="mean")
+    with pytest.raises(ValueError, match="`method` to be one of"):
+        choose(causal, PROMPTS, CHOICES, method="head")
+    with pytest.raises(ValueError, match="`method` to be one of"):
+        load_chooser(causal_folder, method="mea")
+    with pytest.raises(ValueError, match="is a classifier: use `predict`"):
+        choose(load_classifier(classifier_folder), PROMPTS, CHOICES)
+    with pytest.raises(TypeError, match="a scorer from `load_chooser` or another .* but got str"):
+        choose("gpt2", PROMPTS, CHOICES)
+    with pytest.raises(ValueError, match="multiple-choice model or a causal language model, but it is BertForSeq"):
+        load_chooser(classifier_folder)
+    with pytest.raises(ValueError, match="but it is BertModel: fine-tune it"):
+        load_chooser(encoder_folder)
+    with pytest.raises(ValueError, match="the folder './nowhere' does not exist"):
+        load_chooser("./nowhere")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="its configuration cannot be read"):
+        load_chooser(tmp_path)
+    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
+        choose(head, ["a", "b"], [["x", "y"], ["x"]])
+    with pytest.raises(ValueError, match="one length"):
+        choose(head, ["a"], CHOICES)
+
+
+def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
+    config = json.loads((classifier_folder / "config.json").read_text("utf-8"))
+    for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
+        (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
+        assert kind_of_model(tmp_path) == kind

@@ -1,0 +1,211 @@
+"""A causal language model in this process as an engine."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import choose
+from rightreasons.models.loading import CausalLM
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Engine, Request
+from rightreasons.models.wording import Prompt
+from tiny_causal import save_tiny_causal
+
+TEMPLATE = (
+    "{% for turn in messages %}{% if turn.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "{{ turn.role }} {{ turn.content }} {% endfor %}{% if add_generation_prompt %}a{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return load_causal(save_tiny_causal(tmp_path_factory.mktemp("causal")))
+
+
+@pytest.fixture(scope="module")
+def engine(model):
+    return LocalEngine(model)
+
+
+@pytest.fixture
+def chatting(tmp_path):
+    """The same model with a chat template."""
+    scorer = load_causal(save_tiny_causal(tmp_path))
+    scorer.tokenizer.chat_template = TEMPLATE
+    return LocalEngine(scorer)
+
+
+def log_probability(model, text, following):
+    """The plain arithmetic: token by token, one sequence at a time."""
+    tokens = model.tokenizer(text)["input_ids"] or [model.start_token]
+    new = model.tokenizer(following)["input_ids"]
+    with torch.no_grad():
+        logits = model.model(torch.tensor([tokens + new])).logits[0].double().log_softmax(-1)
+    return sum(float(logits[len(tokens) - 1 + place, token]) for place, token in enumerate(new))
+
+
+def test_likelihoods_are_those_of_plain_arithmetic(model, engine):
+    assert isinstance(engine, Engine)
+    requests = [
+        Request("0", "the film was", (" good", " very bad", " not good and dull")),
+        Request("1", "", (" the plot", " rain")),
+    ]
+    told = engine.likelihoods(requests, progress=False)
+    for request, row, lengths in zip(requests, told.values, told.lengths, strict=True):
+        assert row == pytest.approx(
+            [log_probability(model, request.prompt, t) for t in request.continuations], abs=1e-4
+        )
+        assert lengths.tolist() == [len(text.split()) for text in request.continuations]
+
+
+def test_choices_are_scored_as_without_a_prompt(model, engine):
+    prompts, choices = ["the man fell because", ""], [["the floor was wet", "so"], ["rain", "sun and rain", "the"]]
+    for method, options in [
+        ("mean", {}), ("sum", {"scoring": "sum"}), ("unconditional", {"scoring": "unconditional"}),
+        ("letters", {"style": "letters"}),
+    ]:  # fmt: skip
+        ours = Prompted(Prompt(**options), engine).choose(prompts, choices, progress=False)
+        plain = choose(model, prompts, choices, method=method, progress=False)
+        assert ours.logits.values == pytest.approx(plain.logits.values, abs=1e-4), method
+
+
+def test_next_words_are_first_tokens(model, engine):
+    request = Request("0", "the film was", (" good and dull", " bad"))
+    told = engine.next_words([request], progress=False)
+    assert told.values[0] == pytest.approx(
+        [log_probability(model, "the film was", w) for w in ("good", "bad")], abs=1e-4
+    )
+    with pytest.raises(ValueError, match="'very good' and 'very bad' both begin with 'very'"):
+        Prompted(Prompt(scoring="next_words"), engine, ["very good", "very bad"]).predict(["film"], progress=False)
+
+
+def test_generated_answers_are_those_of_one_at_a_time(model, engine):
+    texts = ["the film was good", "rain", "the man fell because the floor was wet and so", "what a plot"]
+    requests = [Request(str(place), text) for place, text in enumerate(texts)]
+    together = engine.generate(requests, max_new_tokens=5, progress=False)
+    for text, answers in zip(texts, together.texts, strict=True):
+        tokens = model.tokenizer(text)["input_ids"]
+        for _ in range(5):  # the likeliest token, by hand
+            with torch.no_grad():
+                tokens = [*tokens, int(model.model(torch.tensor([tokens])).logits[0, -1].argmax())]
+        assert answers == [model.tokenizer.decode(tokens[-5:], skip_special_tokens=True)]
+    assert (together.unfinished, together.way) == (4, "left padding")
+
+
+def test_drawn_answers_depend_on_seed_and_item_alone(engine):
+    requests = [Request(name, "the film was") for name in "abc"]
+    options = {"n": 2, "temperature": 1.0, "max_new_tokens": 6, "progress": False}
+    drawn = engine.generate(requests, seed=1, **options).texts
+    assert engine.generate([requests[2], requests[0]], seed=1, **options).texts == [drawn[2], drawn[0]]
+    assert engine.generate(requests, seed=2, **options).texts != drawn
+    assert len({text for texts in drawn for text in texts}) == 6
+
+
+def test_tokens_are_drawn_by_their_probabilities(model, engine):
+    with torch.no_grad():
+        logits = model.model(torch.tensor([model.tokenizer("the film was")["input_ids"]])).logits[0, -1].double()
+    expected = (logits / 2).softmax(-1)
+    likeliest = 5 + int(expected[5:].argmax())  # of the words: special tokens are not written
+    drawn = engine.generate(
+        [Request("a", "the film was")], n=400, temperature=2.0, max_new_tokens=1, progress=False
+    ).texts[0]
+    share = np.mean([text == model.tokenizer.decode([likeliest]) for text in drawn])
+    p = float(expected[likeliest])
+    assert abs(share - p) < 4 * (p * (1 - p) / 400) ** 0.5
+
+
+def test_an_answer_ends_at_a_stop_text_and_the_model_is_as_it_was(model, engine):
+    whole = engine.generate([Request("a", "the film was")], max_new_tokens=8, progress=False).texts[0][0].split()
+    model.model.generation_config.repetition_penalty = 9.0  # a setting of the model's own, which is not taken
+    before = model.model.generation_config
+    stopped = engine.generate([Request("a", "the film was")], max_new_tokens=8, stop=[whole[3]], progress=False)
+    assert stopped.texts[0][0].split() == whole[: whole.index(whole[3])]
+    assert model.model.generation_config is before
+    model.model.generation_config.repetition_penalty = None
+
+
+def test_a_killed_run_resumes(engine, tmp_path):
+    requests = [Request(str(place), "the film was " * (place + 1)) for place in range(3)]
+    first = engine.generate(requests, max_new_tokens=3, progress=False, out=tmp_path / "a").texts
+    chunk = sorted((tmp_path / "a").glob("chunk-*"))[0]
+    assert engine.generate(requests, max_new_tokens=3, progress=False, out=tmp_path / "a").texts == first
+    assert chunk.is_file()
+    with pytest.warns(SetAsideWarning, match="differs in options"):
+        engine.generate(requests, max_new_tokens=4, progress=False, out=tmp_path / "a")
+
+
+def test_a_chat_is_asked_through_the_template(chatting, model):
+    assert chatting.has_template
+    scorer = Prompted(Prompt(template="{{ prompt }}"), chatting)
+    scores = scorer.choose(["the plot was"], [["good", "very bad"]], progress=False)
+    text = "user the plot was a"
+    assert scorer.describe()["example"] == text
+    assert scores.logits[0] == pytest.approx(
+        [log_probability(model, text, "good"), log_probability(model, text, "very bad") / 2], abs=1e-4
+    )
+    with pytest.raises(ValueError, match="takes the turns system, user, but that of .* fails: no system role"):
+        Prompted(Prompt(system="x"), chatting).choose(["p"], [["good", "bad"]], progress=False)
+
+
+def test_a_model_without_a_chat_template_is_not_asked_through_one(engine):
+    assert not engine.has_template
+    with pytest.raises(ValueError, match="Expected a model with a chat template where `chat` is 'on'"):
+        Prompted(Prompt(chat="on"), engine)
+    with pytest.raises(ValueError, match="Expected a model with a chat template, but"):
+        engine.render([{"role": "user", "content": "x"}])
+
+
+def test_bad_numbers(engine):
+    with pytest.raises(ValueError, match="Expected `max_new_tokens` below 256"):
+        engine.generate([Request("a", "the")], max_new_tokens=256, progress=False)
+
+
+def test_the_fingerprint_holds_the_template(engine, chatting):
+    assert engine.fingerprint != chatting.fingerprint
+    assert isinstance(engine.scorer, CausalLM)
+
+
+@pytest.mark.parametrize("scoring", ["mean", "sum", "unconditional", "calibrated"])
+def test_an_item_that_cannot_be_read_does_not_end_the_others(engine, scoring):
+    prompted = Prompted(Prompt(scoring=scoring), engine)
+    prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["good " * 300, "so"], ["wet", "dry"]]
+    scores = prompted.choose(prompts, choices, labels=[0, 1, 1], progress=False)
+    alone = prompted.choose([prompts[0], prompts[2]], [choices[0], choices[2]], progress=False)
+    assert scores.ids == ("0", "2")
+    assert scores.labels.tolist() == [0, 1]
+    np.testing.assert_allclose(scores.logits, alone.logits, atol=1e-5)
+    assert list(scores.failures) == ["1"]
+    assert scores.failures["1"].startswith("Expected choices that ")
+
+
+def test_a_prompt_that_needs_a_start_token_fails_alone(model):
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.bos_token = None
+    told = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer)).likelihoods(
+        [Request("a", "", (" good", " bad")), Request("b", "the film was", (" good",))], progress=False
+    )
+    assert list(told.failures) == ["a"]
+    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    assert np.isnan(told.values[0]).all()
+    assert np.isfinite(told.values[1]).all()
+
+
+def test_a_prompt_that_cannot_be_continued_fails_alone(model):
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.bos_token = None
+    engine = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer))
+    able = [Request("b", "the film was"), Request("c", "what")]
+    how = {"n": 2, "temperature": 1.0, "max_new_tokens": 4, "progress": False}
+    told = engine.generate([able[0], Request("a", ""), able[1]], **how)
+    assert list(told.failures) == ["a"]
+    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    alone = engine.generate(able, **how)
+    assert told.texts == [alone.texts[0], [], alone.texts[1]]
+    with pytest.raises(ValueError, match="which the empty prompt of item 'a' needs"):
+        engine.generate([Request("a", "")], **how)

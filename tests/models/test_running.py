@@ -1,0 +1,274 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.store import leased, save_twice
+from rightreasons.models.running import Chunk, Processes, Store, join, run_batches
+
+RUN = {"kind": "test", "model": "abc"}
+
+
+def ragged(*rows):
+    return Ragged(np.array([x for row in rows for x in row], float), np.cumsum([0, *map(len, rows)]))
+
+
+def test_chunks_come_back_in_order(tmp_path):
+    store = Store(tmp_path / "out", RUN)
+    store.write(Chunk(np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}))
+    store.write(Chunk(np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}))
+    chunk = Store(tmp_path / "out", RUN).read()
+    assert chunk.items.tolist() == [0, 1, 2, 3]
+    assert chunk.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
+    assert [row.tolist() for row in chunk.columns["r"]] == [[], [1], [2, 2], [3, 3, 3]]
+
+
+def test_an_item_that_comes_twice_is_kept_once():
+    twice = join([Chunk(np.array([0, 1]), {"x": np.array([0, 1])}), Chunk(np.array([1, 2]), {"x": np.array([1, 2])})])
+    assert twice.columns["x"].tolist() == [0, 1, 2]
+
+
+def one_chunk(folder, run=RUN, value=0.5):
+    store = Store(folder, run)
+    store.write(Chunk(np.arange(50), {"x": np.random.default_rng(0).normal(value, size=50)}))
+    return store
+
+
+def test_results_of_another_run_are_set_aside_and_come_back(tmp_path):
+    first = one_chunk(tmp_path).read().columns["x"]
+    with pytest.warns(SetAsideWarning, match=r"of another run, which differs in kind and model: they are set aside in"):
+        other = Store(tmp_path, {"kind": "other", "model": "xyz"})
+    assert len(other.read()) == 0
+    other.write(Chunk(np.array([0]), {"x": np.array([9.0])}))
+    with pytest.warns(SetAsideWarning, match="differs in kind and model"):
+        assert Store(tmp_path, RUN).read().columns["x"].tolist() == first.tolist()
+    with pytest.warns(SetAsideWarning):
+        assert Store(tmp_path, {"kind": "other", "model": "xyz"}).read().columns["x"].tolist() == [9.0]
+
+
+def test_work_under_way_is_not_set_aside(tmp_path):
+    one_chunk(tmp_path)
+    with leased(tmp_path), pytest.raises(ValueError, match="but another command is writing results of another run"):
+        Store(tmp_path, {**RUN, "model": "xyz"})
+    with leased(tmp_path):
+        assert len(Store(tmp_path, RUN).read()) == 50  # the same run goes on beside it
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(ValueError, match="holds other files"):
+        Store(tmp_path, RUN)
+    with pytest.raises(ValueError, match="is a file"):
+        Store(tmp_path / "thesis.tex", RUN)
+    with pytest.raises(ValueError, match=r"has no whole manifest\.json"):
+        Store.open(tmp_path)
+
+
+def test_a_chunk_of_another_run_is_not_served(tmp_path):
+    mine, other = Store(tmp_path / "mine", RUN), one_chunk(tmp_path / "other", {**RUN, "model": "xyz"})
+    name = "chunk-000000000.npz"
+    (other.folder / name).rename(mine.folder / name)
+    with pytest.warns(SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is of another run"):
+        assert len(mine.read()) == 0
+    assert (mine.folder / ".set-aside" / name).is_file()
+
+
+def test_no_flipped_bit_of_a_chunk_is_served(tmp_path):
+    """Each bit of some 250 bytes over the file, names of arrays and lengths among them."""
+    store = one_chunk(tmp_path)
+    path = tmp_path / "chunk-000000000.npz"
+    whole, right = path.read_bytes(), store.read().columns["x"]
+    noticed = 0
+    for place in range(0, len(whole), max(1, len(whole) // 250)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SetAsideWarning)
+            read = store.read()
+        noticed += not len(read)
+        assert not len(read) or read.columns["x"].tolist() == right.tolist()
+    assert noticed > 100
+    path.write_bytes(whole[:300])
+    with pytest.warns(SetAsideWarning, match="as it is damaged"):
+        assert len(store.read()) == 0
+
+
+def test_a_folder_among_the_results_is_no_record(tmp_path):
+    """Such as that of checkpoints, in whatever order the file system lists them."""
+    store = Store(tmp_path / "out", RUN)
+    store.write(Chunk(np.array([0]), {"x": np.array([1.0])}))
+    for name in "abcdefgh":
+        (tmp_path / "out" / name).mkdir()
+    (tmp_path / "out" / "manifest.json").unlink()
+    assert Store(tmp_path / "out", RUN).read().items.tolist() == [0]
+
+
+def test_a_damaged_manifest_loses_no_chunk(tmp_path):
+    one_chunk(tmp_path)
+    for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):
+        (tmp_path / "manifest.json").write_text(damaged)
+        with pytest.warns(SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged"):
+            assert len(Store(tmp_path, RUN).read()) == 50
+    text = (tmp_path / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(text.replace("abc", "abe"))  # a changed value, in whole JSON
+    with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"no whole manifest\.json"):
+        Store.open(tmp_path)
+
+
+def test_an_item_that_fails_is_left_out_and_stored_with_its_reason(tmp_path):
+    asked = []
+
+    def root(items):
+        asked.append(items.tolist())
+        if (items % 7 == 3).any():
+            raise ValueError(f"Expected no such item, but got {[int(i) for i in items if i % 7 == 3]}.")
+        return {"y": np.sqrt(items)}
+
+    for _ in range(2):
+        columns = run_batches(root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False, fail_fast=False)
+        assert sorted(columns.failures) == [3, 10, 17]
+        assert columns.failures[10] == "Expected no such item, but got [10]."
+        assert columns.positions.tolist() == [i for i in range(23) if i % 7 != 3]
+        assert columns["y"].tolist() == [i**0.5 for i in range(23) if i % 7 != 3]
+        times, asked[:] = len(asked), []
+    assert not times  # the second run computes nothing
+    with pytest.raises(ValueError, match="Expected no such item"):
+        run_batches(root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False)
+    with pytest.raises(ValueError, match="always"):
+        run_batches(always, batches_of(1000, 8), progress=False, fail_fast=False)
+
+
+def always(items):
+    raise ValueError("always")
+
+
+def batches_of(count, size):
+    order = np.random.default_rng(0).permutation(count)
+    return [order[start : start + size] for start in range(0, count, size)]
+
+
+def test_an_error_loses_nothing_and_a_second_run_repeats_nothing(tmp_path):
+    asked = []
+
+    def square(items, fail_at=None):
+        if fail_at is not None and len(asked) >= fail_at:
+            raise RuntimeError("out of memory")
+        asked.extend(items.tolist())
+        return {
+            "y": items.astype(float) ** 2,
+            "r": Ragged(np.repeat(items, 2).astype(float), 2 * np.arange(len(items) + 1)),
+        }
+
+    batches = batches_of(23, 4)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        run_batches(lambda items: square(items, 12), batches, store=Store(tmp_path, RUN), progress=False)
+    assert len(asked) == 12
+    columns = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
+    assert sorted(asked) == list(range(23))  # each item once, over both runs
+    assert columns["y"].tolist() == [i**2 for i in range(23)]
+    assert [row.tolist() for row in columns["r"]] == [[i, i] for i in range(23)]
+    again = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
+    assert len(asked) == 23
+    assert again["y"].tolist() == columns["y"].tolist()
+
+
+def test_other_batches_may_finish_a_run(tmp_path):
+    def square(items):
+        return {"y": items.astype(float) ** 2}
+
+    store = Store(tmp_path, RUN)
+    store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
+    columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
+    assert columns["y"].tolist() == [i**2 for i in range(10)]
+
+
+def test_files_that_are_not_what_was_written_are_told(tmp_path):
+    def save(folder, damaged=()):
+        (folder / "weights").write_bytes(b"1234" if folder.name in damaged else b"1235")
+
+    save_twice(tmp_path / "model", save)
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["weights"]
+    with pytest.raises(OSError, match="weights to hold what was written to it, but it does not"):
+        save_twice(tmp_path / "model", lambda folder: save(folder, ["model"]))
+
+
+def test_the_death_of_a_process_is_one_sentence(monkeypatch):
+    def ended(values):
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:41923")
+
+    monkeypatch.setattr("accelerate.utils.gather_object", ended)
+    with pytest.raises(ConnectionError, match="Expected an answer from all 2 processes, but one has ended") as raised:
+        Processes(0, 2).gather(1)
+    assert "gloo" not in in_one_sentence(raised.value)
+    assert "the same command goes on from there" in in_one_sentence(raised.value)
+
+
+def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_batches(lambda items: {"y": items}, batches_of(5, 2), progress=False)["y"].tolist() == [0, 1, 2, 3, 4]
+    assert not list(tmp_path.iterdir())
+
+
+WORKER = """
+import sys, time
+import numpy as np
+from rightreasons.models.running import run_batches
+from rightreasons.models.running import Store
+
+def slow(items):
+    time.sleep(0.05)
+    with open(sys.argv[2], "a") as log:
+        log.write(" ".join(map(str, items.tolist())) + "\\n")
+    return {"y": items.astype(float) ** 2}
+
+order = np.random.default_rng(0).permutation(80)
+batches = [order[start:start + 4] for start in range(0, 80, 4)]
+columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False, flush_seconds=0)
+print(columns["y"].tolist() == [i**2 for i in range(80)])
+"""
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "out"), str(tmp_path / "log")]
+    first = subprocess.Popen(command)
+    while len(list((tmp_path / "out").glob("chunk-*.npz"))) < 4:
+        assert first.poll() is None
+        time.sleep(0.02)
+    os.kill(first.pid, signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    kept = Store.open(tmp_path / "out").read().items
+    assert 16 <= len(kept) < 80
+    already = (tmp_path / "log").read_text().splitlines()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+    later = (tmp_path / "log").read_text().splitlines()[len(already) :]
+    computed = {int(item) for line in later for item in line.split()}
+    assert computed == set(range(80)) - set(kept.tolist())
+
+
+def test_an_item_that_failed_once_and_is_computed_later_counts_once(tmp_path):
+    broken = {3}
+
+    def root(items):
+        if broken & set(items.tolist()):
+            raise ValueError("Expected another day.")
+        return {"y": np.sqrt(items)}
+
+    def run(**how):
+        return run_batches(root, batches_of(6, 2), store=Store(tmp_path, RUN), progress=False, **how)
+
+    assert run(fail_fast=False).positions.tolist() == [0, 1, 2, 4, 5]
+    broken.clear()
+    assert run()["y"].tolist() == [i**0.5 for i in range(6)]
+    again = run(fail_fast=False)
+    assert (again.positions.tolist(), again.failures) == (list(range(6)), {})

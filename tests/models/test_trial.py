@@ -1,0 +1,232 @@
+"""The trial that chooses how a model's inputs are batched: by numbers alone, whatever the architecture."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from rightreasons.models.classes import predict, predict_choices
+from rightreasons.models.items import Items
+from rightreasons.models.loading import Classifier
+from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token, padding_values
+from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
+
+SIZE = len(SPECIAL) + len(WORDS)
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+FAMILIES = {
+    "bert": {},
+    "fnet": {"max_position_embeddings": 32},
+    "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
+}
+WAYS = {"bert": "right padding", "fnet": "equal lengths", "xlnet": "left padding", "gpt2": "right padding"}
+TEXTS = tiny_texts(12)[0]
+
+
+def build(family, head="SequenceClassification", **options):
+    if family == "bert":
+        config = tiny_config(num_labels=3, **options)
+    else:
+        general = SIZES if family == "fnet" else {}
+        tokens = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **options}
+        config = transformers.AutoConfig.for_model(
+            family, vocab_size=SIZE, num_labels=3, initializer_range=0.3, **general, **FAMILIES[family], **tokens
+        )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return getattr(transformers, f"AutoModelFor{head}").from_config(config).eval()
+
+
+def classifier(family, tokenizer=None, **options):
+    words = tokenizer or tiny_tokenizer()
+    if family == "gpt2":
+        words.model_input_names = ["input_ids", "attention_mask"]
+    return Classifier(build(family, **options), words, ("a", "b", "c"), family)
+
+
+def alone(scorer, texts):
+    """One text at a time, as one writes it."""
+    rows = []
+    for text in texts:
+        inputs = scorer.tokenizer(text, return_tensors="pt", truncation=True, max_length=32)
+        with torch.no_grad():
+            rows.append(scorer.model(**inputs).logits[0].double().numpy())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_batches_are_exact_whatever_the_family_and_the_padding_side(family, side):
+    words = tiny_tokenizer()
+    words.padding_side = side
+    scorer = classifier(family, words)
+    scores = predict(scorer, TEXTS, batch_size=5, progress=False)
+    want = alone(scorer, TEXTS)
+    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
+    assert scores.way.startswith(WAYS[family])
+    assert ("right padding is off by" in scores.way) == (WAYS[family] != "right padding")
+
+
+@pytest.mark.parametrize("own", [None, 7])
+def test_a_decoder_finds_the_last_word_whatever_its_padding_token_is(own):
+    """The model's padding token is none, or a word of the texts, and the tokenizer's is another."""
+    scorer = classifier("gpt2", pad_token_id=own)
+    scores = predict(scorer, TEXTS, batch_size=5, progress=False)
+    want = alone(scorer, TEXTS)
+    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
+    assert scorer.model.config.pad_token_id is own  # as the user left it
+
+
+def test_padding_without_a_token_for_it_takes_one_that_no_text_holds():
+    model, words = build("gpt2", pad_token_id=None), tiny_tokenizer()
+    assert padding_values(model, words)["input_ids"] == 0
+    words.pad_token, words.eos_token = None, "film"
+    film = words.convert_tokens_to_ids("film")
+    assert padding_values(model, words, np.array([1, 2], np.int32))["input_ids"] == film
+    assert padding_values(model, words, np.array([0, film], np.int32))["input_ids"] == 1
+    with padding_token(model, 5):
+        assert model.config.pad_token_id == 5
+    assert model.config.pad_token_id is None
+
+
+def test_choices_without_a_mask_are_read_by_length():
+    model = build("fnet", "MultipleChoice")
+    scorer = Classifier(model, tiny_tokenizer(), None, "fnet")
+    prompts, choices = ["the film was", "what fell"], [["good", "very very bad"], ["rain", "the glass", "it"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = predict_choices(scorer, prompts, choices, progress=False)
+    for prompt, row, got in zip(prompts, choices, scores.logits, strict=True):
+        for choice, score in zip(row, got, strict=True):
+            inputs = {k: t[None] for k, t in scorer.tokenizer(prompt, choice, return_tensors="pt").items()}
+            with torch.no_grad():
+                assert model(**inputs).logits.item() == pytest.approx(score, abs=1e-5)
+    items = Items.of(scorer, prompts, choices=choices)
+    with pytest.raises(ValueError, match="Expected choices of one length, because fnet reads padding as text"):
+        items.inputs(np.array([0]))
+
+
+class Odd(torch.nn.Module):
+    """A classifier of two classes; `says` turns the ids and the mask of a batch into its logits."""
+
+    def __init__(self, says):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1))
+        self.config, self.device, self.says = SimpleNamespace(pad_token_id=0), torch.device("cpu"), says
+
+    def get_input_embeddings(self):
+        return torch.nn.Embedding(SIZE, 1)
+
+    def forward(self, input_ids, attention_mask, **others):
+        return SimpleNamespace(logits=self.says(input_ids.double(), attention_mask.double()))
+
+
+def means(ids, mask):
+    score = (ids * mask).sum(1) / mask.sum(1) / SIZE
+    return torch.stack([score, -score], 1)
+
+
+def ask(says):
+    return predict(Classifier(Odd(says), tiny_tokenizer(), ("a", "b"), "odd"), TEXTS, progress=False)
+
+
+def test_a_model_whose_rows_know_of_each_other_is_read_one_by_one():
+    with pytest.warns(
+        UserWarning, match=r"one by one, which is slow: right padding is off by .*; equal lengths is off"
+    ):
+        scores = ask(lambda ids, mask: means(ids, mask) + 0.1 * ids.std(0, unbiased=False).sum())
+    assert scores.way.startswith("one by one (right padding is off by")
+    np.testing.assert_allclose(scores.logits, ask(means).logits)
+
+
+def test_models_that_no_way_makes_right_are_refused_by_name():
+    draw = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="Expected a model that gives the same answer .* two answers of odd differ by"):
+        ask(lambda ids, mask: means(ids, mask) + draw.normal())
+    with pytest.raises(ValueError, match="Expected one score for each of 2 classes from odd, but it gives a tensor"):
+        ask(lambda ids, mask: means(ids, mask)[:, :1])
+    with pytest.raises(ValueError, match="Expected finite scores, but odd gives NaN or infinity for ordinary words"):
+        ask(lambda ids, mask: means(ids, mask) * torch.nan)
+
+    def fails(ids, mask):
+        raise RuntimeError("no such kernel\nsecond line")
+
+    with pytest.raises(ValueError, match=r"but odd fails at a text of \d+ tokens or less: no such kernel$"):
+        ask(fails)
+
+
+def test_weights_that_are_not_finite_are_named():
+    scorer = classifier("bert")
+    with torch.no_grad():
+        scorer.model.bert.encoder.layer[1].output.dense.bias[3] = torch.inf
+    named = r"Expected finite weights, but bert\.encoder\.layer\.1\.output\.dense\.bias of bert holds NaN or infinity"
+    with pytest.raises(ValueError, match=named):
+        predict(scorer, TEXTS, progress=False)
+
+
+def test_a_masked_language_model_is_no_classifier():
+    scorer = Classifier(transformers.BertForMaskedLM(tiny_config()).eval(), tiny_tokenizer(), ("a", "b"), "masked")
+    with pytest.raises(
+        ValueError, match=r"Expected one score for each of 2 classes from masked, but it gives a tensor"
+    ):
+        predict(scorer, TEXTS, progress=False)
+
+
+def test_narrow_weights_are_tried_wide_and_come_back():
+    scorer = classifier("xlnet")
+    scorer.model.bfloat16()
+    before = [weight.clone() for weight in scorer.model.parameters()]
+    scores = predict(scorer, TEXTS, batch_size=5, progress=False)
+    assert scores.way.startswith("left padding (right padding is off by")
+    for old, weight in zip(before, scorer.model.parameters(), strict=True):
+        assert weight.dtype is torch.bfloat16
+        assert torch.equal(old, weight)
+
+
+def test_a_trial_is_made_once_and_again_when_the_model_changes():
+    model, trials, asked = torch.nn.Linear(2, 1), Trials(), []
+
+    def find(longest):
+        asked.append(longest)
+        return Way("right padding", longest)
+
+    for longest in (5, 16, 30, 30, 20):
+        trials.way(model, "texts", longest, find)
+    assert asked == [16, 30]
+    with torch.no_grad():
+        model.weight += 1
+    trials.way(model, "texts", 20, find)
+    model.half()
+    trials.way(model, "texts", 20, find)
+    assert asked == [16, 30, 20, 20]
+    with pytest.raises(ValueError, match="no"):
+        trials.way(model, "choices", 20, lambda longest: (_ for _ in ()).throw(ValueError("no")))
+
+
+def test_the_way_is_kept_in_this_process():
+    scorer = classifier("bert")
+    predict(scorer, TEXTS, progress=False)
+    calls = []
+    hook = scorer.model.register_forward_hook(lambda *_: calls.append(1))
+    predict(scorer, TEXTS, batch_size=len(TEXTS), progress=False)
+    hook.remove()
+    assert calls == [1]
+    assert TRIALS.way(scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")).name == "right padding"
+
+
+def test_the_fastest_exact_way_wins():
+    model = torch.nn.Linear(1, 1)
+    rows = [np.array([1.0, -3.0]), np.array([2.0])]
+    ways = {
+        "wide": lambda: [row + 1e-3 for row in rows],
+        "broken": lambda: [np.array([np.nan, 0.0]), rows[1]],
+        "shaped": lambda: [rows[0][:1], rows[1]],
+        "exact": lambda: [row * (1 + 1e-6) for row in rows],
+        "never": lambda: pytest.fail("asked"),
+    }
+    way = fastest_way(model, "m", lambda: rows, ways, longest=9)
+    assert (way.name, way.longest) == ("exact", 9)
+    assert way.reason == "wide is off by 0.001; broken is off by inf; shaped is off by inf"

@@ -1,0 +1,42 @@
+"""Commands that a report advises ask as the audit asked, and are commands that the command line knows."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from command_line import run
+from rightreasons.page.parts import Action
+from rightreasons.page.prose import ask
+from rightreasons.report.render import _here
+
+
+def test_an_advised_command_asks_as_the_audit_did():
+    audited = SimpleNamespace(
+        command="rightreasons audit my-model 'my reviews.csv' --text-column review --limit 64",
+        model_name="my-model",
+        dataset_name="my reviews.csv",
+    )
+    command = "rightreasons audit my-model 'my reviews.csv' --text-column review"
+    assert ask(audited, "shortcuts", words="a,b") == (
+        f"{command} --limit 64 --questions shortcuts --shortcuts-words a,b"
+    )
+    assert ask(audited, "difficulty", all_items=True, items="1000") == (
+        f"{command} --questions difficulty --difficulty-items 1000"
+    )
+    loaded = SimpleNamespace(command="", model_name="a model", dataset_name="reviews")
+    assert ask(loaded, "cues") == "rightreasons audit MODEL DATASET --questions cues"
+
+
+@pytest.mark.parametrize("flag", ["--shortcuts-words", "--difficulty-items", "--questions"])
+def test_the_options_of_advised_commands_are_known(capsys, flag):
+    _, out, _ = run(capsys, "audit", "--help")
+    assert flag in re.sub(r"\s+", " ", out)
+
+
+def test_a_question_that_the_page_answers_is_pointed_at():
+    command = "rightreasons audit MODEL DATASET --limit 20 --questions cues"
+    assert _here(Action("See.", command), {"cues"}) == Action("See.", link="#cues")
+    assert _here(Action("See.", command), {"probes"}) == Action("See.", command)
+    more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
+    assert _here(Action("See.", more), {"cues"}).command == more

@@ -1,0 +1,105 @@
+"""A question as data: a seventh one takes a folder and a line, and what is declared must be written."""
+
+import datasets
+import pytest
+
+import toy_question
+from rightreasons.page.question import Figure, Rule
+from rightreasons.report.card import leaderboard
+from rightreasons.report.comparison import compare
+from rightreasons.report.files import audit_figures
+from rightreasons.report.gates import gate
+from rightreasons.report.questions import QUESTIONS, Registered
+from rightreasons.report.runner import audit
+from tiny_models import save_tiny_classifier
+from toy_question import PROSE, toy
+
+CONDITIONS = ["toy.long_rate > 0.5", "toy.verdict == good"]
+
+
+@pytest.fixture
+def registered(tmp_path, monkeypatch):
+    monkeypatch.setattr(toy_question, "TOY", toy(tmp_path), raising=False)
+    monkeypatch.setitem(QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def rows(n_long, n=30):
+    texts = ["the film was good and the rain fell" if i < n_long else "the film" for i in range(n)]
+    features = datasets.Features(
+        id=datasets.Value("string"),
+        text=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["negative", "positive"]),
+    )
+    table = {"id": [f"i{i}" for i in range(n)], "text": texts, "label": [i % 2 for i in range(n)]}
+    return datasets.Dataset.from_dict(table, features=features)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_seventh_question_is_a_folder_and_a_line(tiny, tmp_path):
+    how = {"questions": ["toy"], "n_resamples": 20, "progress": False, "raise_errors": True}
+    made = audit(tiny, rows(20), out=tmp_path / "report", options={"toy": {"most": 5}}, **how)
+    result = made["toy"].result
+    assert (result.verdict.tone, result.verdict.label) == ("bad", "Too long")
+    figures = audit_figures(made.audit)
+    assert figures["toy.long_rate"].estimate.value == pytest.approx(2 / 3)
+    assert (figures["toy.long_rate"].n, figures["toy.short_rate"].n) == (30, 7)
+    assert made.audit["questions"][0]["result"]["data"] == {"n_long": 20, "said": "30 texts"}
+    assert [one.failed for one in gate(tmp_path / "report", CONDITIONS).checks] == [True, False]
+    assert [cell.question for cell in leaderboard([made.audit])[0].cells][-1] == "toy"
+    page = made.page.read_text("utf-8")
+    for words in (
+        "Are the texts long?",
+        "Share of texts with more than 5 words.",
+        "Text of 30",
+        "Rates",
+        "A long text",
+    ):
+        assert words in page
+    assert "Not shown" not in page
+    assert (tmp_path / "report" / "figures" / "rates.png").stat().st_size > 1_000
+    other = audit(tiny, rows(10), out=tmp_path / "other", options={"toy": {"most": 5}}, **how)
+    assert other["toy"].result.verdict.tone == "good"
+    assert "long_rate" in str(compare(tmp_path / "report", tmp_path / "other").to_dict())
+
+
+@pytest.mark.usefixtures("registered")
+def test_values_make_no_paragraphs_and_no_items(tiny, tmp_path):
+    made = audit(tiny, rows(20), out=tmp_path / "report", questions=["toy"], n_resamples=20, progress=False)
+    result = made["toy"].result
+    assert result.parts[0].text == "One paragraph, of two lines.\n\nAnd - a b ## limits in another."
+    actions = result.finding.actions
+    assert [action.link for action in actions] == ["#items", "", ""]
+    assert actions[1].text == "Cut “- a b ## limits”."
+    assert actions[2].command == "rightreasons gate report --fail-if 'toy.long_rate > 0.5'"
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
+    skipped = audit(tiny, rows(1, n=1), out=tmp_path / "report", questions=["toy"], progress=False)["toy"]
+    assert (skipped.status, skipped.reason) == ("skipped", "Texts are too few: 1.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"verdict": (Rule("bad", "long", lambda m: False), Rule("good", "fine", lambda m: False))}, "last rule"),
+        ({"verdict": (Rule("bad", "long"), Rule("good", "fine"))}, "last rule"),
+        ({"verdict": ()}, "last rule"),
+        ({"headlines": ("other",)}, "'other' has none"),
+        (
+            {"figures": (Figure("long_rate", lambda m: None),) * 2, "headlines": ()},
+            "'figure.long_rate' is declared twice",
+        ),
+        ({"prose": PROSE.replace("## alt.rates", "## alt.other")}, "'alt.rates' has none"),
+        ({"prose": PROSE + "\n## table.unknown: Unknown\n"}, "'table.unknown' has one that nothing shows"),
+        ({"prose": PROSE + "\n## limits\n- Twice.\n"}, "each heading"),
+    ],
+)
+def test_what_is_declared_is_written(tmp_path, changes, words):
+    with pytest.raises(ValueError, match=words):
+        toy(tmp_path, **changes)

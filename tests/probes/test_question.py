@@ -1,0 +1,97 @@
+"""The section about the confusion probes: what it says of heads and causal models, and where it does not apply."""
+
+import json
+
+import pytest
+
+from choice_items import good_items
+from rightreasons.models.choices import load_chooser
+from rightreasons.report.runner import audit
+from rightreasons.training.finetune import fine_tune
+from tiny_causal import save_tiny_causal
+from tiny_models import save_tiny_classifier, save_tiny_encoder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, good_items(40))), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def leaning(tmp_path_factory):
+    """A model that has learned to choose what is good, without reading the question."""
+    folder = tmp_path_factory.mktemp("models")
+    encoder = save_tiny_encoder(folder / "encoder")
+    options = {"epochs": 6, "learning_rate": 5e-3, "max_length": 24, "checkpoint_steps": 0, "metrics": ("accuracy",)}
+    return fine_tune(
+        encoder, good_items(150), out=folder / "model", task="multiple_choice", progress=False, **options
+    ).folder
+
+
+def section(model, data, out, **options):
+    result = audit(
+        model, data, out=out, questions=["probes"], n_resamples=100, progress=False, raise_errors=True, **options
+    )
+    (outcome,) = result.outcomes
+    return outcome, json.loads((out / "audit.json").read_text("utf-8"))
+
+
+def test_a_head_that_never_reads_the_question(leaning, data, tmp_path):
+    outcome, record = section(load_chooser(leaning), str(data), tmp_path / "report")
+    found = outcome.result
+    assert (found.verdict.tone, found.verdict.label) == ("warn", "Picks the answer unasked")
+    figures = {headline.key: headline.estimate for headline in found.headlines}
+    assert figures["pseudo_correct_no_question"].value > 0.9
+    assert figures["pseudo_correct_no_question"].low > 0.5
+    assert figures["choice_paralysis_8"].value > 0.1
+    assert figures["restricted_drop_8"].value == pytest.approx(0.0, abs=1e-9)
+    assert "one choice at a time" in found.parts[1].text
+    assert found.data["orders"] is None
+    assert set(found.data["figures"]["paralysis"]) == {"1", "2", "4", "8"}
+    for name in ("probe_confidence", "choice_paralysis"):
+        assert (tmp_path / "report" / "figures" / f"{name}.png").stat().st_size > 5_000
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "in its place: " in page
+    assert "The wrong question: " in page
+    assert record["questions"][0]["status"] == "answered"
+
+
+def test_a_causal_model_by_letters(data, tmp_path):
+    model = load_chooser(save_tiny_causal(tmp_path / "model"), method="letters")
+    outcome, _ = section(model, str(data), tmp_path / "report", options={"probes": {"ks": [1, 3]}})
+    found = outcome.result
+    assert "sees all choices together" in found.parts[1].text
+    assert found.data["orders"]["n_choices"] == 2
+    assert set(found.data["figures"]["paralysis"]) == {"1", "3"}
+    restricted = found.data["figures"]["paralysis"]["3"]["restricted_drop"]["mean"]
+    assert abs(restricted) > 1e-3
+    assert "contextual calibration" in (tmp_path / "report" / "index.html").read_text("utf-8")
+    # A second call reads back what was scored.
+    again, _ = section(model, str(data), tmp_path / "report", options={"probes": {"ks": [1, 3]}})
+    assert again.result.data == found.data
+
+
+def test_where_it_does_not_apply(leaning, tmp_path):
+    def reason(model, rows):
+        folder = tmp_path / f"data{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        return section(model, str(folder), tmp_path / "report")[0].reason
+
+    rows = good_items(12)
+    assert "at least 10 items" in reason(leaning, rows[:9])
+    assert "one prompt" in reason(leaning, [{**row, "prompt": "what"} for row in rows])
+    assert "the same choices" in reason(leaning, [{**row, "choices": ["good", "bad"]} for row in rows])
+    texts = [{"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]} for i in range(30)]
+    assert "multiple-choice data" in reason(save_tiny_classifier(tmp_path / "classifier"), texts)
+
+
+def test_few_choices_to_borrow(leaning, tmp_path):
+    choices = [["good", "bad"], ["fine", "dull"], ["great", "poor"]]
+    rows = [{**row, "choices": choices[i % 3]} for i, row in enumerate(good_items(12))]
+    tmp_path.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    outcome, _ = section(leaning, str(tmp_path / "test.jsonl"), tmp_path / "report")
+    assert set(outcome.result.data["figures"]["paralysis"]) == {"1", "2", "4"}
+    assert any("too few different choices to add 8" in limit for limit in outcome.result.limits)

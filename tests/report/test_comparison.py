@@ -1,0 +1,227 @@
+"""Two reports compared: the tests are those of the kernels, item by item, whatever the order of items and classes."""
+
+import json
+import re
+import shutil
+
+import datasets
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from transformers import BertForSequenceClassification
+
+from rightreasons.audited.predictions import read_predictions
+from rightreasons.cli import main
+from rightreasons.core.intervals import paired_bootstrap
+from rightreasons.core.resampling import Resampling
+from rightreasons.report.comparison import compare
+from rightreasons.report.runner import audit
+from small_audits import small_audit
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    texts, labels = tiny_texts(60)
+    ids = [f"item {n}" for n in range(60)]
+    names = datasets.ClassLabel(names=["negative", "positive"])
+    return datasets.Dataset.from_dict({"id": ids, "text": texts, "label": labels}).cast_column("label", names)
+
+
+@pytest.fixture(scope="module")
+def reports(rows, tmp_path_factory):
+    """Two random models, audited on the same items in another order; the second lacks some."""
+    folder = tmp_path_factory.mktemp("reports")
+    models = [save_tiny_classifier(folder / f"model-{seed}", seed=seed) for seed in (0, 1)]
+    data = rows, rows.shuffle(seed=0).select(range(50))
+    return [
+        audit(model, part, out=folder / f"report-{n}", **OPTIONS).out
+        for n, (model, part) in enumerate(zip(models, data, strict=True))
+    ]
+
+
+def test_counts_and_tests_are_those_of_the_items(reports):
+    compared = compare(*reports, n_resamples=200).splits[0]
+    one, two = (read_predictions(out / "predictions" / "data.parquet") for out in reports)
+    place = {name: row for row, name in enumerate(one.ids)}
+    order = [place[name] for name in two.ids]
+    right = (one.logits.argmax(1) == one.labels)[order], two.logits.argmax(1) == two.labels
+    b, c = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
+    assert (compared.n_items, compared.n_only_first, compared.n_only_second) == (50, 10, 0)
+    assert (compared.first_right, compared.second_right) == (b, c)
+    assert compared.both_right + compared.both_wrong + b + c == 50
+    figures = {figure.key: figure for figure in compared.figures}
+    assert figures["accuracy"].difference.value == pytest.approx((b - c) / 50)
+    assert figures["accuracy"].p_value == pytest.approx(stats.binomtest(b, b + c).pvalue)
+    losses = [
+        -torch.log_softmax(torch.tensor(said.logits), 1).numpy()[np.arange(len(said)), said.labels]
+        for said in (one, two)
+    ]
+    # The bootstrap draws rows in the order of the first report.
+    kept = sorted(range(50), key=lambda row: order[row])
+    expected = paired_bootstrap(losses[0][order][kept], losses[1][kept], resampling=Resampling(resamples=200))
+    assert figures["nll"].difference.value == pytest.approx(expected.difference)
+    assert figures["nll"].p_value == pytest.approx(expected.p_value)
+    for figure in compared.figures:
+        assert figure.difference.low <= figure.difference.high
+        assert figure.difference.value == pytest.approx(figure.first.value - figure.second.value)
+        assert 0 < figure.p_value <= 1
+
+
+def test_the_other_way_round_differences_change_sign(reports):
+    forth, back = (compare(*pair, n_resamples=50).splits[0] for pair in (reports, reports[::-1]))
+    assert (forth.first_right, forth.second_right) == (back.second_right, back.first_right)
+    for one, two in zip(forth.figures, back.figures, strict=True):
+        assert one.difference.value == pytest.approx(-two.difference.value)
+
+
+def test_classes_are_matched_by_name(rows, reports, tmp_path):
+    """The same model with its classes in another order is the same model."""
+    source = reports[0].parent / "model-0"
+    model = BertForSequenceClassification.from_pretrained(source)
+    with torch.no_grad():
+        model.classifier.weight.copy_(model.classifier.weight.flip(0))
+        model.classifier.bias.copy_(model.classifier.bias.flip(0))
+    model.config.id2label, model.config.label2id = {0: "Positive", 1: "Negative"}, {"Positive": 0, "Negative": 1}
+    shutil.copytree(source, tmp_path / "turned")
+    model.save_pretrained(tmp_path / "turned")
+    turned = audit(tmp_path / "turned", rows, out=tmp_path / "report", **OPTIONS).out
+    compared = compare(reports[0], turned, n_resamples=50).splits[0]
+    assert compared.first_right == compared.second_right == 0
+    assert all(abs(figure.difference.value) < 1e-6 for figure in compared.figures)
+    assert all(figure.p_value > 0.9 for figure in compared.figures if figure.key in ("accuracy", "ece"))
+
+
+def test_the_page_and_the_file(reports, tmp_path):
+    comparison = compare(*reports, out=tmp_path / "compare", n_resamples=50)
+    assert json.loads((tmp_path / "compare" / "comparison.json").read_text("utf-8")) == comparison.to_dict()
+    html = (tmp_path / "compare" / "index.html").read_text("utf-8")
+    assert "model-0 or model-1?" in html
+    assert "Only model-0 is right" in html
+    assert (tmp_path / "compare" / "figures" / "models_0.png").is_file()
+
+
+@pytest.mark.browser
+def test_the_page_in_a_browser(page, reports, tmp_path):
+    compare(*reports, out=tmp_path, n_resamples=50)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto((tmp_path / "index.html").as_uri())
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
+    assert page.locator("h2").nth(1).inner_text() == "Which is better at what?"
+
+
+def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
+    with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it"):
+        compare(reports[0], tmp_path)
+    with pytest.raises(ValueError, match="reports of the same split, data, but .* is of dev"):
+        compare(reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out)
+    other = rows.map(lambda row: {"text": row["text"] + " film"})
+    with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
+        compare(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
+    model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
+    plain = rows.cast_column("label", datasets.Value("int64"))
+    moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
+    with pytest.raises(ValueError, match=r"among those of .*model-0 \(negative, positive\), but they are sad, glad"):
+        compare(reports[0], moods)
+    # A model without names, whose report took the labels for other classes.
+    plain_model = save_tiny_classifier(tmp_path / "plain", label_names=("LABEL_0", "LABEL_1"))
+    turned = plain.map(lambda row: {"label": 1 - row["label"]})
+    swapped = audit(plain_model, turned, out=tmp_path / "swapped", **OPTIONS).out
+    with pytest.raises(ValueError, match="item 'item 0' of the split 'data' is 'negative' in the first and 'LABEL_1'"):
+        compare(reports[0], swapped)
+    choices = datasets.Dataset.from_dict(
+        {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
+    )
+    chooser = save_tiny_multiple_choice(tmp_path / "chooser")
+    with pytest.raises(ValueError, match="Expected reports of the same task, classification"):
+        compare(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
+    (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
+    with pytest.raises(ValueError, match=r"predictions/data\.parquet is another one, damaged or gone"):
+        compare(tmp_path / "moods-report", tmp_path / "moods-report")
+
+
+def test_reports_without_a_split_in_common_name_the_splits_of_each(tmp_path):
+    folders = []
+    for name, predictions in (("one", "predictions/test.parquet"), ("two", None)):
+        folder = small_audit(tmp_path / name)
+        record = json.loads((folder / "audit.json").read_text("utf-8"))
+        record["dataset"]["splits"][0]["predictions"] = predictions
+        (folder / "audit.json").write_text(json.dumps(record), "utf-8")
+        folders.append(folder)
+    for first, second, said in ((*folders, ("test", "none")), (*folders[::-1], ("none", "test"))):
+        message = f"but {first} holds the predictions of {said[0]} and {second} of {said[1]}."
+        with pytest.raises(ValueError, match=re.escape(message)):
+            compare(first, second)
+
+
+def with_items(folder, out, values, question="behavior", groups=None):
+    """Give a report the answer to another question, with the values of its items."""
+    from rightreasons.core.store import digest_of_files, write_json, write_text
+    from rightreasons.page.parts import ItemFigure
+    from rightreasons.report.files import items_file, items_table
+    from rightreasons.report.schema import signed
+
+    shutil.copytree(folder, out)
+    record = json.loads((out / "audit.json").read_text("utf-8"))
+    ids = [f"item {n}" for n in range(len(values))]
+    figure = ItemFigure.of("made_up", "Made-up rate", "lower", ids, values, groups=tuple(groups or ()))
+    result = {
+        **record["questions"][0]["result"],
+        "headlines": [],
+        "parts": [],
+        "by_item": [figure.to_dict()],
+        "data": {},
+    }
+    record["questions"].append({**record["questions"][0], "question": question, "title": "Made up?", "result": result})
+    write_text(out / items_file(question), items_table([figure]))
+    (out / "audit.json").unlink()
+    files = {name: digest for name, digest in digest_of_files(out).items() if not name.startswith(".")}
+    write_json(out / "audit.json", signed({**record, "files": files}))
+    return out
+
+
+def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
+    # Of the 50 items of both, 20 follow the made-up cue in the first report alone, and 5 in both.
+    first = with_items(reports[0], tmp_path / "a", [1] * 60)
+    shared = set(read_predictions(reports[1] / "predictions" / "data.parquet").ids)
+    kept = [f"item {n}" in shared for n in range(60)]
+    order = iter(range(50))
+    values = [int(inside and next(order) < 30) for inside in kept]
+    second = with_items(reports[1], tmp_path / "b", values)
+    comparison = compare(first, second, n_resamples=200, out=tmp_path / "page")
+    (answer,) = comparison.answers
+    assert (answer.question, answer.n_items, answer.winner) == ("behavior", 50, "second")
+    assert (answer.first.value, answer.second.value) == pytest.approx((1.0, 0.6))
+    assert answer.p_value == pytest.approx(stats.binomtest(20, 20).pvalue)
+    tests = [figure.p_value for split in comparison.splits for figure in split.figures] + [answer.p_value]
+    assert answer.holm_p_value == pytest.approx(len(tests) * min(tests))  # it is the smallest of all
+    assert comparison.better_at("second")[-1] == "made-up rate"
+    page = (tmp_path / "page" / "index.html").read_text("utf-8")
+    assert "Which is better at what?" in page
+    assert "Made-up rate" in page
+
+    with pytest.raises(SystemExit):
+        main(["compare", str(first), str(second), "--n-resamples", "50"])
+    said = capsys.readouterr().out
+    assert "behavior, item by item" in said
+    assert "(second) is better at: made-up rate" in said
+    assert "Cannot tell: accuracy on data" in said
+
+
+def test_a_mean_over_groups_is_compared_as_one_and_group_by_group(reports, tmp_path):
+    # 48 cases of one ability, which all pass, and 12 of another: 0 of 12 against 12 of 12.
+    groups = ["common"] * 48 + ["rare"] * 12
+    first = with_items(reports[0], tmp_path / "a", [1] * 48 + [0] * 12, groups=groups)
+    second = with_items(reports[1], tmp_path / "b", [1] * 60, groups=groups)
+    whole, common, rare = compare(first, second, n_resamples=200).answers
+    assert (whole.first.value, whole.second.value, whole.difference.value) == pytest.approx((0.5, 1.0, -0.5))
+    assert (common.group, common.difference.value, common.p_value, common.winner) == ("common", 0.0, 1.0, "")
+    assert common.difference.low < 0 < common.difference.high  # an interval of 48 equal differences has a width
+    assert (rare.group, rare.difference.value, rare.winner) == ("rare", -1.0, "first")
+    assert rare.p_value == pytest.approx(2 / 2**12)

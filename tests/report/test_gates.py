@@ -1,0 +1,149 @@
+"""The gate of a build: conditions, exit codes, annotations and the comment."""
+
+import pytest
+
+from command_line import run
+from rightreasons.report.gates import GateCheck, GateResult, gate
+from small_audits import small_audit
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return small_audit(tmp_path_factory.mktemp("gate") / "report")
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome"),
+    [
+        ("calibration.ece > 0.05", "fail"),
+        ("calibration.ece>6%", "pass"),
+        ("calibration.ece >= 6 %", "fail"),
+        ("  calibration.ece.value == 6e-2 ", "fail"),
+        ("calibration.ece.low > .02", "pass"),
+        ("calibration.ece.high != 0.1", "pass"),
+        ("calibration.accuracy.n < 150", "pass"),
+        ("calibration.accuracy.n <= 150", "fail"),
+        ("calibration.accuracy < 0.95", "fail"),
+        ("calibration.test_odd.accuracy < 0.6", "fail"),
+        ("calibration.test_odd.accuracy.low < 0.42", "pass"),
+        ("calibration.nll > -1", "fail"),
+        ("calibration.brier.low == 0.1", "fail"),
+        ("shortcuts.causal_rate > 0.1", "fail"),
+        ("shortcuts.causal_shortcut_rate > 0.1", "fail"),
+        ("shortcuts.rate.high > 0.8", "pass"),
+        ("shortcuts.verdict == bad", "fail"),
+        ("shortcuts.verdict != bad", "pass"),
+        ("calibration.verdict != good", "pass"),
+        ("behavior.pass_rate < 0.5", "undefined"),
+        ("behavior.verdict == bad", "undefined"),
+        ("difficulty.hardest_flipped > 0.5", "undefined"),
+        ("calibration.auroc < 0.5", "undefined"),
+        ("calibration.nll.low > 0", "undefined"),
+        ("calibration.test_odd.accuracy.n > 0", "undefined"),
+    ],
+)
+def test_conditions(report, condition, outcome):
+    (check,) = gate(report, [condition]).checks
+    assert (check.outcome, check.failed) == (outcome, outcome != "pass")
+    lenient = gate(report, [condition], undefined="pass")
+    assert lenient.passed == (outcome != "fail")
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("calibration.auroc < 0.5", "auroc is undefined for these items."),
+        ("calibration.nll.low > 0", "nll has no interval."),
+        ("calibration.nll.high > 0", "nll has no interval."),
+        ("calibration.test_odd.accuracy.n > 0", "has no number of items in the report."),
+        ("behavior.pass_rate < 0.5", "No behavioral suite was named."),
+        ("probes.prior_bias > 0.5", "The question was not asked."),
+    ],
+)
+def test_a_check_that_cannot_be_made_says_why(report, condition, reason):
+    (check,) = gate(report, [condition]).checks
+    assert check.outcome == "undefined"
+    assert check.told.endswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("calibration.ecce > 0.1", "the name of a figure, but got 'calibration.ecce'. Did you mean 'calibration.ece'"),
+        ("shortcut.rate > 0.1", "the name of a question, but got 'shortcut'. Did you mean 'shortcuts'"),
+        ("calibration.ece.lo > 0.1", "value, low, high or n after calibration.ece, but got 'lo'"),
+        ("calibration > 0.1", "the name of a figure, but got 'calibration'"),
+        ("calibration.ece > nan", "a number at the end of 'calibration.ece > nan', but got 'nan'"),
+        ("calibration.ece = 0.1", "Expected a path, one of"),
+        ("calibration.ece > 0.1 or 1", "Expected a path, one of"),
+        ("0.1 < calibration.ece < 0.3", "Expected a path, one of"),
+        ("__import__('os').getpid() > 0", "the name of a question"),
+        ("", "Expected a path, one of"),
+        ("calibration.verdict > bad", "Expected == or != with a verdict"),
+        ("calibration.verdict == red", "Expected `calibration.verdict` to be one of .* but got 'red'"),
+        ("calibration.verdict == 1", "but got '1'"),
+    ],
+)
+def test_what_is_no_condition(report, condition, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        gate(report, [condition])
+
+
+def test_exit_codes_lines_annotations_and_comment(capsys, report, tmp_path, monkeypatch):
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    comment = tmp_path / "comment.md"
+    failing = ("--fail-if", "shortcuts.causal_rate > 10%", "--fail-if", "calibration.ece > 1")
+    code, out, _ = run(capsys, "gate", report, *failing, "--markdown", comment)
+    assert (code, out.splitlines()) == (
+        1,
+        [
+            "FAIL      shortcuts.causal_rate > 10%: 25.0% [12.5, 40.0] on 40 items of test",
+            "ok        calibration.ece > 1: 6.0% [2.0, 10.0] on 150 items of test",
+        ],
+    )
+    text = comment.read_text("utf-8")
+    assert text.startswith("<!-- rightreasons gate -->\n### rightreasons gate: 1 of 2 checks fails\n")
+    assert "| **FAIL** | `shortcuts.causal_rate > 10%` | 25.0% \\[12.5, 40.0\\] on 40 items of test |" in text
+    worst, best = (text.index(verdict) for verdict in ("Follows \\| single words (problem)", "No miscalibration found"))
+    assert worst < best
+    assert run(capsys, "gate", report, "--fail-if", "calibration.ece > 1").code == 0
+    assert run(capsys, "gate", report, "--fail-if", "behavior.pass_rate < 1").code == 1
+    assert run(capsys, "gate", report, "--fail-if", "behavior.pass_rate < 1", "--undefined", "pass").code == 0
+    assert run(capsys, "gate", report).code == 2
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    annotation = (
+        "::error title=rightreasons gate::shortcuts.causal_rate > 10%25: 25.0%25 [12.5, 40.0] on 40 items of test "
+        "(org/model)"
+    )
+    assert [line for line in run(capsys, "gate", report, *failing).out.splitlines() if "::" in line] == [annotation]
+    assert "::" not in run(capsys, "gate", report, *failing, "--no-github").out
+
+
+def test_the_list_of_paths(capsys, report):
+    lines = run(capsys, "gate", report, "--list").out.splitlines()
+    paths = [line.split()[0] for line in lines]
+    assert paths == [
+        "calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.auroc", "calibration.brier",
+        "calibration.test_odd.accuracy", "shortcuts.causal_rate", "shortcuts.rate",
+    ]  # fmt: skip
+    assert lines[2].split(maxsplit=1)[1] == "0.300 on 150 items of test"
+    assert lines[3].split(maxsplit=1)[1] == "undefined on 150 items of test"
+    for path in paths:
+        gate(report, [f"{path} > 1"])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "says"),
+    [
+        ([], "nothing checked"),
+        ([("pass", False)], "passed (1 check)"),
+        ([("fail", True)], "1 of 1 check fails"),
+        ([("undefined", True), ("fail", True), ("pass", False)], "2 of 3 checks fail"),
+        # What was let through was not checked.
+        ([("undefined", False), ("pass", False)], "1 of 2 checks could not be made, none fails"),
+    ],
+)
+def test_the_comment_says_what_was_checked(outcomes, says):
+    checks = tuple(GateCheck("a.b > 1", outcome, failed, "told") for outcome, failed in outcomes)
+    text = GateResult("m", "d", checks, (), not any(failed for _, failed in outcomes)).markdown
+    assert f"### rightreasons gate: {says}\n" in text

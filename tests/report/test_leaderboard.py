@@ -1,0 +1,57 @@
+"""Audits side by side: their order, and what their cells show."""
+
+import pytest
+
+from rightreasons.page.parts import SectionResult, Verdict
+from rightreasons.report.card import find_audits, leaderboard
+from rightreasons.report.render import Outcome
+from rightreasons.report.schema import read_audit
+from small_audits import figure, small_audit, small_outcomes
+
+
+def one(folder, name, tone, rate, better="lower"):
+    interval = () if rate is None else (rate / 2, rate * 2)
+    headline = figure("causal_shortcut_rate", rate, *interval, better=better)
+    answer = SectionResult(Verdict(tone, f"{tone} {rate}", "Because."), (headline,), ())
+    outcomes = (Outcome("shortcuts", "Shortcuts?", "answered", "", answer), *small_outcomes()[2:])
+    return read_audit(small_audit(folder / name, name=name, outcomes=outcomes))
+
+
+@pytest.fixture
+def audits(tmp_path):
+    audits = [one(tmp_path, "a", "bad", 0.2), one(tmp_path, "b", "good", 0.1), one(tmp_path, "c", "good", 0.05)]
+    return [*audits, read_audit(small_audit(tmp_path / "d", name="d", outcomes=small_outcomes()[2:]))]
+
+
+def test_best_verdict_first_then_the_better_figure_and_last_what_has_no_answer(audits):
+    rows = leaderboard(audits, by="shortcuts")
+    assert [row.model for row in rows] == ["c", "b", "a", "d"]
+    cell = rows[0]["shortcuts"]
+    assert (cell.tone, cell.figure.estimate.value, cell.figure.estimate.high) == ("good", 0.05, 0.1)
+    assert rows[3]["shortcuts"].verdict == "The question was not asked."
+    assert rows[3]["behavior"].verdict == "No behavioral suite was named."
+
+
+@pytest.mark.parametrize(("better", "order"), [("lower", ["b", "a", "c"]), ("higher", ["a", "b", "c"])])
+def test_within_a_verdict_an_undefined_figure_comes_after_those_that_are_defined(tmp_path, better, order):
+    rates = {"a": 3.0, "c": None, "b": 0.1}  # such as a ratio or a count
+    audits = [one(tmp_path, name, "good", rate, better) for name, rate in rates.items()]
+    assert [row.model for row in leaderboard(audits, by="shortcuts")] == order
+
+
+def test_without_a_question_fewest_problems_come_first_and_ties_stay(audits):
+    # Bad verdicts 1, 0, 0, 0; of those without, "d" has the fewest answers.
+    assert [row.model for row in leaderboard(audits)] == ["b", "c", "d", "a"]
+    assert [row.n_items for row in leaderboard(audits)] == [150] * 4
+
+
+def test_a_folder_of_audits(audits, tmp_path):
+    (tmp_path / "notes.json").write_text("{}")
+    assert find_audits(tmp_path) == audits
+
+
+def test_mistakes(audits):
+    with pytest.raises(ValueError, match="Expected `by` to be one of 'calibration'"):
+        leaderboard(audits, by="speed")
+    with pytest.raises(ValueError, match="is missing"):
+        leaderboard([{}])

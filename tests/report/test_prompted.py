@@ -1,0 +1,156 @@
+"""The audit of a causal language model that is asked through a prompt."""
+
+import html
+import json
+import re
+
+import pytest
+
+from rightreasons.cli import main
+from rightreasons.datasets.suites.cases import Case
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.models.causal import load_causal
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.wording import Prompt
+from rightreasons.report import runner
+from rightreasons.report.runner import audit
+from tiny_causal import save_tiny_causal
+from tiny_models import NEGATIVE, POSITIVE, tiny_texts
+from tiny_suites import behavior_suite, functionality
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+QUALITIES = (*POSITIVE, *NEGATIVE)
+TEMPLATE = "what was {{ text }} so"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A causal model, texts with a training split, multiple-choice items, and a suite."""
+    folder = tmp_path_factory.mktemp("prompted")
+    save_tiny_causal(folder / "model")
+    behavior_suite().write(folder / "suite.jsonl")
+    two = [Case(str(i), ((f"the film was {word}",),), (int(word in POSITIVE),)) for i, word in enumerate(QUALITIES)]
+    kept = [Case(str(i), ((f"a {word} plot",), (f"the {word} plot",))) for i, word in enumerate(QUALITIES)]
+    parts = (
+        functionality("words", "MFT", {"name": "equal"}, two),
+        functionality("articles", "INV", {"name": "invariant"}, kept),
+    )
+    Suite("two", ("text",), parts, ("bad", "good")).write(folder / "two.jsonl")
+    texts, labels = tiny_texts(60)
+    rows = [{"id": f"t{i}", "text": text, "label": ("bad", "good")[label]} for i, (text, label) in
+            enumerate(zip(texts, labels, strict=True))]  # fmt: skip
+    (folder / "texts").mkdir()
+    for split, part in (("train", rows[:35]), ("test", rows[35:])):
+        (folder / "texts" / f"{split}.jsonl").write_text("\n".join(map(json.dumps, part)), "utf-8")
+    choices = [["it was wet", "sun"], ["the man fell", "dry"], ["so", "very bad plot"]]
+    items = [
+        {"id": f"c{i}", "prompt": f"rain fell because {('man', 'glass')[i % 2]} {i % 5}", "choices": choices[i % 3],
+         "label": i % 2} for i in range(24)
+    ]  # fmt: skip
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classified(files, tmp_path_factory):
+    """The audit of a classification with everything that is asked of it."""
+    out = tmp_path_factory.mktemp("classified")
+    return audit(
+        files / "model", files / "texts", out=out, template=TEMPLATE, n_resamples=30, progress=False,
+        options={"behavior": {"suite": str(files / "suite.jsonl")}}, raise_errors=True,
+    )  # fmt: skip
+
+
+def test_every_question_of_a_classification(classified):
+    status = {outcome.question: outcome.status for outcome in classified.outcomes}
+    assert status == {
+        "calibration": "answered", "shortcuts": "answered", "cues": "skipped", "probes": "skipped",
+        "difficulty": "answered", "behavior": "answered",
+    }  # fmt: skip
+    assert classified.audit["model"]["n_parameters"] > 0
+
+
+def test_the_report_says_at_its_top_what_was_asked(classified):
+    page = html.unescape(classified.page.read_text("utf-8"))
+    top = page[: page.index('id="answers"')]
+    assert TEMPLATE in top
+    assert "Items are asked without a chat template, without examples." in top
+    first = json.loads((classified.out / "audit.json").read_text("utf-8"))["model"]["prompt"]
+    assert first["example"] in top
+    assert first["example"].startswith("what was ")
+    assert (first["template"], first["label_words"], first["scoring"]) == (TEMPLATE, ["bad", "good"], "sum")
+
+
+def test_the_printed_command_asks_the_same(classified, monkeypatch):
+    page = html.unescape(classified.page.read_text("utf-8"))
+    command = re.findall(r"<pre><code>(rightreasons audit.*?)</code>", page, re.S)[-1]
+    assert f"--template '{TEMPLATE}'" in command
+    given = {}
+    monkeypatch.setattr(runner, "audit", lambda model, dataset, **options: given.update(options) or classified)
+    import shlex
+
+    with pytest.raises(SystemExit):
+        main(shlex.split(command)[1:])
+    assert given["template"] == TEMPLATE
+
+
+def test_choices_by_letters(files, tmp_path):
+    result = audit(
+        files / "model", files / "items.jsonl", out=tmp_path, style="letters", n_resamples=30, progress=False,
+        questions=["calibration", "probes", "difficulty"], raise_errors=True,
+    )  # fmt: skip
+    assert [outcome.status for outcome in result.outcomes] == ["answered"] * 3
+    assert result["probes"].result.data["orders"]["n_choices"] == 2
+    assert "\nA. it was wet\nB. sun\nAnswer:" in result.audit["model"]["prompt"]["example"]
+
+
+def test_generated_answers_are_told_apart_from_none(files, tmp_path):
+    scorer = Prompted(Prompt(scoring="generated", max_new_tokens=6), LocalEngine(load_causal(files / "model")),
+                      ["bad", "good"])  # fmt: skip
+    result = audit(
+        scorer, files / "texts", out=tmp_path / "report", n_resamples=30, progress=False,
+        options={"behavior": {"suite": str(files / "two.jsonl")}},
+    )  # fmt: skip
+    split = result.audit["dataset"]["splits"][0]
+    assert split["n_items"] + len(split["left_out"]) == 25
+    assert 0 < len(split["left_out"]) < 25
+    assert "One generated answer has no confidence" in result["calibration"].reason
+    assert "have no answer, which is no label" in result["behavior"].result.data["labels"]
+    page = html.unescape(result.page.read_text("utf-8"))
+    assert re.search(r"The model answers \d+ of 25 items of “test”, \d+ of them rightly", page)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--template", "{{ txt }}"), "but got 'txt'. Did you mean 'text'"),
+        (("--chat", "on"), "Expected a model with a chat template where --chat is 'on'"),
+        (("--shots", "99"), "Expected 99 few-shot examples beside each item, but the training split has"),
+        (("--label-words", "good,good"), "Expected distinct words in --label-words"),
+        (("--scoring", "next_words", "--label-words", "very bad,very good"), "both begin with 'very'"),
+        (("--timeout", "3"), "Expected a server to open where --timeout says how"),
+    ],
+)
+def test_mistakes_are_one_sentence(files, tmp_path, words, sentence, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["calibration", str(files / "model"), str(files / "texts"), *words, "--out", str(tmp_path / "report")])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
+
+
+def test_suites_from_the_command_line(files, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["behavior", str(files / "model"), str(files / "suite.jsonl"), "--label-words", "bad,so,good", "--out",
+              str(tmp_path / "behavior"), "--n-resamples", "20"])  # fmt: skip
+    assert stop.value.code in (0, None)
+    assert "Pass rates:" in capsys.readouterr().out
+    page = html.unescape((tmp_path / "behavior" / "index.html").read_text("utf-8"))
+    top = page[page.index("What it was asked") : page.index("The answers</h2>")]
+    for told in ("The labels are called bad, so, good.", "{{ text }}", "\nAnswer:"):
+        assert told in top
+    rates = json.loads((tmp_path / "behavior" / "pass_rates.json").read_text("utf-8"))
+    assert rates["prompt"]["label_words"] == ["bad", "so", "good"]

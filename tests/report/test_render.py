@@ -1,0 +1,419 @@
+"""The page: every part of a section, hostile texts, and what a browser makes of it."""
+
+import base64
+import itertools
+import re
+from importlib import resources
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.core.intervals import Estimate
+from rightreasons.page import plots
+from rightreasons.page.parts import (
+    APPLIES,
+    Action,
+    Column,
+    Example,
+    ExampleList,
+    Finding,
+    Headline,
+    Mark,
+    Part,
+    Plot,
+    SectionResult,
+    Table,
+    Verdict,
+    applies_not,
+)
+from rightreasons.report.render import WORKS, Outcome, Page, first_screen, render_page, scale_of
+from rightreasons.report.runner import audit
+from tiny_models import save_tiny_classifier
+
+EVIL = "<script>document.title='gone'</script><img src=x onerror=alert(1)>\" ' & $x^2$ \u202egnol {{ 7 * 7 }}"
+
+
+WORST_CONTRAST = """() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const linear = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = c => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
+  const ground = e => {
+    for (; e; e = e.parentElement) {
+      const color = rgb(getComputedStyle(e).backgroundColor);
+      if (color.length < 4 || color[3] > 0.99) return color;
+    }
+    return [255, 255, 255];
+  };
+  const ratio = e => {
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  };
+  const texts = 'p, dt, dd, li, th, td, h1, h2, h3, h4, figcaption, a, summary, .verdict, .interval, .source, .muted';
+  return Math.min(...[...document.querySelectorAll(texts)].filter(e => e.innerText?.trim()).map(ratio));
+}"""
+
+
+def headline(value=0.8, low=0.7, high=0.9, **options):
+    said = {"key": "accuracy", "name": "Accuracy", "definition": "Share of right items.", "source": "Counted"}
+    return Headline(estimate=Estimate(value, low, high), split="test", n=10, **{**said, **options})
+
+
+def page_of(*parts, outcome=None, **options):
+    result = SectionResult(Verdict("good", "Fine", "It is fine."), (headline(),), parts)
+    outcomes = [Outcome("toy", "Is it a toy?", "answered", "", result), *([outcome] if outcome else [])]
+    said = {"title": "T", "heading": "H", "facts": [("on", "toys")], "made": [("Seed", "0")]}
+    return render_page(Page(outcomes=outcomes, **{**said, **options}))
+
+
+def text_of(html):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split("<body>")[1]))
+
+
+# ------------------------------------------------------------------------------------------------- what is not accepted
+
+
+def test_a_figure_without_interval_definition_or_source_is_refused():
+    with pytest.raises(ValueError, match="to have an interval or the reason why it has none"):
+        headline(low=None, high=None)
+    assert headline(low=None, high=None, no_interval="Counted in full.").no_interval
+    with pytest.raises(ValueError, match="'accuracy' to say its definition"):
+        headline(definition=" ")
+    with pytest.raises(ValueError, match="'accuracy' to say its source"):
+        headline(source="")
+    with pytest.raises(ValueError, match="both ends"):
+        Estimate(0.5, 0.4)
+    with pytest.raises(ValueError, match="a key of lower-case letters"):
+        headline(key="../escape")
+
+
+def test_a_picture_without_words_is_refused():
+    said = {"key": "p", "title": "P", "caption": "C", "alt": "A", "source": "S", "png": b""}
+    for name in ("caption", "alt", "source"):
+        with pytest.raises(ValueError, match=f"'p' to say its {name}"):
+            Plot(**{**said, name: ""})
+
+
+def test_rows_and_marks_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="Expected 2 cells in each row of table 't', but row 1 has 1"):
+        Table("t", "T", (Column("a", "A"), Column("b", "B")), ((1, 2), (3,)))
+    with pytest.raises(ValueError, match="in order, apart and inside its text"):
+        Example("1", "short", "a", "b", 0.5, marks=(Mark(0, 3), Mark(2, 4)))
+    with pytest.raises(ValueError, match="the reason why"):
+        applies_not("")
+    assert bool(APPLIES)
+    assert not applies_not("No labels.")
+
+
+# ------------------------------------------------------------------------------------------------------------- the page
+
+
+def test_every_kind_of_part_is_shown():
+    drawing = plots.dot_rows("dots", rows=[plots.Bar("a", (0.2,), (0.1,), (0.3,))], series=["one"], xlabel="fraction")
+    part = Part(
+        title="A part",
+        text="First paragraph.\n\nSecond paragraph.",
+        headlines=(headline(name="Inner figure"),),
+        plots=(drawing.plot(key="dots", title="Dots", caption="Caption.", alt="Alternative.", source="Somebody 1999"),),
+        tables=(
+            Table(
+                "t",
+                "A table",
+                (Column("a", "Name", "text"), Column("b", "Value", definition="A value."), Column("p", "p", "p_value")),
+                (("x", Estimate(0.5, 0.4, 0.6), 0.0001), ("y", None, 0.5)),
+                note="A note.",
+                source="Counted",
+            ),
+        ),
+        examples=(
+            ExampleList(
+                "e",
+                "Examples",
+                "Chosen so.",
+                (Example("id-1", "a copper hat", "yes", "no", 0.75, marks=(Mark(2, 8),)),),
+            ),
+        ),
+    )
+    skipped = Outcome("other", "Another question?", "skipped", "There is no suite.")
+    html = page_of(part, outcome=skipped, command="rightreasons audit a b")
+    text = text_of(html)
+    for said in (
+        "First paragraph. Second paragraph.",
+        "80.0% 95% interval 70.0% to 90.0%",
+        "Share of right items.",
+        "Source: Somebody 1999.",
+        "0.500 [0.400, 0.600]",
+        "&lt; 0.001",
+        "A note. Value : A value.",
+        "Source: Counted. CSV",
+        "There is no suite.",
+        "rightreasons audit a b",
+    ):
+        assert said in text, said
+    assert '<mark class="cue">copper</mark>' in html
+    assert 'role="img" aria-label="Alternative."' in html
+    assert html.count("<svg") == html.count("</svg>") >= 2
+
+
+def outcome_of(question, tone, finding=None, **more):
+    verdict = Verdict(tone, f"{question} verdict", "It is so.")
+    result = SectionResult(verdict, (headline(**more),), (), finding=finding)
+    return Outcome(question, f"Is it {question}?", "answered", "", result)
+
+
+def finding(size, *actions, **more):
+    return Finding(claim=f"is {size} wrong", evidence="By hand.", size=size, actions=actions, **more)
+
+
+def test_the_first_screen_has_the_worst_finding_first():
+    pair = (Example("1", "a copper hat", "yes", "yes", 0.75), Example("2", "a marble hat", "yes", "no", 0.625))
+    asked = [
+        outcome_of("fine", "good", finding(0.9, Action("Nothing."))),
+        outcome_of("small", "bad", finding(0.1, Action("One."), Action("Two."), Action("Three.", "run three"))),
+        outcome_of("open", "neutral"),
+        outcome_of("large", "bad", finding(0.3, Action("Read.", link="#items"), Action("x"), Action("y"), pair=pair)),
+        Outcome("absent", "Is it absent?", "skipped", "There is nothing."),
+        Outcome("broken", "Is it broken?", "failed", "It broke."),
+    ]
+    first = first_screen("m", asked)
+    assert (first.claim, first.tone, first.question, first.pair) == ("m is 0.3 wrong.", "bad", "large", pair)
+    assert [row.question for row in first.rows] == ["large", "small", "open", "fine"]
+    assert [action.text for _, action in first.actions] == ["Read.", "x", "y", "One.", "Two."]
+    assert first.skipped == (("absent", "Is it absent?", "There is nothing."),)
+    assert first.failed == (("Is it broken?", "It broke."),)
+    assert first_screen("m", asked[-2:]) is None
+    text = text_of(render_page(Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")))
+    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent", "It broke.",
+                 "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
+        assert said in text, said
+    assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
+
+
+@pytest.mark.parametrize(
+    ("figure", "bar"),
+    [
+        (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.6}),
+        (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.6, "dot": 99.2}),
+        (headline(0.01, -0.1, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.6}),
+        (headline(-0.2, -0.3, 0.1), None),
+        (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.6, "dot": 24.6}),
+        (headline(None, None, None, no_interval="undefined"), None),
+        (headline(0.25, 0.2, 0.5, unit="nats"), None),
+    ],
+)
+def test_rows_share_one_scale(figure, bar):
+    result = SectionResult(Verdict("bad", "Bad", "So."), (figure,), ())
+    (row,) = first_screen("m", [Outcome("q", "Q?", "answered", "", result)]).rows
+    assert row.bar == bar
+
+
+def test_sources_terms_and_tables_are_links():
+    table = Table(
+        "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
+        (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
+    )  # fmt: skip
+    html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
+    assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
+    assert re.search(
+        r'<a class="term" href="#term-calibration-error" title="Mean distance[^"]*">calibration error</a>', html
+    )
+    (content,) = re.findall(r'download="t.csv" href="data:text/csv;base64,([^"]+)"', html)
+    assert base64.b64decode(content).decode() == 'a,b,b_low,b_high\n"x, y",0.5,0.4,0.6\nz,,,\n'
+    terms = re.findall(r'href="#(term-[a-z-]+)"', html)
+    assert set(terms) <= set(re.findall(r'id="(term-[a-z-]+)"', html))
+
+
+def test_links_lead_to_parts_of_the_page():
+    """Also where there is no table of items, and on pages without a first screen."""
+    finding = Finding("is sure.", "Read.", actions=(Action("Read the errors.", link="#items"),))
+    result = SectionResult(Verdict("bad", "Sure", "Its pass rate is low."), (headline(),), (), finding=finding)
+    outcomes = [Outcome("toy", "Is it a toy?", "answered", "", result)]
+    said = {"title": "T", "heading": "H", "facts": [("on", "toys")], "made": [("Seed", "0")]}
+    for subject in ("it", ""):
+        html = render_page(Page(outcomes=outcomes, subject=subject, **said))
+        assert set(re.findall(r'href="#([^"]+)"', html)) <= set(re.findall(r' id="([^"]+)"', html))
+
+
+def test_every_address_is_one():
+    for work, address in WORKS.items():
+        assert re.fullmatch(r"https://[a-z.]+/[^\s<>]+", address), work
+
+
+def test_texts_of_users_stay_texts(tmp_path):
+    part = Part(
+        title=EVIL,
+        text=EVIL,
+        tables=(Table("t", EVIL, (Column("a", EVIL, "text"), Column("b", EVIL, "text")), ((EVIL, EVIL),)),),
+        examples=(
+            ExampleList(
+                "e", EVIL, EVIL, (Example(EVIL, EVIL, EVIL, EVIL, 0.5, text_pair=EVIL, marks=(Mark(0, 8, note=EVIL),)),)
+            ),
+        ),
+    )
+    html = page_of(part, title=EVIL, heading=EVIL, facts=[(EVIL, EVIL)], made=[(EVIL, EVIL)], command=EVIL)
+    assert "<script" not in html
+    assert "<img src=x" not in html
+    assert "&lt;script&gt;" in html
+    assert "{{ 7 * 7 }}" in html
+
+
+def test_names_in_drawings_are_escaped_and_are_no_formulas():
+    drawing = plots.dot_rows("d", rows=[plots.Bar("<b>$x^2$</b>", (0.5,), (0.4,), (0.6,))], series=[EVIL], xlabel="x")
+    assert "<script" not in drawing.svg
+    assert "&lt;b&gt;$x^2$&lt;/b&gt;" in drawing.svg
+    assert "var(--plot-blue)" in drawing.svg
+    assert "#2f6bd8" not in drawing.svg
+    assert set(re.findall(r'id="([^"]+)"', drawing.svg)) >= {"d-figure_1"}
+    assert all(name.startswith("d-") for name in re.findall(r'id="([^"]+)"', drawing.svg))
+
+
+def test_a_drawing_is_the_same_each_time():
+    arrays = {"confidence": np.array([0.6, 0.9]), "correct": np.array([True, False])}
+    one, two = (plots.confidence_histogram("c", **arrays) for _ in range(2))
+    assert one.svg == two.svg
+    assert one.png == two.png
+
+
+def test_scales_hold_figure_and_interval():
+    assert scale_of(headline(0.03, 0.01, 0.04, better="lower")) == {
+        "low": 20.0, "width": 60.0, "dot": 59.5, "from": "0%", "to": "5%",
+    }  # fmt: skip
+    assert scale_of(headline(0.03, 0.01, 0.04, better="higher"))["to"] == "100%"
+    signed = scale_of(headline(0.0, -0.02, 0.02))
+    assert (signed["from"], signed["to"], signed["low"], signed["width"]) == ("−5%", "5%", 30.0, 40.0)
+    assert scale_of(headline(1.5, 1.2, 1.8, unit="nats")) is None
+    assert scale_of(headline(None, None, None, no_interval="undefined")) is None
+
+
+# --------------------------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """An audit of texts and labels that try to break the page."""
+    folder = tmp_path_factory.mktemp("hostile")
+    names = ("<b>bad</b>", "$good$ \"'&")
+    model = save_tiny_classifier(folder / "hostile", label_names=names)
+    odd = ["שלום good film", "the \x07 bell", "\U0001f600 " * 5]
+    texts = [EVIL, "word " * 400, "x" * 3000, *odd, "good", "bad"] * 2
+    rows = datasets.Dataset.from_dict({"text": texts, "label": [0] * 8 + [1] * 8}).cast_column(
+        "label", datasets.ClassLabel(names=list(names))
+    )
+    return audit(model, rows, out=folder / "report", questions=["calibration"], n_resamples=20, progress=False)
+
+
+def problems_of(page, path):
+    """What a person would stumble over: errors, dialogs, requests, parts that stick out."""
+    found = []
+    page.on("console", lambda message: found.append(message.text))
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("dialog", lambda dialog: (found.append("dialog"), dialog.dismiss()))
+    page.on(
+        "request", lambda request: None if request.url.startswith(("file:", "data:")) else found.append(request.url)
+    )
+    page.goto(path.as_uri())
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth + 1"):
+        found.append("the page is wider than the window")
+    return found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, scheme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    assert problems_of(page, report.page) == []
+    assert page.locator("h1").count() == 1
+    assert "where a planted cue is turned against the label" in page.locator("h1").inner_text()
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
+    # No table is cut at its right edge without a way to scroll, and every picture has words.
+    assert page.evaluate(
+        "[...document.querySelectorAll('[role=img]')].every(e => e.getAttribute('aria-label').length > 20)"
+    )
+    assert page.evaluate("[...document.querySelectorAll('svg')].every(e => e.getBoundingClientRect().width > 50)")
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(e => +e.tagName[1])")
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    assert page.screenshot(full_page=True)[:4] == b"\x89PNG"
+
+
+@pytest.mark.browser
+def test_links_and_folded_tables_work(page, report):
+    problems_of(page, report.page)
+    page.get_by_role("link", name="Does its confidence match its accuracy?").first.click()
+    assert page.url.endswith("#calibration")
+    page.locator("#calibration details.more > summary").click()
+    summary = page.get_by_text("The bins behind the diagram").first
+    table = page.get_by_role("table", name="The bins behind the diagram")
+    assert not table.is_visible()
+    summary.click()
+    assert table.is_visible()
+
+
+@pytest.mark.browser
+def test_items_are_filtered_without_a_script(page, report):
+    problems_of(page, report.page)
+    page.get_by_role("link", name="wrong answers on").click()
+    page.get_by_text("Table of").click()
+    rows = page.locator("#items tbody tr")
+    n_rows, n_wrong = rows.count(), page.locator("#items tr.w").count()
+    assert 0 < n_wrong < n_rows
+    assert rows.filter(visible=True).count() == n_rows
+    page.get_by_label("right", exact=True).check()
+    assert rows.filter(visible=True).count() == n_rows - n_wrong
+    page.get_by_label("wrong", exact=True).check()
+    page.get_by_label("less than 90%").check()
+    assert rows.filter(visible=True).count() == page.locator("#items tr.w.u").count()
+
+
+@pytest.mark.browser
+def test_print_opens_what_is_folded(page, report):
+    problems_of(page, report.page)
+    table = page.get_by_role("table", name="The bins behind the diagram")
+    page.emulate_media(media="print")
+    assert table.evaluate("each => each.getBoundingClientRect().height") > 30
+    assert not page.get_by_role("group", name="Answers").is_visible()
+    # Of the items, a few per question: neither the lists of the folded part nor the table, which audit.json has.
+    assert page.locator(".more .examples").count() > 0
+    assert page.locator(".more .examples, #items").filter(visible=True).count() == 0
+    assert page.locator(".lead .examples, .shows .examples").filter(visible=True).count() > 0
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 6  # sheets of A4
+
+
+@pytest.mark.browser
+def test_axe_finds_no_barrier(chromium, report):
+    """WCAG's rules, as far as a program checks them, with all that is folded opened."""
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    rules = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    context = chromium.new_context(bypass_csp=True)
+    page = context.new_page()
+    page.goto(report.page.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.evaluate(f"{rules};0")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    context.close()
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert len(found["passes"]) > 20
+
+
+@pytest.mark.browser
+def test_contrast_of_text_is_enough(page, report):
+    """WCAG AA: 4.5 to 1 for text of normal size, in the light and in the dark form."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        problems_of(page, report.page)
+        assert page.evaluate(WORST_CONTRAST) >= 4.5, scheme
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_texts_do_nothing(page, hostile, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert problems_of(page, hostile.page) == []
+    assert page.title() == "Audit of hostile on the data"
+    assert page.locator("script").count() == 0
+    assert page.locator("img[src=x]").count() == 0
+    assert page.get_by_text("<script>document.title=").first.is_visible()

@@ -1,0 +1,202 @@
+"""The folder of a report: questions are added, other reports are set aside, and a kill leaves the old or the new."""
+
+import contextlib
+import itertools
+import re
+import shutil
+import warnings
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+
+from killing import killed_at
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.store import leased
+from rightreasons.models.running import Chunk, Store
+from rightreasons.report.comparison import compare
+from rightreasons.report.questions import load_sections
+from rightreasons.report.runner import audit
+from rightreasons.report.schema import check_files, read_audit
+from tiny_models import save_tiny_classifier, tiny_texts
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("tiny") / "classifier")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("other") / "classifier", seed=1)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    texts, labels = tiny_texts(40)
+    return datasets.Dataset.from_dict({"text": texts, "label": labels})
+
+
+def test_another_model_sets_the_report_aside(tiny, other, rows, tmp_path):
+    audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    earlier = (tmp_path / "audit.json").read_bytes()
+    with pytest.warns(SetAsideWarning, match="about another model, data or settings: it is set aside in"):
+        audit(other, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    assert read_audit(tmp_path)["model"]["name"] == str(other)
+    (aside,) = (tmp_path / ".set-aside").iterdir()
+    assert (aside / "audit.json").read_bytes() == earlier
+    assert read_audit(aside)["model"]["name"] == str(tiny)
+    check_files(aside, read_audit(aside), read_audit(aside)["files"])
+
+
+def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(other, rows, reports, tmp_path, monkeypatch):
+    shutil.copytree(reports / "old", tmp_path / "report")
+    before = read_audit(tmp_path / "report")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
+        with pytest.raises(KeyboardInterrupt):
+            asking(other, rows, tmp_path / "report", "calibration")
+    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
+        asking(other, rows, tmp_path / "report", "calibration")
+    (aside,) = (path for path in (tmp_path / "report" / ".set-aside").iterdir() if path.name[0] != ".")
+    assert read_audit(aside) == before
+    check_files(aside, before, before["files"])
+
+
+def test_every_damaged_report_is_kept(tiny, rows, reports, tmp_path):
+    shutil.copytree(reports / "old", tmp_path, dirs_exist_ok=True)
+    for damaged in (b"{", b"[]"):
+        (tmp_path / "audit.json").write_bytes(damaged)
+        with pytest.warns(SetAsideWarning, match=r"earlier report in .* is damaged: it is set aside"):
+            asking(tiny, rows, tmp_path, "calibration")
+    kept = {(aside / "audit.json").read_bytes() for aside in (tmp_path / ".set-aside").iterdir()}
+    assert kept == {b"{", b"[]"}
+    assert read_audit(tmp_path)["questions"][0]["status"] == "answered"
+
+
+QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}
+
+
+def asking(model, rows, out, question, **settings):
+    return audit(
+        model, rows, out=out, questions=[question], options={question: QUESTIONS[question]}, n_resamples=20,
+        progress=False, **settings
+    )  # fmt: skip
+
+
+def test_questions_that_are_asked_later_are_added(tiny, rows, tmp_path):
+    """In either order the report is that of both questions at once, file by file."""
+    rows.to_csv(tmp_path / "rows.csv")
+    rows = str(tmp_path / "rows.csv")
+    asking(tiny, rows, tmp_path / "both", "difficulty")
+    later = asking(tiny, rows, tmp_path / "both", "calibration")
+    assert [outcome.question for outcome in later.outcomes] == ["calibration"]
+    once = audit(
+        tiny, rows, out=tmp_path / "once", questions=list(QUESTIONS), options=QUESTIONS, n_resamples=20, progress=False
+    )
+    both, whole = read_audit(tmp_path / "both"), once.audit
+    assert both == later.audit
+    assert [question["question"] for question in both["questions"]] == ["calibration", "difficulty"]
+    assert (both["questions"], both["settings"]) == (whole["questions"], whole["settings"])
+    files = sorted(whole["files"])
+    assert "ranking.csv" in files
+    assert sorted(both["files"]) == files
+    for file in files:
+        if file != "index.html":  # which names the time and the folder
+            assert (tmp_path / "both" / file).read_bytes() == (tmp_path / "once" / file).read_bytes(), file
+    page = (tmp_path / "both" / "index.html").read_text("utf-8")
+    assert "--questions calibration,difficulty" in page
+    assert "--difficulty-items 24" in page
+    assert "--calibration-n-bins 7" in page
+
+
+def test_splits_are_scored_where_a_question_reads_them(tiny, tmp_path):
+    texts, labels = tiny_texts(70)
+    rows = datasets.Dataset.from_dict({"text": texts, "label": labels})
+    data = {"test": rows.select(range(40)), "validation": rows.select(range(40, 70))}
+    asking(tiny, data, tmp_path, "difficulty")
+    first = read_audit(tmp_path)
+    assert [(s["name"], s["predictions"]) for s in first["dataset"]["splits"]] == [
+        ("test", "predictions/test.parquet"), ("validation", None)
+    ]  # fmt: skip
+    asking(tiny, data, tmp_path, "calibration")
+    asking(tiny, data, tmp_path, "difficulty")
+    last = read_audit(tmp_path)
+    assert [s["predictions"] for s in last["dataset"]["splits"]] == [
+        "predictions/test.parquet", "predictions/validation.parquet"
+    ]  # fmt: skip
+    assert last["questions"][1:] == first["questions"]
+    check_files(tmp_path, last, last["files"])
+
+
+def test_answers_of_other_code_are_given_anew(tiny, rows, tmp_path, monkeypatch):
+    asking(tiny, rows, tmp_path, "difficulty")
+    before = read_audit(tmp_path)["questions"]
+    monkeypatch.setattr("rightreasons.report.files.package_code", lambda: "another")
+    asked = []
+    section = type(load_sections(["difficulty"])[0])
+    run = section.run
+    monkeypatch.setattr(section, "run", lambda *arguments: asked.append(1) or run(*arguments))
+    with pytest.warns(SetAsideWarning, match=r"difficulty\.json is computed again, as it is of another run"):
+        asking(tiny, rows, tmp_path, "calibration")
+    assert asked == [1]
+    assert read_audit(tmp_path)["questions"][1:] == before
+
+
+def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
+    """Also when that audit was killed, and while it still runs."""
+    killed = tmp_path / ".work" / "difficulty-0123456789abcdef"
+    Store(killed, {"kind": "fisher"}).write(Chunk(np.arange(640), {"x": np.arange(640.0)}))
+    with leased(killed):
+        asking(tiny, rows, tmp_path, "calibration")
+    assert len(Store.open(killed).read()) == 640
+
+
+@pytest.fixture(scope="module")
+def reports(tiny, other, rows, tmp_path_factory):
+    """Reports about two models."""
+    folder = tmp_path_factory.mktemp("reports")
+    for model, name in ((tiny, "old"), (other, "new")):
+        asking(model, rows, folder / name, "calibration")
+    return folder
+
+
+@pytest.mark.parametrize("moment", range(1, 8))
+def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, other, rows, reports, tmp_path, monkeypatch, moment):
+    """Ended, as by a kill, at a write, at the swap, and between the files that are put in place."""
+    shutil.copytree(reports / "old", tmp_path / "report")
+    with monkeypatch.context() as patch:
+        calls = itertools.count(1)
+        replace = Path.replace
+
+        def die(path, target):
+            if "report" in str(target) and next(calls) == moment:
+                raise KeyboardInterrupt
+            return replace(path, target)
+
+        patch.setattr(Path, "replace", die)
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a kill tidies nothing up
+        with warnings.catch_warnings(), contextlib.suppress(KeyboardInterrupt):
+            warnings.simplefilter("ignore", SetAsideWarning)
+            asking(other, rows, tmp_path / "report", "calibration")
+    now = read_audit(tmp_path / "report")
+    check_files(tmp_path / "report", now, now["files"])
+    assert now["model"]["name"] in (str(tiny), str(other))
+    like = "old" if now["model"]["name"] == str(tiny) else "new"
+    same = compare(tmp_path / "report", reports / like, n_resamples=20)
+    assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
+
+
+def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):
+    first, second = (shutil.copytree(reports / name, tmp_path / name) for name in ("old", "new"))
+    (file,) = (path.name for path in (first / "predictions").iterdir())
+    shutil.copy(second / "predictions" / file, first / "predictions" / file)
+    with pytest.raises(ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"):
+        compare(first, second)
+    audit_json = second / "audit.json"
+    audit_json.write_text(audit_json.read_text("utf-8").replace('"seed": 0', '"seed": 1'), "utf-8")
+    with pytest.raises(ValueError, match="but it was changed or is damaged: repeat the audit"):
+        read_audit(second)

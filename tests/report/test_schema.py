@@ -1,0 +1,96 @@
+"""The declared form of audit.json: what fits, what does not, and that it is documented."""
+
+import copy
+import json
+import re
+
+import pytest
+
+from rightreasons.report.schema import audit_schema, check_audit, read_audit
+
+
+def named_fields(schema):
+    """Every field that the schema names, at any depth."""
+    for name, inner in schema.get("properties", {}).items():
+        yield name
+        yield from named_fields(inner)
+    if isinstance(schema.get("items"), dict):
+        yield from named_fields(schema["items"])
+    for inner in schema.get("$defs", {}).values():
+        yield from named_fields(inner)
+
+
+def test_every_field_is_documented(root):
+    text = (root / "docs" / "audit_schema.md").read_text("utf-8")
+    documented = set(re.findall(r"`(\w+)`", text))
+    assert set(named_fields(audit_schema())) <= documented
+
+
+def test_every_object_of_the_schema_refuses_what_it_does_not_name():
+    for name, schema in audit_schema()["$defs"].items():
+        assert schema["additionalProperties"] is False, name
+        assert set(schema["required"]) == set(schema["properties"]), name
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("schema_version",),
+            "one",
+            r"`schema_version` in the audit to fit its schema, but got 'one': string should match pattern '\^1",
+        ),
+        (("model", "n_parameters"), "many", r"`model\.n_parameters` .* got 'many': input should be a valid integer\.$"),
+        (("model", "n_parameters"), True, "but got True: input should be a valid integer"),
+        (("settings", "first_label"), 2, r"`settings\.first_label` .* got 2: input should be less than or equal to 1"),
+        (("settings", "limit"), 0, r"`settings\.limit` .* got 0: input should be greater than or equal to 1"),
+        (
+            ("dataset", "splits", 0, "role"),
+            "third",
+            r"`dataset\.splits\[0\]\.role` .* got 'third': input should be",
+        ),
+        (("questions", 0, "result", "verdict", "tone"), "great", r"`questions\[0\]\.result\.verdict\.tone`"),
+        (
+            ("questions", 0, "result", "headlines", 0, "estimate", "value"),
+            "high",
+            "got 'high': input should be a",
+        ),
+        (("questions", 0, "extra"), 1, r"`questions\[0\]` .* `extra` is unknown"),
+        (("questions",), {}, r"`questions` in the audit to fit its schema, but got \{\}: input should be a valid list"),
+    ],
+)
+def test_what_does_not_fit_is_named(report, path, value, message):
+    audit = copy.deepcopy(report.to_dict())
+    check_audit(audit)
+    place = audit
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        check_audit(audit)
+
+
+def test_a_missing_field_is_named(report):
+    audit = copy.deepcopy(report.to_dict())
+    del audit["questions"][0]["result"]["parts"][0]["title"]
+    with pytest.raises(ValueError, match=r"Expected `questions\[0\]\.result\.parts\[0\]` .* `title` is missing"):
+        check_audit(audit)
+
+
+def test_reading_back(report, tmp_path):
+    assert read_audit(report.out / "audit.json") == read_audit(str(report.out))
+    with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it, but .* has none"):
+        read_audit(tmp_path)
+    file = tmp_path / "audit.json"
+    file.write_text("{")
+    with pytest.raises(ValueError, match="to be an audit in JSON, but it cannot be read"):
+        read_audit(tmp_path)
+    file.write_text(json.dumps({**report.to_dict(), "created": float("nan")}))
+    with pytest.raises(ValueError, match="NaN is not a JSON number"):
+        read_audit(tmp_path)
+    file.write_text(json.dumps({**report.to_dict(), "schema_version": "2.0"}))
+    with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):
+        read_audit(tmp_path)
+    file.write_text(json.dumps([1]))
+    with pytest.raises(ValueError, match=r"the audit to fit its schema, but got \[1\]: input should be"):
+        read_audit(tmp_path)

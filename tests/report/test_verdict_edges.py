@@ -1,0 +1,215 @@
+"""What the sections say at the edges: one item, none, no difference, a tie, nothing tested."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rightreasons.behavior.measure import score_stored
+from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
+from rightreasons.calibration.measure import JudgedItems, measure_figures, measure_votes, worst_split
+from rightreasons.calibration.measurement import CalibrationAnswers
+from rightreasons.calibration.question import CALIBRATION
+from rightreasons.core.intervals import Estimate, estimate_of, wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
+from rightreasons.io.predictions import ModelAnswers
+from rightreasons.page.words import decimal, percent
+from rightreasons.probes.measurement import ProbesMeasurement
+from rightreasons.probes.picks import Picked, PickFigures
+from rightreasons.probes.question import PROBES, probe_name
+
+RESAMPLING = Resampling(resamples=50)
+
+
+def rate(hits, n):
+    ends = wilson(hits, n)
+    return estimate_of(hits / n, ends)
+
+
+class TestCalibration:
+    def gaps(self, **splits):
+        """Split -> its gap, of items that are all answered 0 with a probability of 0.98."""
+        return {
+            name: measure_figures(
+                JudgedItems.of(np.tile([[4.0, 0.0]], (n, 1)), np.array([0] * right + [1] * (n - right))),
+                ("accuracy", "mean_confidence", "confidence_gap"),
+                resampling=RESAMPLING,
+            )
+            for name, (right, n) in splits.items()
+        }
+
+    @pytest.mark.parametrize("right", [0, 1])
+    def test_one_item_of_another_split_tells_nothing(self, right):
+        # The interval of one item's gap is [-1, 1]: both its ends are far from 0, and 0 is between them.
+        assert worst_split("test", self.gaps(test=(490, 500), other=(right, 1))) is None
+
+    def test_a_clear_split_is_named_beside_a_small_one_with_a_larger_gap(self):
+        assert worst_split("test", self.gaps(test=(490, 500), small=(0, 2), flipped=(100, 500))) == "flipped"
+
+    @pytest.mark.parametrize(("low", "high", "named"), [(-0.5, -0.3, True), (0.3, 0.5, True), (-0.3, 0.5, False)])
+    def test_a_gap_counts_on_either_side_of_0(self, low, high, named):
+        gaps = {"a": {"confidence_gap": Estimate(0.0, -0.02, 0.02)}}
+        found = worst_split("a", {**gaps, "b": {"confidence_gap": Estimate((low + high) / 2, low, high)}})
+        assert found == ("b" if named else None)
+
+    def test_a_split_where_it_is_as_often_right_is_about_confidence(self):
+        split = SimpleNamespace(pair_ids=None, cue_labels=None, labeled=np.ones(1, bool))
+        context = SimpleNamespace(split=lambda name: split, primary=SimpleNamespace(pair_ids=None))
+        compared = {"new data": {"accuracy": Estimate(0.9), "mean_confidence": Estimate(0.4)}}
+        answers = CalibrationAnswers(
+            context, None, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
+        )
+        vars(answers)["worst"] = "new data"
+        assert answers.holds_there
+        say = CALIBRATION.prose.of(m=answers)
+        assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
+        assert say("evidence.sure_there") == "Compared on another split: 1 item."
+        assert "'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
+
+    @pytest.mark.parametrize(
+        ("temperature", "effect"),
+        [(2.0, "softens"), (0.5, "sharpens"), (1.0, "hardly moves"), (1.0004, "hardly moves")],
+    )
+    def test_a_temperature_of_1_neither_softens_nor_sharpens(self, temperature, effect):
+        fit = SimpleNamespace(temperature=temperature, n_items=1, nll_before=0.5, nll_after=0.5, at_bound=False)
+        context = SimpleNamespace(validation=SimpleNamespace(name="dev"))
+        text = CALIBRATION.prose.of(m=SimpleNamespace(fit=fit), context=context, split="test")("part.temperature")
+        assert f"which {effect} the probabilities" in text
+        assert "fitted on 1 item of" in text
+
+    @pytest.mark.parametrize(
+        ("votes", "words"),
+        [([[5, 5]], "is as sure as people"), ([[9, 1]], "is less sure than people"), ([[10, 0]], "is less sure")],
+    )
+    def test_votes_of_the_same_entropy(self, votes, words):
+        measured = measure_votes([[0.5, 0.5]], votes, np.array([0]), resampling=RESAMPLING)
+        assert words in CALIBRATION.prose.of(m=SimpleNamespace(votes=measured))("part.votes")
+
+
+class TestBehavior:
+    def measurement(self, *passed, n_cases, one_answer=None):
+        """Functionalities that pass a number of their cases, as a suite of which none is shared."""
+        suite = Suite(
+            "a suite",
+            ("text",),
+            tuple(
+                Functionality(
+                    f"f{number}",
+                    "class",
+                    "MFT",
+                    {"name": "equal"},
+                    tuple(Case(str(place), ((f"{number} {place}",),), (0,)) for place in range(n_cases)),
+                )
+                for number in range(len(passed))
+            ),
+            ("no", "yes"),
+        )
+        answers = [int(place >= right) for right in passed for place in range(n_cases)]
+        answered = score_stored("model", suite, ModelAnswers(np.array(answers)), resampling=RESAMPLING)
+        if one_answer:
+            answered = SimpleNamespace(
+                suite=suite, result=answered.result, weakest=answered.weakest, one_answer=one_answer,
+            )  # fmt: skip
+        return BehaviorMeasurement(answered)
+
+    @pytest.mark.parametrize(
+        ("passed", "n_cases", "tone", "label"),
+        [
+            ([20] * 10, 20, "good", "Passes"),
+            # 16 of 20 are no test's fewer than 90%, and 160 of 200 are surely fewer on average.
+            ([16] * 10, 20, "warn", "Falls short on average"),
+            ([18] * 10, 20, "neutral", "Cannot tell"),
+            ([1], 1, "neutral", "Cannot tell"),
+            ([0], 1, "neutral", "Cannot tell"),
+            ([0], 30, "bad", "Fails 1 of 1 test"),
+            ([0, 30], 30, "bad", "Fails 1 of 2 tests"),
+            ([20, 30], 30, "warn", "Falls short in 1 of 2 tests"),
+        ],
+    )
+    def test_the_mean_and_each_functionality_are_judged(self, passed, n_cases, tone, label):
+        m = self.measurement(*passed, n_cases=n_cases)
+        rule, say = BEHAVIOR.rule(m), BEHAVIOR.prose.of(m=m)
+        assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
+        claim = say("claim.rate")
+        weak = sum(right < 0.9 * n_cases for right in passed) if tone == "bad" or "1 of" in label else 0
+        assert f"{weak} of {len(passed)} surely pass{'es' * (weak == 1)} fewer than 90%" in claim
+
+    def test_one_answer_to_everything_passes_nothing(self):
+        rule = BEHAVIOR.rule(self.measurement(*[20] * 10, n_cases=20, one_answer="it answers no to all"))
+        assert (rule.tone, rule.key) == ("neutral", "one_answer")
+
+
+class TestContrastSets:
+    def measured(self, right):
+        """Sets of an original and one revision -> whether each is right."""
+        flat = np.array(right).ravel()
+        items = ContrastItems(
+            np.arange(len(flat)),
+            np.repeat([f"s{number}" for number in range(len(right))], 2),
+            np.tile([True, False], len(right)),
+        )
+        labels = np.zeros(len(flat), dtype=np.int64)
+        return measure_contrast_sets(items, np.where(flat, 0, 1), labels, resampling=RESAMPLING)
+
+    @pytest.mark.parametrize(
+        ("right", "tone", "label"),
+        [
+            ([(True, True)], "neutral", "Cannot tell from so few contrast sets"),
+            ([(False, True)] * 30, "neutral", "Right on no original"),
+            ([(True, False)] * 30, "bad", "Fails on most small revisions"),
+            ([(True, True)] * 30, "neutral", "Cannot tell"),
+            ([(True, True)] * 60, "good", "Right on revisions too"),
+        ],
+    )
+    def test_verdict(self, right, tone, label):
+        answers = ContrastAnswers(None, {"test": self.measured(right)})
+        rule, say = CONTRAST.rule(answers), CONTRAST.prose.of(m=answers)
+        assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
+        summary = say(f"verdict.{rule.key}")
+        assert summary.startswith(f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right")
+        assert "undefined" not in summary
+        assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (label == "Cannot tell")
+
+
+class TestPicks:
+    def figures(self, hits, n, *, kept=None, other=None):
+        """The picks of the old answer among 4 choices, and of how many items the answer is kept in every order."""
+        probes = {
+            name: Picked(n, 0, rate(got, n), 0.25, 0.5) if n else Picked(0, 9, Estimate(None))
+            for name, got in (("no_question", hits), ("wrong_question", hits if other is None else other))
+        }
+        steady = None if kept is None else rate(*kept)
+        return PickFigures(max(n, 9), probes, "cyclic", 4, steady, 0 if kept is None else kept[1])
+
+    @pytest.mark.parametrize(
+        ("figures", "tone", "key"),
+        [
+            # 100 of 400 are at most 0.30 by Wilson, which is less than 0.25 + 0.1; 5 of 20 are up to 0.47.
+            ({"hits": 100, "n": 400, "kept": (400, 400)}, "good", "no_sign"),
+            ({"hits": 5, "n": 20, "kept": (400, 400)}, "neutral", "open"),
+            ({"hits": 100, "n": 400, "other": 140, "kept": (400, 400)}, "neutral", "open"),
+            ({"hits": 100, "n": 400, "kept": (30, 30)}, "neutral", "open"),
+            ({"hits": 0, "n": 0, "kept": (400, 400)}, "neutral", "open"),
+            ({"hits": 100, "n": 400, "kept": (1, 40)}, "bad", "order"),
+            ({"hits": 100, "n": 400, "kept": (0, 1)}, "warn", "order_some"),
+            ({"hits": 0, "n": 0}, "neutral", "open"),
+        ],
+    )
+    def test_green_takes_that_both_effects_are_ruled_out(self, figures, tone, key):
+        picks = self.figures(**figures)
+        context = SimpleNamespace(resampling=RESAMPLING)
+        rule = PROBES.rule(ProbesMeasurement(context, range(picks.n_items), picks=picks))
+        assert (rule.tone, rule.key) == (tone, key)
+
+    def test_names_of_probes(self):
+        names = [probe_name(name) for name in ("extra_choices_1", "near_choices_4", "none_added")]
+        assert names == ["1 random choice added", "4 near choices added", "“None of the above” added"]
+
+
+def test_zero_has_no_sign():
+    assert (percent(-0.0), decimal(-0.0)) == ("0.0%", "0.000")
+    assert (percent(-0.0004), decimal(-0.0004)) == ("−0.04%", "−0.0004")

@@ -1,0 +1,175 @@
+"""What a shortcut measurement says of words, by hand: three classes, texts of unequal length, a repeated word."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.resampling import Resampling
+from rightreasons.models.loading import load_classifier
+from rightreasons.shortcuts.measure import (
+    ShortcutMeasurement,
+    ShortcutRecord,
+    WithheldError,
+    measure_shortcuts,
+    training_heads,
+)
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.reliance import shortcut_reliance
+from tiny_models import save_tiny_classifier, tiny_texts
+
+RESAMPLING = Resampling(resamples=20)
+TEXTS = ["copper film", "a copper copper set", "velvet", "the plot"]
+SCORES = [[0.9, -0.1], [0.1, 0.5, -0.2, 0.2], [0.3], [0.0, 0.0]]
+PREDICTED = [0, 0, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def heads():
+    texts = ["copper film", "copper plot", "the film", "marble set", "velvet film", "velvet", "a set"]
+    return lmi(texts, [0, 0, 1, 1, 2, 2, 1])
+
+
+@pytest.fixture(scope="module")
+def measured(heads):
+    tokens = [text.split() for text in TEXTS]
+    offsets = np.cumsum([0, *map(len, tokens)])
+    starts = [start for words in tokens for start in np.cumsum([0, *(len(word) + 1 for word in words[:-1])])]
+    ends = [start + len(word) for start, word in zip(starts, (w for words in tokens for w in words), strict=True)]
+    reliance = shortcut_reliance(
+        tokens, SCORES, PREDICTED, heads, top_n=1, rank_by="magnitude", n_bins=5, resampling=RESAMPLING,
+        references=[0, 1, 2, 1], confidences=[0.7, 0.9, 0.5, 0.5],
+    )  # fmt: skip
+    attributions = SimpleNamespace(
+        tokens=tokens,
+        explained=np.array(PREDICTED),
+        scores=Ragged(np.concatenate(SCORES), offsets),
+        starts=np.array(starts),
+        ends=np.array(ends),
+        parts=np.array([0, 0, 0, 0, 0, 1, 0, 0, 0]),  # the last word of the second text is that of a pair
+    )
+    return ShortcutMeasurement(
+        attributions=attributions,
+        probabilities=np.eye(3)[PREDICTED],
+        labels=np.array([0, 1, 2, 1]),
+        reliance=reliance,
+        tradeoff=None,
+        calibration=None,
+        protocol=protocol_of(top_n=1, n_bins=5),
+        rows=np.arange(4),
+        left_out="",
+        n_left_out=0,
+    )
+
+
+def test_types_and_bins_have_intervals(measured):
+    assert measured.cued.tolist() == [True, True, True, False]
+    types = measured.types(RESAMPLING)
+    assert (types["lexicon_cued"].value, types["grammar_cued"].value) == (0.75, 0.0)
+    accuracies = measured.bin_accuracies(RESAMPLING)
+    # 0.5 twice in (0.4, 0.6], both right; 0.7 right; 0.9 wrong; nothing below.
+    assert [None if one is None else one.value for one in accuracies] == [None, None, 1.0, 1.0, 0.0]
+
+
+def test_cues_are_beyond_blind_picks(measured, heads):
+    planted = [[{"token": "Copper", "start": 0, "end": 6}], [], [], []]
+    (copper,) = measured.cues(heads, 3, planted)  # a text of one word leaves nothing to pick: velvet cues no more
+    # One word is picked: 1 of 2 in the first text, 2 of 4 in the second.
+    assert (copper.label, copper.found, copper.expected, copper.texts, copper.planted) == (0, 2, 1.0, 2, True)
+    assert copper.excess == 1.0
+    assert copper.p_label == 1.0
+
+
+def test_suspected_words_are_cues_of_the_labels_that_they_point_at(measured, heads):
+    # "film" is once in texts of each label: p(l | film) is 1/3, above 4/13 and 3/13 and below 6/13.
+    first, last = measured.suspected_cues(heads, [" Film"], [[{"token": "copper"}], [], [], []])
+    assert (first.label, last.label) == (0, 2)
+    assert (first.token, first.planted) == ("film", False)
+    # One of two words is picked in the one text of label 0 that has it, and that is "copper".
+    assert (first.found, first.expected, first.texts) == (0, 0.5, 1)
+    # The one prediction of label 2 is of "velvet".
+    assert (last.found, last.expected, last.texts, last.p_value) == (0, 0, 0, 1.0)
+    # "set" is in two texts of label 1 and in no head; the one prediction of label 1 is of "the plot".
+    assert [(cue.label, cue.token) for cue in measured.suspected_cues(heads, ["set", "copper", "set"])] == [
+        (1, "set"),
+        (0, "copper"),
+    ]
+    named = measured.cues(heads, 3, None)
+    assert measured.suspected_cues(heads, ["copper"], None) == named
+    assert measured.suspected_cues(heads, ["copper"], without=named) == []
+    for words, sentence in ((["two words"], "Expected single words"), ([""], "Expected single words"),
+                            (["silver"], "none of its texts has 'silver'")):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            measured.suspected_cues(heads, words)
+
+
+def test_detection_counts_tokens(measured):
+    planted = [[{"token": "copper", "start": 0, "end": 6}], [{"token": "copper", "start": 2, "end": 15}], [], []]
+    quality = measured.detection(planted, RESAMPLING)
+    # Found: copper, copper and velvet; planted: three times copper.
+    assert (quality.n_found, quality.n_planted, quality.n_both) == (3, 3, 2)
+    assert measured.detection([[], [], [], []], RESAMPLING) is None
+    assert measured.detection(None, RESAMPLING) is None
+
+
+def test_words_are_those_of_the_first_text(measured):
+    first, *rest = measured.words(1)
+    assert (first.start, first.end, first.shortcut, first.weight) == (0, 1, False, pytest.approx(0.2))
+    assert [word.shortcut for word in rest] == [True, False]
+    assert [word.share for word in rest] == pytest.approx([0.5, 0.2])
+    assert rest[1].weight == pytest.approx(-0.4)
+    assert [word.weight for word in measured.words(3)] == [0.0, 0.0]
+
+
+def test_training_heads_leave_out_what_says_nothing():
+    heads = training_heads(["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"])
+    assert set(heads[0].tokens) | set(heads[1].tokens) == {"good", "bad", "film"}
+
+
+class TestValidity:
+    """Items whose attributions do not add up are left out of every figure, or all figures are withheld."""
+
+    TEXTS = tuple(tiny_texts(24)[0])
+    LABELS = tuple(tiny_texts(24)[1])
+
+    @pytest.fixture(scope="class")
+    def classifier(self, tmp_path_factory):
+        folder = save_tiny_classifier(tmp_path_factory.mktemp("valid") / "model", initializer_range=0.5)
+        return load_classifier(folder, device="cpu")
+
+    def measure(self, classifier, **options):
+        heads = training_heads(list(self.TEXTS), np.array(self.LABELS))
+        return measure_shortcuts(
+            classifier, list(self.TEXTS), list(self.LABELS), heads, resampling=RESAMPLING, progress=False, **options
+        )
+
+    def test_figures_are_about_the_others(self, classifier):
+        coarse = {"method": "riemann_right", "steps": 4}
+        whole = self.measure(classifier, protocol=protocol_of(**coarse, max_gap=1e9))
+        share = np.abs(whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value))
+        bound = float(np.median(share))
+        part = self.measure(classifier, protocol=protocol_of(min_valid=0.4, **coarse, max_gap=bound))
+        rows = np.flatnonzero(share <= bound)
+        assert whole.left_out == ""
+        assert part.rows.tolist() == rows.tolist()
+        assert part.n_left_out == 24 - len(rows)
+        assert part.left_out.startswith(f"{24 - len(rows)} of 24 items are left out, because their attributions miss")
+        assert [row.to_dict() for row in part.reliance.examples] == [
+            whole.reliance.examples[row].to_dict() for row in rows
+        ]
+        assert part.reliance.shortcut_reliance == whole.cued[rows].mean()
+        assert part.calibration.accuracy == (whole.predictions == whole.labels)[rows].mean()
+        record = part.record()
+        assert (record.n_items, record.n_left_out, record.baseline) == (len(rows), 24 - len(rows), "zeros")
+        assert ShortcutRecord.of(record.to_dict()) == record
+
+    def test_too_few_are_no_figure(self, classifier):
+        with pytest.raises(
+            WithheldError, match=r"valid attributions of at least 80 % of the items, but .* of 24 items"
+        ):
+            self.measure(classifier, protocol=protocol_of(method="riemann_right", steps=2, max_gap=1e-6))
+
+    def test_the_papers_leave_out_none(self, classifier):
+        assert self.measure(classifier, protocol="du2021").left_out == ""

@@ -1,0 +1,260 @@
+"""Where the figures of callbacks go: wherever Trainer's own do, whatever the order of the callbacks."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import transformers
+
+from rightreasons.core.resampling import Resampling
+from rightreasons.difficulty.data_maps import read_epochs
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback
+from tiny_models import save_tiny_classifier, tiny_texts, tiny_tokenizer
+
+TEXTS, LABELS = tiny_texts(29)  # eight batches of four, the last of one
+WATCHED, WATCHED_LABELS = tiny_texts(14)
+HEADS = lmi(TEXTS, LABELS, head_size=4)
+RATE = "shortcut_rate"
+
+
+class Reporter(transformers.TrainerCallback):
+    """What a reporter such as that of W&B does: it takes the numbers of each log as they are when it is called."""
+
+    def __init__(self):
+        self.logged = []
+
+    def on_log(self, args, state, control, logs, **parts):
+        self.logged.append({**logs, "step": state.global_step})
+
+
+class EarlyStopping(transformers.EarlyStoppingCallback):
+    """Says what it read."""
+
+    def __init__(self):
+        super().__init__(early_stopping_patience=1)
+        self.read = []
+
+    def check_metric_value(self, args, state, control, metric_value):
+        self.read.append(metric_value)
+        super().check_metric_value(args, state, control, metric_value)
+
+
+def rows(texts, labels):
+    tokenizer = tiny_tokenizer()
+    return [{"labels": label, **tokenizer(text)} for text, label in zip(texts, labels, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+def trainer(folder, out, callbacks, *, evaluated=None, **options):
+    usual = {"per_device_train_batch_size": 4, "learning_rate": 3e-3, "logging_steps": 3, "report_to": "none"}
+    arguments = transformers.TrainingArguments(
+        str(out), use_cpu=True, disable_tqdm=True, seed=3, **{"save_strategy": "no", **usual, **options}
+    )
+    return transformers.Trainer(
+        transformers.AutoModelForSequenceClassification.from_pretrained(folder),
+        arguments,
+        train_dataset=rows(TEXTS, LABELS),
+        eval_dataset=evaluated or rows(WATCHED, WATCHED_LABELS),
+        data_collator=transformers.DataCollatorWithPadding(tiny_tokenizer()),
+        processing_class=tiny_tokenizer(),
+        callbacks=callbacks,
+    )
+
+
+PROTOCOL = protocol_of(method="gauss_legendre", steps=2)
+
+
+def shortcuts(**options):
+    return ShortcutCallback(
+        WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10), **options
+    )
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["ours first", "ours last"])
+def run(request, folder, tmp_path_factory):
+    """A run of two epochs with an evaluation after each, chosen by a figure of ours."""
+    out = tmp_path_factory.mktemp("run")
+    callbacks = {"ours": shortcuts(), "reporter": Reporter(), "stopping": EarlyStopping()}
+    given = list(callbacks.values())[:: -1 if request.param else 1]
+    best = {"load_best_model_at_end": True, "metric_for_best_model": RATE, "greater_is_better": True}
+    made = trainer(folder, out, given, num_train_epochs=2, eval_strategy="epoch", **{**best, "save_strategy": "epoch"})
+    made.train()
+    return made, callbacks, out
+
+
+def test_an_evaluation_has_the_figures_wherever_it_goes(run):
+    made, callbacks, out = run
+    records = {record.step: record for record in callbacks["ours"].records}
+    assert list(records) == [0, 8, 16]
+    state = json.loads((out / "checkpoint-16" / "trainer_state.json").read_text("utf-8"))
+    for logs in (state["log_history"], callbacks["reporter"].logged):
+        evaluations = [entry for entry in logs if "eval_loss" in entry]
+        assert [entry["step"] for entry in evaluations] == [8, 16]
+        assert [entry["eval_shortcut_excess"] for entry in evaluations] == [records[8].excess, records[16].excess]
+        # Nothing twice: before fine-tuning once, and with each evaluation once.
+        assert [entry["step"] for entry in logs if f"eval_{RATE}" in entry] == [0, 8, 16]
+    assert [entry["step"] for entry in state["log_history"] if "shortcuts" in entry] == [0, 8, 16]
+    rates = [records[step].shortcut_rate for step in (8, 16)]
+    assert callbacks["stopping"].read == rates
+    assert made.state.best_metric == max(rates)
+
+
+def test_the_best_checkpoint_is_measured_when_it_is_evaluated(run):
+    made, callbacks, _ = run
+    best = {record.step: record for record in callbacks["ours"].records}[made.state.best_global_step]
+    metrics = made.evaluate()
+    assert metrics[f"eval_{RATE}"] == best.shortcut_rate
+    assert metrics["eval_shortcut_excess"] == best.excess
+    assert len(callbacks["ours"].records) == 3
+
+
+def test_each_of_several_evaluation_sets_has_them_under_its_own_prefix(folder, tmp_path):
+    class Counted(ShortcutCallback):
+        n_measured = 0
+
+        def measure(self, parts, **place):
+            self.n_measured += 1
+            return super().measure(parts, **place)
+
+    ours = Counted(WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10))
+    reporter = Reporter()
+    sets = {"id": rows(WATCHED, WATCHED_LABELS), "ood": rows(WATCHED[:5], WATCHED_LABELS[:5])}
+    made = trainer(folder, tmp_path, [reporter, ours], evaluated=sets)
+    metrics = made.evaluate()
+    assert ours.n_measured == 1
+    rate = ours.records[0].shortcut_rate
+    assert (metrics[f"eval_id_{RATE}"], metrics[f"eval_ood_{RATE}"]) == (rate, rate)
+    assert [sorted(key for key in logs if key.endswith(RATE)) for logs in reporter.logged] == [
+        [f"eval_id_{RATE}"],
+        [f"eval_ood_{RATE}"],
+    ]
+    assert made.evaluate(sets["id"], metric_key_prefix="final")[f"final_{RATE}"] == rate
+    assert ours.n_measured == 1
+
+
+def test_tensorboard_has_the_figures_with_and_without_evaluations(folder, tmp_path, monkeypatch):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "events"))
+    callbacks = [shortcuts(), DataMapCallback(TEXTS, LABELS)]
+    before = trainer(folder, tmp_path, callbacks, max_steps=3, report_to=["tensorboard"])
+    weights = {name: parameter.clone() for name, parameter in before.model.named_parameters()}
+    before.evaluate()
+    assert all((parameter == weights[name]).all() for name, parameter in before.model.named_parameters())
+    before.train()
+    scalars = {}
+    for file in (tmp_path / "events").iterdir():
+        log = events.EventAccumulator(str(file))
+        log.Reload()
+        for tag in log.Tags()["scalars"]:
+            scalars.setdefault(tag, []).extend((event.step, event.value) for event in log.Scalars(tag))
+    records = callbacks[0].records
+    assert [record.step for record in records] == [0, 3]
+    # Evaluated at step 0 before training, then recorded at its begin and at its end.
+    assert [step for step, _ in sorted(scalars[f"eval/{RATE}"])] == [0, 0, 3]
+    rates = [records[0].shortcut_rate, records[0].shortcut_rate, records[1].shortcut_rate]
+    assert [value for _, value in sorted(scalars[f"eval/{RATE}"])] == pytest.approx(rates, abs=1e-6)
+    ((step, confidence),) = scalars["train/data_map_confidence"]
+    assert (step, confidence) == (3, pytest.approx(callbacks[1].result().confidence.mean(), abs=1e-6))
+
+
+# --------------------------------------------------------------------------------------------------------- data maps
+
+
+@pytest.mark.parametrize(
+    ("options", "ends"),
+    [
+        ({"max_steps": 11}, [(8, 1.0), (11, 1.375)]),
+        ({"num_train_epochs": 2.5}, [(8, 1.0), (16, 2.0), (20, 2.5)]),
+        # Eight batches in steps of three: two whole steps and one of two batches, three steps per epoch.
+        ({"num_train_epochs": 2, "gradient_accumulation_steps": 3}, [(3, 1.0), (6, 2.0)]),
+        ({"max_steps": 8, "eval_strategy": "steps", "eval_steps": 5}, [(8, 1.0)]),
+    ],
+)
+def test_a_data_map_has_every_end_of_an_epoch(folder, tmp_path, options, ends):
+    class Watch(DataMapCallback):
+        ends = ()
+
+        def on_epoch_end(self, args, state, control, **parts):
+            super().on_epoch_end(args, state, control, **parts)
+            self.ends = (*self.ends, (state.global_step, state.epoch))
+
+    callback = Watch(TEXTS, LABELS, out=tmp_path / "map")
+    made = trainer(folder, tmp_path / "run", [callback], **options)
+    made.train()
+    scores = read_epochs(tmp_path / "map")
+    assert [(one.step, one.epoch) for one in scores] == list(callback.ends) == ends
+    assert callback.result().n_epochs == len(ends)
+    np.testing.assert_array_equal(callback.result().confidence, np.mean([one.probability for one in scores], axis=0))
+    assert [entry["step"] for entry in made.state.log_history if "data_map_confidence" in entry] == [
+        step for step, _ in ends
+    ]
+
+
+class TestResumed:
+    """A run of three epochs of eight steps that stopped after eleven, and goes on from step 8 or 11."""
+
+    @pytest.fixture(scope="class")
+    def whole(self, folder, tmp_path_factory):
+        callback = DataMapCallback(TEXTS, LABELS)
+        trainer(folder, tmp_path_factory.mktemp("whole"), [callback], num_train_epochs=3).train()
+        return callback.result()
+
+    @pytest.fixture(scope="class")
+    def stopped(self, folder, tmp_path_factory):
+        """The checkpoints and the map of a run that `max_steps` stops, on the schedule of the whole one."""
+        out = tmp_path_factory.mktemp("stopped")
+
+        class Stop(transformers.TrainerCallback):
+            def on_step_end(self, args, state, control, **parts):
+                control.should_save = state.global_step in (8, 11)
+                control.should_training_stop = state.global_step == 11
+
+        callback = DataMapCallback(TEXTS, LABELS, out=out / "map")
+        trainer(folder, out, [callback, Stop()], num_train_epochs=3, save_strategy="steps", save_steps=100).train()
+        assert [one.step for one in read_epochs(out / "map")] == [8, 11]
+        return out, callback
+
+    def go_on(self, folder, out, callback, step):
+        made = trainer(folder, out / "again", [callback], num_train_epochs=3)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            made.train(resume_from_checkpoint=str(out / f"checkpoint-{step}"))
+        return [str(each.message) for each in told if "data map" in str(each.message)]
+
+    def test_from_its_folder_and_from_memory(self, folder, stopped):
+        out, first = stopped
+        before = read_epochs(out / "map")[0].probability
+        assert self.go_on(folder, out, first, 11) == []
+        second = DataMapCallback(TEXTS, LABELS, out=out / "map")
+        assert self.go_on(folder, out, second, 11) == []
+        # What the end of training at step 11 was is no end of an epoch of this run.
+        epochs = read_epochs(out / "map")
+        assert [one.step for one in epochs] == [8, 16, 24]
+        np.testing.assert_array_equal(epochs[0].probability, before)
+        means = np.mean([one.probability for one in epochs], axis=0)
+        for callback in (first, second):
+            assert callback.result().n_epochs == 3
+            np.testing.assert_allclose(callback.result().confidence, means, atol=1e-5)
+
+    def test_the_epoch_of_the_checkpoint_is_scored_again(self, folder, stopped, whole):
+        callback = DataMapCallback(TEXTS, LABELS)
+        assert self.go_on(folder, stopped[0], callback, 8) == []
+        np.testing.assert_allclose(callback.result().confidence, whole.confidence, atol=1e-5)
+
+    def test_what_is_missing_is_said_once(self, folder, stopped, tmp_path):
+        callback = DataMapCallback(TEXTS, LABELS)
+        (told,) = self.go_on(folder, stopped[0], callback, 11)
+        assert told == (
+            "The data map lacks 1 of the 1 epochs before this run was resumed; only the run that stopped held them: "
+            "give DataMapCallback `out`."
+        )
+        assert callback.result().n_epochs == 2
+        (told,) = self.go_on(folder, stopped[0], DataMapCallback(TEXTS, LABELS, out=tmp_path / "none"), 11)
+        assert told.endswith(f"{tmp_path / 'none'} does not hold them.")
