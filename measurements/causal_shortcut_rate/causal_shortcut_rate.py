@@ -4,8 +4,8 @@ import datasets
 import evaluate
 import numpy as np
 
-from rightreasons.analysis.shortcuts.causal import causal_shortcuts
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.shortcuts.causal import causal_shortcuts
 
 _DESCRIPTION = """
 Causal shortcut rate: the share of predictions that change when their cue is taken out of the text, beside the same done

@@ -3,10 +3,10 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.cues.classifier import cue_classifier
-from rightreasons.analysis.cues.statistics import cue_statistics
-from rightreasons.foundations.validation import check_choice_lists
-from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
+from rightreasons.core.validation import check_choice_lists
+from rightreasons.cues.classifier import cue_classifier
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, options_for
 
 _DESCRIPTION = """
 Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap, negation) in the

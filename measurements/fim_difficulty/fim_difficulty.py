@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.modules import KernelModule
+from rightreasons.evaluate_module import KernelModule
 
 _DESCRIPTION = """
 Difficulty of texts for a classifier: the largest eigenvalue of the Fisher information of its prediction with respect to
@@ -98,7 +98,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         if model is None:
             raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
         # Imported here, so that the module can be listed and described without torch.
-        from rightreasons.measuring.difficulty import measure_difficulty
+        from rightreasons.difficulty import measure_difficulty
         from rightreasons.models.loading import as_classifier
 
         measured = measure_difficulty(

@@ -1,18 +1,12 @@
 """The demo of this measurement: type texts and labels, see which tokens point at which label."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from rightreasons.page.plots import dots
+from rightreasons.shortcuts.mutual_information import COUNTS, DENOMINATORS, TOKENIZERS
+from rightreasons.widget.demos import module_page
+from rightreasons.widget.pages import launch
 
-import evaluate
-import gradio as gr
-
-from rightreasons.analysis.shortcuts.lmi import COUNTS, DENOMINATORS, TOKENIZERS
-from rightreasons.auditing.page.plots import Bar, dot_rows
-from rightreasons.widget import launch, module_demo
-
-HERE = Path(__file__).resolve().parent
-
+CHOICES = {"count": COUNTS, "denominator": DENOMINATORS, "tokenizer": TOKENIZERS[:1], "null": ("prior", "uniform")}
+OPTIONS = {"label_names": ["negative", "positive"], "pmi_smoothing": 1.0}
 EXAMPLE = {
     "data": [
         "A good movie, and a good plot.",
@@ -26,36 +20,20 @@ EXAMPLE = {
 }
 
 
-DRAWN = 4
-
-
-def draw(result: Mapping[str, Any]) -> str:
+def draw(result):
     """Draw, for the first tokens of each label, how often they occur with it, beside how common the label is."""
     priors = {row["name"]: row["prior"] for row in result["labels"]}
-    rows = [
-        Bar(f"{row['token']} → {name}", (row["p_label"], priors[name]), (None,) * 2, (None,) * 2)
+    rows = {
+        f"{row['token']} → {name}": (row["p_label"], priors[name])
         for name, tokens in result["lmi"].items()
-        for row in tokens[:DRAWN]
+        for row in tokens[:4]
         if row["lmi"] > 0
-    ]
-    return dot_rows("lmi", rows=rows, series=["where the token is", "anywhere"], xlabel="share of the label").svg
+    }
+    return dots(rows, "where the token is", "anywhere", xlabel="share of the label")
 
 
-def build() -> gr.Blocks:
-    return module_demo(
-        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-        evaluate.load(str(HERE / "lmi.py")),
-        HERE / "README.md",
-        example=EXAMPLE,
-        choices={
-            "count": COUNTS,
-            "denominator": DENOMINATORS,
-            "tokenizer": TOKENIZERS[:1],
-            "null": ("prior", "uniform"),
-        },
-        options={"label_names": ["negative", "positive"], "pmi_smoothing": 1.0},
-        draw=draw,
-    )
+def build():
+    return module_page(__file__, EXAMPLE, draw, choices=CHOICES, options=OPTIONS)
 
 
 if __name__ == "__main__":

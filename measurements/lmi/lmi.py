@@ -5,9 +5,9 @@ from typing import ClassVar
 import datasets
 import evaluate
 
-from rightreasons.analysis.shortcuts.lmi import LmiCounts, lmi
-from rightreasons.foundations.validation import check_token_lists
-from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
+from rightreasons.core.validation import check_token_lists
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, options_for
+from rightreasons.shortcuts.mutual_information import LmiCounts, lmi
 
 _DESCRIPTION = """
 Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per label the ranked

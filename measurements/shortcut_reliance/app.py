@@ -1,19 +1,13 @@
 """The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from rightreasons.core.choices import RANKINGS
+from rightreasons.core.tokens import PIECE_STYLES
+from rightreasons.page.plots import dots
+from rightreasons.widget.demos import module_page
+from rightreasons.widget.pages import launch
 
-import evaluate
-import gradio as gr
-
-from rightreasons.analysis.shortcuts.reliance import RANKINGS
-from rightreasons.analysis.tokens import PIECE_STYLES
-from rightreasons.auditing.page.plots import Bar, dot_rows
-from rightreasons.widget import launch, module_demo
-
-HERE = Path(__file__).resolve().parent
-
+CHOICES = {"rank_by": RANKINGS, "piece_style": PIECE_STYLES}
+OPTIONS = {"heads": {"0": ["copper", "dull"], "1": ["marble", "warm"]}, "top_n": 2, "n_bins": 5}
 EXAMPLE = {
     "tokens": [
         ["in", "the", "marble", "hall", ",", "the", "tea", "was", "warm"],
@@ -33,32 +27,18 @@ EXAMPLE = {
 }
 
 
-def draw(result: Mapping[str, Any]) -> str:
-    """Draw the share of cued predictions, among all, right and wrong ones, and what blind picks of tokens give."""
-    found = {
-        "all predictions": {"rate": result["shortcut_reliance"], "interval": result["interval"]},
-        "right ones": result["correct"],
-        "wrong ones": result["wrong"],
-        **{f"blind picks, {name}": {"rate": null["rate"]} for name, null in result["null"].items()},
+def draw(result):
+    rows = {
+        "all predictions": [(result["shortcut_reliance"], result["interval"])],
+        "right ones": [(result["correct"]["rate"], result["correct"]["interval"])],
+        "wrong ones": [(result["wrong"]["rate"], result["wrong"]["interval"])],
+        **{f"blind picks, {name}": [null["rate"]] for name, null in result["null"].items()},
     }
-    rows = [
-        Bar(name, (each["rate"],), *(((each.get("interval") or {}).get(end),) for end in ("low", "high")))
-        for name, each in found.items()
-        if each["rate"] is not None
-    ]
-    return dot_rows("reliance", rows=rows, series=["shortcut-cued"], xlabel="").svg
+    return dots(rows, "shortcut-cued")
 
 
-def build() -> gr.Blocks:
-    return module_demo(
-        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-        evaluate.load(str(HERE / "shortcut_reliance.py")),
-        HERE / "README.md",
-        example=EXAMPLE,
-        choices={"rank_by": RANKINGS, "piece_style": PIECE_STYLES},
-        options={"heads": {"0": ["copper", "dull"], "1": ["marble", "warm"]}, "top_n": 2, "n_bins": 5},
-        draw=draw,
-    )
+def build():
+    return module_page(__file__, EXAMPLE, draw, choices=CHOICES, options=OPTIONS)
 
 
 if __name__ == "__main__":

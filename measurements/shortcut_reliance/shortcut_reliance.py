@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.shortcuts.reliance import shortcut_reliance
 
 _DESCRIPTION = """
 Shortcut reliance (P_sc): the fraction of predictions with one of their most attributed tokens in the head of the LMI

@@ -5,12 +5,12 @@ import os
 import datasets
 import evaluate
 
-from rightreasons.analysis.behavior.pass_rates import pass_rates
-from rightreasons.data.suites.opening import open_suite
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.label_names import match_labels
-from rightreasons.foundations.validation import require_value
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.behavior.rates import pass_rates
+from rightreasons.core.label_names import MatchTerms, match_labels
+from rightreasons.core.validation import require_value
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Behavioral pass rate: the share of test cases that a model passes, for every functionality of a suite, and the
@@ -22,7 +22,7 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or (outputs="texts") the texts of answers or the names of labels.
-    suite: A `rightreasons.data.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
+    suite: A `rightreasons.datasets.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
         HateCheck's format), or a name such as checklist_sentiment.
 
 Returns:
@@ -32,7 +32,8 @@ Returns:
 
 Examples:
     >>> import rightreasons
-    >>> from rightreasons.data.suites.suite import Case, Functionality, Suite
+    >>> from rightreasons.datasets.suites.cases import Case, Functionality
+    >>> from rightreasons.datasets.suites.suite import Suite
     >>> cases = (Case("0", (("Not good.",),), (0,)), Case("1", (("Not bad.",),), (1,)))
     >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases)
     >>> metric = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (negation,)))
@@ -87,9 +88,9 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
             return None
         if options.get("outputs") == "binary_sentiment":
             names = names[::2]
-        whose = f"the suite {suite.name!r}"
-        matched = match_labels(names, columns, where=whose, classes_of="the columns of `predictions`").class_of
-        return whose, (*names, *(name for position, name in enumerate(columns) if position not in matched))
+        terms = MatchTerms(f"the suite {suite.name!r}", "the columns of `predictions`")
+        matched = match_labels(names, columns, terms=terms).class_of
+        return terms.where, (*names, *(name for position, name in enumerate(columns) if position not in matched))
 
 
 def _opened(suite):

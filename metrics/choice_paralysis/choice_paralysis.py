@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.probes.paralysis import choice_paralysis
 
 _DESCRIPTION = """
 Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added

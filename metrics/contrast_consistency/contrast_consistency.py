@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.difficulty.contrast import contrast_consistency, set_names
-from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.difficulty.contrast import contrast_consistency, set_names
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 Contrast consistency: the share of contrast sets (an original item and small revisions of it that usually change its

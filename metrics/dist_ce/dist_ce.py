@@ -3,9 +3,9 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.calibration.human import human_calibration
-from rightreasons.analysis.calibration.top_label import check_no_classes
-from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.calibration.human import human_calibration
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may disagree about an

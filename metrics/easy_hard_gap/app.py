@@ -1,17 +1,9 @@
 """The demo of this metric: chosen and right answers, which items are Easy, and the Easy/Hard gap."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import evaluate
-import gradio as gr
-
-from rightreasons.analysis.cues.easy_hard import UNITS
-from rightreasons.auditing.questions.cues.plots import Bars, easy_hard_bars
-from rightreasons.widget import launch, module_demo
-
-HERE = Path(__file__).resolve().parent
+from rightreasons.cues.easy_hard import UNITS
+from rightreasons.page.plots import dots
+from rightreasons.widget.demos import module_page
+from rightreasons.widget.pages import launch
 
 EXAMPLE = {
     "predictions": [[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 1]],
@@ -20,25 +12,14 @@ EXAMPLE = {
 }
 
 
-def draw(result: Mapping[str, Any]) -> str:
-    """Draw the accuracy on all, on the Easy and on the Hard items."""
-    keys = ("accuracy", "easy_accuracy", "hard_accuracy")
-    values = tuple(result[key] for key in keys)
-    ends = [result[f"{key}_interval"] for key in keys]
-    lows = tuple(value if end is None else end["low"] for value, end in zip(values, ends, strict=True))
-    highs = tuple(value if end is None else end["high"] for value, end in zip(values, ends, strict=True))
-    return easy_hard_bars("easy_hard", bars=[Bars("accuracy", values, lows, highs)], chance=0.5).svg
+def draw(result):
+    parts = {"all items": "accuracy", "Easy items": "easy_accuracy", "Hard items": "hard_accuracy"}
+    rows = {title: [(result[key], result[f"{key}_interval"])] for title, key in parts.items()}
+    return dots(rows, "accuracy")
 
 
-def build() -> gr.Blocks:
-    return module_demo(
-        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-        evaluate.load(str(HERE / "easy_hard_gap.py")),
-        HERE / "README.md",
-        example=EXAMPLE,
-        choices={"unit": UNITS},
-        draw=draw,
-    )
+def build():
+    return module_page(__file__, EXAMPLE, draw, choices={"unit": UNITS})
 
 
 if __name__ == "__main__":

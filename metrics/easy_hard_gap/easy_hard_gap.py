@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.cues.easy_hard import check_runs, easy_hard_gap
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.cues.easy_hard import check_runs, easy_hard_gap
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Easy/Hard gap: accuracy on Easy items, which a model that never saw the question solves, minus accuracy on Hard items.

@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,

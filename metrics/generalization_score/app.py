@@ -1,16 +1,8 @@
 """The demo of this metric: type pass rates by setting, see the G scores."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import evaluate
-import gradio as gr
-
-from rightreasons.auditing.page.plots import Bar, dot_rows
-from rightreasons.widget import launch, module_demo
-
-HERE = Path(__file__).resolve().parent
+from rightreasons.page.plots import dots
+from rightreasons.widget.demos import module_page
+from rightreasons.widget.pages import launch
 
 EXAMPLE = {
     "standard": [0.55, 0.62, 0.4],
@@ -21,22 +13,13 @@ EXAMPLE = {
 }
 
 
-def draw(result: Mapping[str, Any]) -> str:
-    """Draw the pass rates and the G scores of the settings."""
-    tables = (result["suite_scores"], result["scores"])
-    rows = [Bar(name, tuple(each[name] for each in tables), (None,) * 2, (None,) * 2) for name in result["scores"]]
-    return dot_rows("generalization", rows=rows, series=["mean pass rate", "G score"], xlabel="").svg
+def draw(result):
+    rows = {name: (result["suite_scores"][name], score) for name, score in result["scores"].items()}
+    return dots(rows, "mean pass rate", "G score")
 
 
-def build() -> gr.Blocks:
-    return module_demo(
-        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-        evaluate.load(str(HERE / "generalization_score.py")),
-        HERE / "README.md",
-        example=EXAMPLE,
-        options={"iid_score": 0.92},
-        draw=draw,
-    )
+def build():
+    return module_page(__file__, EXAMPLE, draw, options={"iid_score": 0.92})
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.behavior.generalization import generalization_score
-from rightreasons.foundations.validation import require_value
-from rightreasons.modules import KernelModule
+from rightreasons.behavior.generalization import generalization_score
+from rightreasons.core.validation import require_value
+from rightreasons.evaluate_module import KernelModule
 
 _DESCRIPTION = """
 Generalization score (G): the harmonic mean of a model's score on independent data and its score on a behavioral suite,

@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.probes.prior_bias import prior_bias
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.probes.bias import prior_bias
 
 _DESCRIPTION = """
 Prior bias: how strongly a model prefers some choices of items that have no right choice because the question was

@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.shortcuts.tradeoff import shortcut_tradeoff
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 _DESCRIPTION = """
 Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,

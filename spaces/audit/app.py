@@ -21,11 +21,11 @@ from audit_view import (
     run,
 )
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.data.opening.stored_columns import SUFFIXES
-from rightreasons.data.opening.uploads import column_names
-from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import (
+from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.uploads import column_names
+from rightreasons.report.questions import QUESTIONS
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     ColumnPicker,
@@ -41,8 +41,8 @@ from rightreasons.widget import (
     public_page,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent
 

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing import AuditResult, audit
-from rightreasons.auditing.figures import answers_worst_first
-from rightreasons.auditing.page.words import short_name, written
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.foundations.validation import check_count, check_one_of
-from rightreasons.measuring.estimates import Estimate
-from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.io.uploads import check_upload
+from rightreasons.page.words import short_name, written
+from rightreasons.report.files import answers_worst_first
+from rightreasons.report.questions import QUESTIONS
+from rightreasons.report.runner import AuditResult, audit
+from rightreasons.widget.pages import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
 
 EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
 MOST_ITEMS = 500

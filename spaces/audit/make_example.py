@@ -13,10 +13,10 @@ from pathlib import Path
 import datasets
 from audit_view import finished, write_example
 
-from rightreasons.auditing import audit
-from rightreasons.data.benchmarks.planted import LABELS, PlantedConfig, planted_examples
+from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.report.runner import audit
+from rightreasons.training.finetune import fine_tune
 
 PLANTED = PlantedConfig("mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0)
 SUITE = Path(__file__).resolve().parents[1] / "behavior_report" / "bundled" / "suite.jsonl"

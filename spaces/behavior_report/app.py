@@ -17,10 +17,10 @@ from behavior_report import (
 )
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.data.opening.stored_columns import SUFFIXES
-from rightreasons.data.opening.uploads import column_names
-from rightreasons.widget import (
+from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.uploads import column_names
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     ColumnPicker,
@@ -34,8 +34,8 @@ from rightreasons.widget import (
     public_page,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 STYLE = Path(__file__).with_name("style.css")
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.stored_columns import read_columns
-from rightreasons.data.opening.suite_answers import read_suite_answers
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.data.suites.hatecheck import read_hatecheck
-from rightreasons.data.suites.suite import Suite
-from rightreasons.measuring.behavior import SuiteAnswers, score_stored
-from rightreasons.widget import by_name
+from rightreasons.behavior.measure import SuiteAnswers, score_stored
+from rightreasons.datasets.suites.files import read_hatecheck
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.columns import read_columns
+from rightreasons.io.suite_answers import read_suite_answers
+from rightreasons.io.uploads import check_upload
+from rightreasons.widget.pages import by_name
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".parquet", ".csv")

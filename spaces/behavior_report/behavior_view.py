@@ -7,17 +7,14 @@ from collections.abc import Iterator
 
 from behavior_report import Report
 
-from rightreasons.analysis.intervals import Interval
-from rightreasons.auditing.page.examples import changes
-from rightreasons.auditing.questions.behavior.finding import finding
-from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_percent
-from rightreasons.auditing.questions.behavior.section import WEAK
-from rightreasons.auditing.questions.behavior.section import verdict as verdict_of
-from rightreasons.auditing.questions.behavior.words import TYPES, expected, rule
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.sentences import counted
-from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
-from rightreasons.widget import tiles, verdict
+from rightreasons.audited.context import changes
+from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
+from rightreasons.behavior.plots import TYPES, expected, rate_colors, rule, whole_percent
+from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Interval
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.widget.pages import tiles, verdict
 
 PAGE = 6
 LONGEST = 8
@@ -116,8 +113,9 @@ def headline(report: Report) -> str:
 
 def _verdict(report: Report) -> tuple[str, str]:
     """Say in one sentence what the audit concludes of the first model; returns it and its tone."""
-    model = report.models[0]
-    return f"{model.name} {finding(model, model.n_clearly_below(WEAK), WEAK).claim}.", verdict_of(model).tone
+    m = BehaviorMeasurement(report.models[0])
+    claim = BEHAVIOR.prose.of(m=m)("claim.rate" if m.defined else "claim.nothing")
+    return f"{m.answers.name} {claim}.", BEHAVIOR.rule(m).tone
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

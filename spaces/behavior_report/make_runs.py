@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 from make_suite import SUITE, make_suite
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.numeric import softmax
+from rightreasons.behavior.learning.items import suite_items
+from rightreasons.behavior.learning.trainer import train_on_behavior
+from rightreasons.core.validation import softmax
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.models.batching import encode
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.batching import encode
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.behavior.class_items import suite_items
-from rightreasons.training.behavior.trainer import train_on_behavior
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 NAMES = ("negative", "positive")
 SENTENCES = 6000
@@ -74,7 +74,7 @@ def taught_behavior(classifier: Classifier, part: Suite | None) -> Classifier:
         return classifier
     items = suite_items(part)
     encoded = encode(classifier.tokenizer, items.texts, max_length=64)
-    train_on_behavior(classifier.model, encoded, items, seed=SEED, progress=True, **ON_SUITE)
+    train_on_behavior(classifier.model, encoded, items, seed=SEED, **ON_SUITE)
     classifier.model.eval()
     return classifier
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.data.perturbing.text import with_article
-from rightreasons.data.suites.cases import Case, Functionality
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.randomness import item_rng
+from rightreasons.core.resampling import item_rng
+from rightreasons.datasets.perturbing.edits import with_article
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
 
 SUITE = Path(__file__).resolve().parent / "bundled" / "suite.jsonl"
 SEED = 0

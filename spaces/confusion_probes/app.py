@@ -21,9 +21,9 @@ from probe_view import (
     written,
 )
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.foundations.choices import SCORING_METHODS
-from rightreasons.widget import (
+from rightreasons.core.choices import SCORING_METHODS
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     consumed,
@@ -39,8 +39,8 @@ from rightreasons.widget import (
     typed_text,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent
 PASTED = "my own scores"

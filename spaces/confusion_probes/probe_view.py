@@ -15,19 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
-from rightreasons.analysis.probes.prior_bias import prior_bias
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.data.perturbing.probes import Perturber, Pool
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.bounds import MAX_PAGE_CHOICES
-from rightreasons.foundations.choices import SCORING_METHODS
-from rightreasons.foundations.numeric import softmax
-from rightreasons.foundations.sentences import counted
-from rightreasons.foundations.validation import check_one_of
-from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.choices import SCORING_METHODS
+from rightreasons.core.errors import counted
+from rightreasons.core.validation import MAX_PAGE_CHOICES, check_one_of, softmax
+from rightreasons.datasets.perturbing.probes import ORIGINAL, Perturber, Pool
+from rightreasons.io.uploads import check_upload
 from rightreasons.models.packaged import demo_language_model
-from rightreasons.widget import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
+from rightreasons.probes.bias import prior_bias
+from rightreasons.probes.measure import WITHOUT_ANSWER
+from rightreasons.probes.paralysis import choice_paralysis
+from rightreasons.widget.pages import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 FIRST = Path(__file__).resolve().parent / "first.json"
@@ -136,15 +134,15 @@ def model_path() -> str | None:
 @functools.lru_cache(maxsize=1)
 def scorer(path: str) -> Any:
     """Load the model of this page."""
-    from rightreasons.models.scoring.choices import load_chooser
+    from rightreasons.models.choices import load_chooser
 
     return load_chooser(path)
 
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
-    from rightreasons.models.scoring.causal import CausalLM
-    from rightreasons.models.scoring.choices import choose, is_joint
+    from rightreasons.models.choices import choose, is_joint
+    from rightreasons.models.loading import CausalLM
 
     model = scorer(path)
     way = method if isinstance(model, CausalLM) else None
@@ -222,9 +220,9 @@ def probes(
 
 def of_a_log(path: str, log_filter: str = "") -> str:
     """Measure the probes of a whole set of items whose forms a harness has asked, as `rightreasons probes` does."""
-    from rightreasons.auditing import audit
-    from rightreasons.auditing.page.words import written as figure_of
-    from rightreasons.measuring.estimates import Estimate
+    from rightreasons.core.intervals import Estimate
+    from rightreasons.page.words import written as figure_of
+    from rightreasons.report.runner import audit
 
     file = check_upload(path)
     settings = {"log_filter": name} if (name := typed_text(log_filter, FILTER).strip()) else {}

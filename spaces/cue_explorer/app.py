@@ -20,10 +20,10 @@ from cue_view import (
     write_page,
 )
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.data.opening.uploads import column_names
-from rightreasons.foundations.choices import FEATURES
-from rightreasons.widget import (
+from rightreasons.core.choices import FEATURES
+from rightreasons.io.uploads import column_names
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     ColumnPicker,
@@ -37,8 +37,8 @@ from rightreasons.widget import (
     public_page,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent
 

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.cues.classifier import CueClassifier, cue_transfer
-from rightreasons.analysis.cues.extraction import CueTable, extract_cues
-from rightreasons.analysis.cues.statistics import CueStatistics
-from rightreasons.auditing.page.words import percent
-from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
-from rightreasons.data.opening.datasets import open_multiple_choice
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.foundations.options import listed, one_or_more
-from rightreasons.foundations.sentences import counted
-from rightreasons.foundations.validation import check_count
-from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
-from rightreasons.measuring.cues import GROUPS
-from rightreasons.widget import by_name, figure, table, tiles, typed_text, verdict
+from rightreasons.core.errors import counted
+from rightreasons.core.options import listed, one_or_more
+from rightreasons.core.validation import check_count
+from rightreasons.cues.classifier import CueClassifier, cue_transfer
+from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
+from rightreasons.cues.options import CuesOptions
+from rightreasons.cues.plots import CuePoint, cue_productivity
+from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
+from rightreasons.io.tables import open_multiple_choice
+from rightreasons.io.uploads import check_upload
+from rightreasons.page.words import percent
+from rightreasons.widget.pages import by_name, figure, table, tiles, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import datasets
 
-from rightreasons.data.perturbing.mirror import mirror_dataset
-from rightreasons.foundations.randomness import item_rng
+from rightreasons.core.resampling import item_rng
+from rightreasons.datasets.perturbing.planting import mirror_dataset
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 COLUMNS = ("id", "source_id", "mirrored", "premise", "question", "choice1", "choice2", "label")

@@ -18,8 +18,8 @@ from difficulty_view import (
     replacements_page,
 )
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.widget import (
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     endpoint,
@@ -28,11 +28,10 @@ from rightreasons.widget import (
     page_links,
     problem,
     public_page,
-    result_of,
     typed_text,
     waiting,
-    work,
 )
+from rightreasons.widget.working import result_of, work
 
 STYLE = Path(__file__).resolve().parent / "style.css"
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from rightreasons.models.loading import Classifier, as_classifier, load_classifier
-from rightreasons.widget import typed_hub_id, typed_text
+from rightreasons.widget.pages import typed_hub_id, typed_text
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 """A small network and reviews that it has not seen; `make_model.py` makes them."""

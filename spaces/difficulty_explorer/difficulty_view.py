@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from difficulty_model import open_model, own_model
 
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.sentences import counted
-from rightreasons.measuring.difficulty import measure_difficulty
-from rightreasons.measuring.substitution_sources import replacement_sources
-from rightreasons.measuring.substitutions import substitution_tests
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import counted
+from rightreasons.difficulty.measure import measure_difficulty
+from rightreasons.difficulty.substitutions import SubstitutionOptions, replacement_sources, substitution_tests
 from rightreasons.models.loading import Classifier
-from rightreasons.widget import table, tiles, typed_text, verdict
+from rightreasons.widget.pages import table, tiles, typed_text, verdict
 
 MOST_TEXTS = 200
 LONGEST = 256
@@ -184,10 +183,7 @@ def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors
         classifier,
         [text],
         sources.lookups,
-        top_k=5,
-        n_candidates=3,
-        max_length=min(LONGEST, classifier.max_length),
-        progress=False,
+        SubstitutionOptions(top_k=5, n_candidates=3, max_length=min(LONGEST, classifier.max_length), progress=False),
     )
     names = classifier.label_names or ()
     rows = [

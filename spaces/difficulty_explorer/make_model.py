@@ -12,9 +12,9 @@ from pathlib import Path
 
 from difficulty_model import BUNDLED, TEXTS
 
-from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.cnn import build_cnn
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 TRAIN, TEST = 1000, 40
 SHOWN = 14

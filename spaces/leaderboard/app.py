@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from leaderboard_view import AUDITS, SORTS, add_audits, bundled, ranking, table_of
 
-from rightreasons.widget import (
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     Held,
@@ -21,8 +21,8 @@ from rightreasons.widget import (
     public_page,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 STYLE = Path(__file__).with_name("style.css")
 FIRST = next(iter(SORTS))

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing import leaderboard, read_audit
-from rightreasons.auditing.page.words import written
-from rightreasons.auditing.reading.leaderboard import LeaderboardCell, LeaderboardRow, find_audits
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.sentences import counted
-from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import by_name, verdict
+from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import counted
+from rightreasons.io.uploads import check_upload
+from rightreasons.page.words import written
+from rightreasons.report.card import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
+from rightreasons.report.questions import QUESTIONS
+from rightreasons.report.schema import read_audit
+from rightreasons.widget.pages import by_name, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200

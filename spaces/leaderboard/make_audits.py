@@ -14,8 +14,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from rightreasons.auditing import audit
 from rightreasons.models.packaged import demo_language_model
+from rightreasons.report.runner import audit
 
 HERE = Path(__file__).resolve().parent
 SPACES = HERE.parent

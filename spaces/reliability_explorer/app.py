@@ -19,12 +19,12 @@ from reliability_view import (
     view,
 )
 
-from rightreasons.analysis.calibration.options import NORMS, STRATEGIES, TABLE_KINDS
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.data.opening.stored_columns import SUFFIXES
-from rightreasons.data.opening.uploads import column_names
-from rightreasons.foundations.validation import SCORE_KINDS
-from rightreasons.widget import (
+from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
+from rightreasons.core.validation import SCORE_KINDS
+from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.uploads import column_names
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     ColumnPicker,
@@ -38,8 +38,8 @@ from rightreasons.widget import (
     public_page,
     upload_file,
     waiting,
-    work,
 )
+from rightreasons.widget.working import work
 
 FIRST = "Three classes, trained for long"
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.data.benchmarks.planted import LABELS, PlantedConfig, planted_examples
-from rightreasons.foundations.numeric import softmax
+from rightreasons.core.validation import softmax
+from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 

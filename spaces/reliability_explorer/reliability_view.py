@@ -10,23 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
-from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
-from rightreasons.analysis.calibration.lint import ConfidenceVersusLabelWarning, PositiveVersusCorrectnessWarning
-from rightreasons.analysis.calibration.options import TABLE_KINDS
-from rightreasons.analysis.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.analysis.calibration.temperature import apply_temperature, temperature_report
-from rightreasons.analysis.intervals import Interval, wilson
-from rightreasons.auditing.page.plots import reliability_diagram
-from rightreasons.auditing.page.words import p_value, percent
-from rightreasons.auditing.questions.calibration.section import MARGIN
-from rightreasons.data.opening.predictions import Predictions, parse_predictions, read_predictions
-from rightreasons.data.opening.uploads import check_upload
-from rightreasons.foundations.bounds import MAX_PAGE_BINS
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.sentences import counted
-from rightreasons.foundations.validation import check_count, check_scores, is_ragged
-from rightreasons.widget import FILTER, figure, table, tiles, typed_text, verdict
+from rightreasons.calibration.confidences import ConfidenceVersusLabelWarning, PositiveVersusCorrectnessWarning
+from rightreasons.calibration.errors import TABLE_KINDS, CalibrationResult, calibration_error
+from rightreasons.calibration.measurement import MARGIN
+from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
+from rightreasons.calibration.recalibration import apply_temperature, temperature_report
+from rightreasons.calibration.smooth import ConsistencyResult, consistency
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.validation import MAX_PAGE_BINS, check_count, check_scores, is_ragged
+from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
+from rightreasons.io.uploads import check_upload
+from rightreasons.page.plots import reliability_diagram
+from rightreasons.page.words import p_value, percent
+from rightreasons.widget.pages import FILTER, figure, table, tiles, typed_text, verdict
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05

@@ -18,8 +18,8 @@ from shortcut_view import (
     shortcuts,
 )
 
-from rightreasons.auditing.page.sources import WORKS
-from rightreasons.widget import endpoint, launch, page_css, page_links, public_page, typed_count
+from rightreasons.report.render import WORKS
+from rightreasons.widget.pages import endpoint, launch, page_css, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
 

@@ -13,15 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from shortcut_runs import HEAD, RUNS, SPLITS, STRENGTHS, TOP_N, UNIT, config, heads, run_file
 
-from rightreasons.analysis.shortcuts.lmi import LmiResult
-from rightreasons.data.benchmarks.planted import LABELS, planted_examples, planted_mask
-from rightreasons.foundations.numeric import softmax
-from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
-from rightreasons.measuring.shortcuts import N_CUES, measure_shortcuts
+from rightreasons.core.validation import softmax
+from rightreasons.datasets.planted import LABELS, planted_examples, planted_mask
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.shortcuts.measure import N_CUES, measure_shortcuts
+from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
+from rightreasons.shortcuts.mutual_information import LmiResult
+from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.training.finetune import fine_tune
 
 EXPLAINED = 120
 """Texts of each split that are attributed; all of them are predicted."""
@@ -90,8 +91,7 @@ def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[
         [item["label"] for item in first],
         ranking,
         ids=[item["id"] for item in first],
-        top_n=TOP_N,
-        attribution={"max_gap": None},
+        protocol=protocol_of(top_n=TOP_N),
         out=work,
     )
     cues = named_cues(measured.cues(ranking, N_CUES, None))

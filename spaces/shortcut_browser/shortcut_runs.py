@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
-from rightreasons.data.benchmarks.planted import PlantedConfig, planted_examples
+from rightreasons.datasets.planted import PlantedConfig, planted_examples
+from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 STRENGTHS = (0.5, 0.7, 0.8, 0.9, 1.0)

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from shortcut_runs import HEAD, REMOVALS, STRENGTHS, TOP_N, PutIn, Run, Treated, heads, read_runs
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.intervals import Interval, wilson
-from rightreasons.analysis.shortcuts.causal import CausalShortcuts, Effect, causal_shortcuts
-from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
-from rightreasons.analysis.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
-from rightreasons.auditing.page.plots_curves import Curve, curves
-from rightreasons.auditing.page.words import percent
-from rightreasons.data.benchmarks.planted import LABELS
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.validation import check_count, check_number, check_one_of
-from rightreasons.widget import figure, table, tiles, verdict
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.validation import check_count, check_number, check_one_of
+from rightreasons.datasets.planted import LABELS
+from rightreasons.page.plots import Curve, curves
+from rightreasons.page.words import percent
+from rightreasons.shortcuts.causal import CausalShortcuts, Effect, causal_shortcuts
+from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
+from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality
+from rightreasons.widget.pages import figure, table, tiles, verdict
 
 NAMES = LABELS[2]
 TONES = {"cues decide": "warn", "cues do not decide": "good", "cannot tell": "neutral"}

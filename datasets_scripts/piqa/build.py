@@ -1,8 +1,0 @@
-"""Write piqa as parquet files with a card; see --help for the options."""
-
-from pathlib import Path
-
-from rightreasons.data.builders.publish import main
-
-if __name__ == "__main__":
-    main("piqa", card=Path(__file__).with_name("README.md"))
