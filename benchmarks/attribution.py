@@ -29,11 +29,11 @@ import transformers
 from captum.attr import LayerIntegratedGradients
 
 import rightreasons
+from rightreasons.models.batching import frozen
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.frozen import frozen
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 BATCH_SIZE = 32
 REFERENCE_STEPS = 400

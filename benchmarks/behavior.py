@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.analysis.behavior.pass_rates import pass_rates
-from rightreasons.data.builders.catalog import load_builder
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.numeric import softmax
+from rightreasons.behavior.rates import pass_rates
+from rightreasons.core.validation import softmax
+from rightreasons.datasets.builder import load_builder
+from rightreasons.datasets.suites.suite import Suite
 
 
 def best(function, repeats):

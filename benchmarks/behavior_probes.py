@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rightreasons.data.suites.opening import open_suite
+from rightreasons.behavior.learning.items import suite_items
+from rightreasons.behavior.learning.plan import partition
+from rightreasons.behavior.learning.trainer import head_features, linear_head, train_heads
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.models.batching import encode
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.batching import encode
-from rightreasons.training.behavior.class_items import suite_items
-from rightreasons.training.behavior.heads import head_features, linear_head, train_heads
-from rightreasons.training.behavior.plan import partition
 
 
 def seconds(classifier, items, held, epochs):

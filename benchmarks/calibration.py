@@ -17,8 +17,8 @@ from netcal.metrics import ECE
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 import rightreasons
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.resampling import Resampling
 
 N_BINS = 15
 

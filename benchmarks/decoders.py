@@ -31,17 +31,16 @@ import numpy as np
 import torch
 import transformers
 from attribution import captum_scores, one_pass
-from probes import plain_loop
 
+from probes import plain_loop
+from rightreasons.models.batching import encode, frozen, length_batches, pad
+from rightreasons.models.causal import CausalLM, choose_causal, load_causal
+from rightreasons.models.classes import predict, predict_choices
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.batching import encode, length_batches, pad
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.padding import classifier_way
-from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
-from rightreasons.models.scoring.classes import predict, predict_choices
+from rightreasons.models.trial import classifier_way
 
 BATCH_SIZE = 32
 NODES = 12

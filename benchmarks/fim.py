@@ -24,12 +24,11 @@ import numpy as np
 import torch
 import transformers
 
-from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.models.batching import encode, frozen, length_batches, pad
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.batching import encode, length_batches, pad
-from rightreasons.models.running.frozen import frozen
 
 BATCH_SIZE = 32
 VOCABULARY = "the a film story plot was is very not good bad dull fine scene actor of and in that with music slow sharp"

@@ -44,22 +44,22 @@ def texts(n: int) -> list[str]:
 
 
 def calibration(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.analysis.calibration.errors import calibration_error
+    from rightreasons.calibration.errors import calibration_error
 
     table, labels = scores(n)
     return lambda: calibration_error(table, labels), lambda: table.sum()
 
 
 def interval(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.analysis.calibration.errors import calibration_error
-    from rightreasons.foundations.resampling import Resampling
+    from rightreasons.calibration.errors import calibration_error
+    from rightreasons.core.resampling import Resampling
 
     table, labels = scores(n)
     return lambda: calibration_error(table, labels, resampling=Resampling()), lambda: table.sum()
 
 
 def prior(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.analysis.probes.prior_bias import prior_bias
+    from rightreasons.probes.bias import prior_bias
 
     table = np.random.default_rng(0).normal(size=(n, 4))
     # The 200 shuffles read the scores 200 times.
@@ -67,14 +67,14 @@ def prior(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def words(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.analysis.shortcuts.lmi import LmiCounts
+    from rightreasons.shortcuts.mutual_information import LmiCounts
 
     data, labels = texts(n), np.random.default_rng(0).integers(2, size=n)
     return lambda: LmiCounts().update(data, labels), lambda: "\n".join(data).lower().encode()
 
 
 def cues(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.analysis.cues.statistics import CueCounts
+    from rightreasons.cues.statistics import CueCounts
 
     data = texts(2 * n)
     pairs = [list(pair) for pair in zip(data[::2], data[1::2], strict=True)]
@@ -122,10 +122,10 @@ def over_tokens(lengths: list[int], budget: int = 2048) -> dict[str, dict[int, f
     import torch
     from small_encoder import save_small_encoder
 
+    from rightreasons.models.classes import predict
     from rightreasons.models.gradients.attribution import integrated_gradients
     from rightreasons.models.gradients.fisher import fisher_information
     from rightreasons.models.loading import load_classifier
-    from rightreasons.models.scoring.classes import predict
 
     torch.set_num_threads(1)
     found: dict[str, dict[int, float]] = {}

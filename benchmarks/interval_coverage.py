@@ -10,8 +10,8 @@ import argparse
 
 import numpy as np
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.resampling import Resampling
 
 NORMS = ("l1", "l2", "max")
 SHAPES = {"spread over [0.5, 1]": (1.5, 1.5), "mostly near 1": (4.0, 0.7)}

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from rightreasons.analysis.shortcuts.lmi import LmiCounts
-from rightreasons.analysis.tokens import WORD_PATTERN
+from rightreasons.core.tokens import WORD_PATTERN
+from rightreasons.shortcuts.mutual_information import LmiCounts
 
 N_LABELS = 4
 BATCH = 2_000

@@ -25,13 +25,13 @@ import torch
 import transformers
 from blocks import write_block
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import open_multiple_choice
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.core.arrays import Ragged
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import open_multiple_choice
+from rightreasons.models.causal import CausalLM, choose_causal, load_causal
+from rightreasons.models.likelihoods import WAYS
 from rightreasons.models.packaged import demo_language_model
-from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
-from rightreasons.models.scoring.likelihoods import WAYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
 TOLERANCE = 1e-3

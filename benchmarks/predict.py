@@ -18,10 +18,10 @@ import numpy as np
 import torch
 import transformers
 
+from rightreasons.models.batching import encode, length_batches, pad
+from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.running.batching import encode, length_batches, pad
-from rightreasons.models.scoring.classes import predict
 
 BATCH_SIZE = 32
 VOCABULARY = "the a film story plot was is very not good bad dull fine scene actor of and in that with music slow sharp"

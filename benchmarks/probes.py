@@ -19,16 +19,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.data.perturbing.probes import PROBES, Pool, perturb
-from rightreasons.measuring.probes import probe_tables
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.batching import encode, length_batches, pad
+from rightreasons.models.causal import choose_causal, load_causal
+from rightreasons.models.choices import choose
+from rightreasons.models.classes import predict_choices
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder, demo_language_model
-from rightreasons.models.running.batching import encode, length_batches, pad
-from rightreasons.models.scoring.causal import choose_causal, load_causal
-from rightreasons.models.scoring.choices import choose
-from rightreasons.models.scoring.classes import predict_choices
+from rightreasons.probes.measure import probe_tables
 
 BATCH_SIZE = 32
 

@@ -25,10 +25,13 @@ import numpy as np
 import torch
 import transformers
 
-from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, demo_language_model, load_causal
-from rightreasons.models.prompting.rendering import Item
-from rightreasons.models.running.batching import length_batches
-from rightreasons.models.scoring.prefix import longest_common
+from rightreasons.models.batching import length_batches
+from rightreasons.models.causal import load_causal, longest_common
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Examples, Item
+from rightreasons.models.wording import Prompt
 
 SYSTEM = "You read sentences of film reviews and say whether their author liked the film. Answer with one word."
 WORDS = (

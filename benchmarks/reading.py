@@ -21,10 +21,9 @@ from typing import Any
 
 import datasets
 
-from rightreasons.data import open_dataset
-from rightreasons.data.opening.datasets import read_tables
-from rightreasons.data.opening.options import PredictionOptions
-from rightreasons.data.opening.predictions import read_predictions
+from rightreasons.io.options import PredictionOptions
+from rightreasons.io.predictions import read_predictions
+from rightreasons.io.tables import open_dataset, read_tables
 
 
 def write(folder: Path, n_rows: int) -> list[Path]:

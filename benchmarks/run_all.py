@@ -1,4 +1,4 @@
-"""Run the benchmarks and write what each prints into its block of benchmarks/RESULTS.md: `make bench`.
+"""Run the benchmarks and write what each prints into its block of benchmarks/RESULTS.md: `make -C benchmarks bench`.
 
     python benchmarks/run_all.py [--only calibration lmi] [--data FOLDER]
 

@@ -3,7 +3,7 @@
     python benchmarks/schedule.py [--write]
 
 Costs are in passes; one pass takes 2 x parameters operations per token. The schedule is simulated: items of random
-lengths are put into the package's own batches and dealt to the processes in turn, as `rightreasons.models.running.run`
+lengths are put into the package's own batches and dealt to the processes in turn, as `rightreasons.models.running`
 does, and the last process to end sets the time.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from blocks import RESULTS, read_block, write_block
 
-from rightreasons.models.running.batching import length_batches
+from rightreasons.models.batching import length_batches
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 

@@ -1,10 +1,10 @@
 """Ask a real server that echoes wrong log-probabilities, and measure how busy a server is kept.
 
-llama-cpp-python's server runs in an environment of its own, which `make test-servers` builds (about seven minutes on
-two cores), with the packaged SmolLM2. Checked: its echo is refused, its likeliest next tokens are used, and the letters
-that they favor are those of the same weights in transformers.
+llama-cpp-python's server runs in an environment of its own, which `make -C benchmarks test-servers` builds (about
+seven minutes on two cores), with the packaged SmolLM2. Checked: its echo is refused, its likeliest next tokens are
+used, and the letters that they favor are those of the same weights in transformers.
 
-    make test-servers
+    make -C benchmarks test-servers
     PYTHONPATH=tests python benchmarks/servers.py --busy
 """
 
@@ -22,8 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.models import LocalEngine, demo_language_model, load_causal, open_server
+from rightreasons.models.causal import load_causal
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.protocol import Request
+from rightreasons.models.servers.engine import open_server
 
 QUESTIONS = (
     ("What is the capital of France?", ("Berlin", "Paris", "Rome", "Madrid")),

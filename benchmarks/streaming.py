@@ -23,10 +23,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from lmi import zipf_texts
 
-from rightreasons.analysis.calibration.errors import CalibrationBins
-from rightreasons.data.opening.files import read_batches
-from rightreasons.data.opening.streams.batches import open_stream
-from rightreasons.measuring.streams.counting import count_cues, count_words
+from rightreasons.calibration.errors import CalibrationBins
+from rightreasons.io.files import read_batches
+from rightreasons.report.counts import count_cues, count_words
 
 BLOCK = 100_000
 TOKENS = 8
@@ -69,10 +68,6 @@ def cues(folder: Path) -> int:
     return count_cues(folder, first_label=0, progress=False).result(min_applicability=20).n_items
 
 
-def stream(folder: Path) -> int:
-    return sum(len(batch) for batch in open_stream(folder))
-
-
 def calibration(folder: Path) -> int:
     bins = CalibrationBins()
     for file in sorted(folder.iterdir()):
@@ -84,7 +79,6 @@ def calibration(folder: Path) -> int:
 
 WHAT: dict[str, tuple[str, Callable[[Path], int]]] = {
     "reading words": ("words", read),
-    "opening words": ("words", stream),
     "LMI counts": ("words", words),
     "LMI counts from csv": ("csv", words),
     "reading cues": ("cues", read),

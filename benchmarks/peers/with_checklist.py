@@ -9,7 +9,7 @@ import numpy as np
 from checklist.expect import Expect
 from scenario import Case
 
-from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases
+from rightreasons.behavior.expectations import Answers, evaluate_cases
 
 VACUOUS = "where no example but the first applies, CheckList says passed, ours not asked"
 

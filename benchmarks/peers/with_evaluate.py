@@ -14,8 +14,8 @@ import torch
 from scenario import Case, softmax_rows
 
 import rightreasons
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.probes.prior_bias import prior_bias
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.probes.bias import prior_bias
 
 CASTS = "the host writes a label 0.5 as 0, ours refuses it"
 CALLS_LENGTH = "the host takes no generator"

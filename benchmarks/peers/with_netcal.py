@@ -7,7 +7,7 @@ import numpy as np
 from netcal.metrics import ACE, ECE, MCE
 from scenario import Case, softmax_rows
 
-from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.calibration.errors import calibration_error
 
 CUTS = "netcal cuts the sorted scores by count, ours at quantiles with ties together"
 

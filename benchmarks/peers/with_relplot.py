@@ -7,7 +7,7 @@ import numpy as np
 import relplot
 from scenario import Case
 
-from rightreasons.analysis.calibration.smooth import smooth_ece
+from rightreasons.calibration.smooth import smooth_ece
 
 BOUNDARY = "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
 

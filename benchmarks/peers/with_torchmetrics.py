@@ -9,7 +9,7 @@ from scenario import Case, softmax_rows
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
-from rightreasons.analysis.calibration.errors import CalibrationBins, calibration_error
+from rightreasons.calibration.errors import CalibrationBins, calibration_error
 
 NORMS, BINS = ("l1", "l2", "max"), (1, 10, 15, 99)
 

@@ -21,8 +21,7 @@ from benchmarks.validity.questions import EXEMPT
 from benchmarks.validity.registry import SCENARIOS
 from benchmarks.validity.scenario import LEVELS, Tally, n_drawn, simulate
 
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.foundations.engines.tasks import run_tasks
+from rightreasons.core.engines import EngineOptions, run_tasks
 
 PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"

@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.analysis import bootstrap, bootstrap_mean, mcnemar, paired_bootstrap, rank_correlation, wilson
-from rightreasons.analysis.intervals import (
+from rightreasons.core.intervals import (
+    bootstrap,
+    bootstrap_mean,
     bootstrap_sums,
     bounded_mean,
     cluster_wilson,
     holm,
+    mcnemar,
+    paired_bootstrap,
     paired_means,
-    paired_permutation_of,
     poisson_binomial_p_value,
     sign_flip_p_value,
     stratified_wilson,
+    wilson,
 )
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.core.resampling import Resampling
+from rightreasons.difficulty.ranking import rank_correlation
 
 
 def few(seed: int) -> Resampling:
@@ -105,13 +109,6 @@ def ratios(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)), 0.7)}
 
 
-def swapped(rng: np.random.Generator, seed: int) -> Outcome:
-    shared = rng.normal(size=40)
-    one, two = shared + rng.normal(size=40), shared + rng.normal(size=40)
-    test = paired_permutation_of(lambda x: float(np.median(x)), one, two, n_permutations=199, seed=seed)
-    return {"p_value": test.p_value}
-
-
 def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
     chances = rng.random(60)
     return {"p_value": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
@@ -148,7 +145,6 @@ SCENARIOS = (
     Scenario("paired_means", "40 confidences of two models of one mean", paired_parts),
     Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
     Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
-    Scenario("paired_permutation_of", "medians of 40 items, two models alike", swapped),
     Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),
     *(Scenario("wilson", f"share of {n} items, rate uniform in [0, 1]", shares(n)) for n in (3, 20, 200)),
     Scenario("wilson", "rates of exactly 0 or 1, 1 to 29 items", sure_share),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.analysis import compare_confidence, judge_bias, v_information
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.calibration.compare import compare_confidence
+from rightreasons.core.resampling import Resampling
+from rightreasons.difficulty.information import v_information
+from rightreasons.probes.judges import judge_bias
 
 Floats = np.ndarray
 

@@ -9,9 +9,8 @@ from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
-from rightreasons.analysis import intervals
-from rightreasons.auditing.comparing.history import change_of
-from rightreasons.measuring.calibration import (
+from rightreasons.behavior.learning import collect
+from rightreasons.calibration.measure import (
     TESTED,
     JudgedItems,
     measure_classes,
@@ -21,9 +20,10 @@ from rightreasons.measuring.calibration import (
     paired_accuracy,
     paired_test,
 )
-from rightreasons.measuring.difficulty import DifficultyMeasurement
-from rightreasons.measuring.estimates import Estimate, mean, share
-from rightreasons.training.behavior import collecting
+from rightreasons.core import intervals
+from rightreasons.core.intervals import Estimate, mean, share
+from rightreasons.difficulty.measure import DifficultyMeasurement
+from rightreasons.report.paired import change_of
 
 N_ITEMS, COVERAGE = 150, 0.5
 
@@ -208,7 +208,7 @@ def means(rng: np.random.Generator, seed: int) -> Outcome:
 
 def seeds(n_seeds: int):
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        interval = collecting._over_seeds(rng.normal(0.6, 0.03, size=n_seeds))
+        interval = collect._over_seeds(rng.normal(0.6, 0.03, size=n_seeds))
         return {"pooled.intervals": None if interval is None else (interval.low, interval.high, 0.6)}
 
     return draw
@@ -326,10 +326,7 @@ HANDED_ON = {
     **dict.fromkeys(
         (
             "Classes.pass_rates",
-            "Kind.pass_rates",
             "Spans.pass_rates",
-            "ask",
-            "behavior_stream",
             "measure_behavior",
             "measure_reading",
             "score_stored",
@@ -350,7 +347,6 @@ HANDED_ON = {
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
-    "RankedItems.groups": ("accuracy_by_difficulty",),
     "ExtremeFlips.items": ("share",),
     "WordShifts.flipped": ("share",),
     "InformationMeasurement.misled": ("share",),
@@ -364,7 +360,6 @@ HANDED_ON = {
     "measure_picks": ("poisson_binomial_p_value", "mcnemar", "share"),
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
     "Figure.defined": ("measure_figures",),
-    "Figure.estimate": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),

@@ -9,44 +9,31 @@ from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
-from rightreasons.analysis import (
-    accuracy_by_difficulty,
-    answer_scores,
-    brier_part_intervals,
-    calibration_error,
-    causal_shortcuts,
-    choice_paralysis,
-    choices_only,
-    compare_gaps,
-    compare_generalization,
-    compare_mean_generalization,
-    consistency,
-    contrast_consistency,
-    cue_classifier,
-    cue_statistics,
-    detection_quality,
-    distribution_overlap,
-    easy_hard_gap,
-    fleiss_kappa,
-    flip_rates,
-    fuzzy_calibration_error,
-    human_calibration,
-    human_performance,
-    kernel_calibration,
-    lmi,
-    macro_f1_interval,
-    none_of_the_above,
-    paired_difficulty,
-    pass_rates,
-    position_bias,
-    pride_prior_intervals,
-    prior_bias,
-    shortcut_reliance,
-    shortcut_tradeoff,
-    worst_group_accuracy,
-)
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.suites import SuiteTable
+from rightreasons.behavior.generalization import compare_generalization, compare_mean_generalization
+from rightreasons.behavior.normalization import answer_scores
+from rightreasons.behavior.rates import pass_rates
+from rightreasons.calibration.errors import calibration_error, fuzzy_calibration_error
+from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.proper_scores import brier_part_intervals
+from rightreasons.calibration.smooth import consistency, kernel_calibration
+from rightreasons.core.classification import macro_f1_interval
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.suites import SuiteTable
+from rightreasons.cues.agreement import fleiss_kappa, human_performance
+from rightreasons.cues.classifier import cue_classifier
+from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
+from rightreasons.difficulty.overlap import distribution_overlap
+from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty
+from rightreasons.probes.bias import prior_bias
+from rightreasons.probes.distractors import none_of_the_above
+from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
+from rightreasons.probes.paralysis import choice_paralysis
+from rightreasons.shortcuts.causal import causal_shortcuts, worst_group_accuracy
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.reliance import shortcut_reliance
+from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
 
 # --------------------------------------------------------------------------------------------------------- calibration
 
@@ -705,7 +692,6 @@ EXEMPT = {
     },
     ("judge_bias", "consistency.p_value"): "It is not tested.",
     ("judge_bias", "own.p_value"): "It is not tested: its own answer may be better.",
-    ("mcnemar", "interval"): "McNemar's test gives no interval.",
     ("worst_group_accuracy", "group.interval"): "It is one of `groups`; the interval of the worst is `interval`.",
 }
 """Figures that are not simulated, and why."""

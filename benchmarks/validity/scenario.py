@@ -25,7 +25,7 @@ class Scenario:
     """One function on data of one kind.
 
     Attributes:
-        function: Its name in `rightreasons.analysis`.
+        function: Its name, in the folder of a question.
         truth: What is simulated, in words.
         draw: Maps a random generator and a seed to the outcome of one simulation.
         known: Figure -> why it falls short here, where that is known and said in its documentation.

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.validation import check_labels
+from rightreasons.core.validation import check_labels
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.store import Column
+from rightreasons.models.running import Column
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

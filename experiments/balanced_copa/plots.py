@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
 

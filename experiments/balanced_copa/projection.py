@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations import validation
-from rightreasons.foundations.results import Result
+from rightreasons.core import validation
+from rightreasons.core.results import Result
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

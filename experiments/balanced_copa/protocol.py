@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from styles import as_multiple_choice
 
-from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_one_of, check_seed
-from rightreasons.training.tuning.scored_run import scored_run
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_count, check_one_of, check_seed
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.training.premise_oblivious import scored_run
 
 TRAINING_SETS = ("original", "balanced", "balanced_50")
 """COPA's 500 items, all 1,000 of Balanced COPA, and 500 of these: 250 originals with their mirrored items."""

@@ -19,12 +19,10 @@ from pathlib import Path, PurePosixPath
 import datasets
 import numpy as np
 
-from rightreasons.analysis.cues.classifier import cue_transfer
-from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.analysis.cues.statistics import cue_statistics
-from rightreasons.data.builders.builder import DATA_DIR_VARIABLE
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.builders.sources import Source, members
+from rightreasons.cues.classifier import cue_transfer
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.datasets.builder import DATA_DIR_VARIABLE, Source, load_dataset, members
 
 PREDICTIONS = Source(
     "predictions.tar.bz2",

@@ -30,16 +30,15 @@ from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
 from styles import as_multiple_choice
 
-from rightreasons.analysis.cues.classifier import cue_transfer
-from rightreasons.analysis.cues.compare_gaps import compare_gaps
-from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.analysis.cues.statistics import cue_statistics
-from rightreasons.auditing.page.plots import Drawing
-from rightreasons.auditing.questions.cues import plots as plots_cues
-from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.cues import plots as plots_cues
+from rightreasons.cues.classifier import cue_transfer
+from rightreasons.cues.easy_hard import EasyHardGap, compare_gaps, easy_hard_gap
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.training.tuning.premise_oblivious import EasyHardSplit
+from rightreasons.page.plots import Drawing
+from rightreasons.training.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
 
@@ -225,7 +224,7 @@ def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: 
 
 def _chosen(row: CopaRow, runs: Path) -> NDArray[np.int64]:
     """Read the answers of the models of a training set, one column per seed."""
-    from rightreasons.models.scoring.classes import load_scores
+    from rightreasons.models.classes import load_scores
 
     trained = runs / ("frozen" if row.frozen_encoder else "fine_tuned")
     folders = [run_folder(trained, row.training_set, seed) for seed in row.seeds]

@@ -11,13 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import Ragged, offsets_of
-from rightreasons.foundations.results import Result
-from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.merge_pieces import merge_pieces
+from rightreasons.core.arrays import Ragged, offsets_of
+from rightreasons.core.results import Result
+from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.store import Column
+from rightreasons.models.running import Column
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

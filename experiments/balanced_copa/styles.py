@@ -7,8 +7,8 @@ from typing import Any
 
 import datasets
 
-from rightreasons.data.perturbing.mirror import choices_of
-from rightreasons.foundations.validation import check_one_of
+from rightreasons.core.validation import check_one_of
+from rightreasons.datasets.perturbing.planting import choices_of
 
 STYLES = ("question", "connective", "premise")
 

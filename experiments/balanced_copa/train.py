@@ -8,9 +8,9 @@ from typing import Any
 from protocol import CopaRow, copa_protocol
 from styles import as_multiple_choice
 
-from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.training.tuning.premise_oblivious import EasyHardSplit, premise_oblivious_split
+from rightreasons.training.premise_oblivious import EasyHardSplit, premise_oblivious_split
 
 N_RUNS = 3
 

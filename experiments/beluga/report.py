@@ -13,11 +13,11 @@ import numpy as np
 from PIL import Image
 from scipy import stats
 
-from rightreasons.analysis.intervals import bootstrap_mean
-from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
-from rightreasons.training.behavior.collecting import collect_scores
-from rightreasons.training.behavior.options import PARTITIONS
-from rightreasons.training.behavior.plan import Plan
+from rightreasons.behavior.learning.collect import collect_scores
+from rightreasons.behavior.learning.options import PARTITIONS
+from rightreasons.behavior.learning.plan import Plan
+from rightreasons.behavior.plots import pass_rate_heat_map
+from rightreasons.core.intervals import bootstrap_mean
 
 ROUNDING = 1e-9
 """G scores that differ by less are equal."""

@@ -22,21 +22,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from report import write_report
 from small_encoder import small_encoder
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.questions import open_questions
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.data.suites.cases import Case
-from rightreasons.data.suites.opening import open_suite
-from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.training.behavior.kind import IidData
-from rightreasons.training.behavior.options import PARTITIONS
-from rightreasons.training.behavior.plan import Plan, PlannedRun, plan_runs
-from rightreasons.training.behavior.runner import run_plan
-from rightreasons.training.behavior.task import LearningTask
+from report import write_report
+from rightreasons.behavior.learning.kinds import IidData
+from rightreasons.behavior.learning.options import PARTITIONS
+from rightreasons.behavior.learning.plan import LearningTask, Plan, PlannedRun, plan_runs
+from rightreasons.behavior.learning.run import run_plan
+from rightreasons.core.engines import EngineOptions
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.suites.cases import Case
+from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import Suite
+from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import open_questions
 
 HERE = Path(__file__).resolve().parent
 
@@ -271,7 +270,7 @@ def main() -> None:
         help="Cases of each functionality, of which a quarter are tested on; no more are trained on than without it.",
     )
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n parts of the runs.")
-    parser.add_argument("--engine", help="Where runs are made: serial, loky, dask or ray, as in docs/scale.md.")
+    parser.add_argument("--engine", help="Where runs are made: serial, loky or dask, as in docs/scale.md.")
     parser.add_argument("--jobs", type=int, help="Runs at a time.")
     parser.add_argument("--report", action="store_true", help="Train nothing; write the report of the stored runs.")
     options = parser.parse_args()

@@ -3,7 +3,7 @@
     python experiments/calibration/run.py --data-dir DATA
     python experiments/calibration/run.py --report
 
-DATA holds `sst2/` and `trec/` as rightreasons.data reads them. Everything that takes time is kept under --work and goes
+DATA holds `sst2/` and `trec/` as rightreasons reads them. Everything that takes time is kept under --work and goes
 on after a kill; results.json and figures/ beside this file are written anew from the two audits. `--report` writes
 RESULTS.md from results.json alone.
 """
@@ -20,11 +20,11 @@ from typing import Any
 
 import datasets
 
-from rightreasons.auditing import AuditResult, audit
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.splits import chosen_rows
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.io.splits import chosen_rows
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.training.tuning.finetune import FineTuned, fine_tune
+from rightreasons.report.runner import AuditResult, audit
+from rightreasons.training.finetune import FineTuned, fine_tune
 
 HERE = Path(__file__).resolve().parent
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
-from rightreasons.auditing.page.words import decimal, p_equals
+from rightreasons.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+from rightreasons.page.words import decimal, p_equals
 
 PRIOR = {"no_question": "no question", "wrong_question": "wrong question", "no_right_answer": "no right answer"}
 K = "4"

@@ -2,7 +2,7 @@
 
     python experiments/confusion_probes/run.py --data-dir DATA
 
-DATA holds anli/, hellaswag/, piqa/ and socialiqa/ as rightreasons.data reads them. Scores are kept under --work as they
+DATA holds anli/, hellaswag/, piqa/ and socialiqa/ as rightreasons reads them. Scores are kept under --work as they
 are computed, so a run that was killed goes on; RESULTS.md, results.json and figures/ are written anew after every data
 set, from what is there and, for the rest, from results.json. `--report` writes them without scoring anything.
 """
@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import write_report
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.data.perturbing.probes import Pool
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.option_order import measure_option_order
-from rightreasons.measuring.probes import measure_probes, probe_tables
+from report import write_report
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.perturbing.probes import Pool
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.choices import choose, is_joint, load_chooser
 from rightreasons.models.packaged import demo_encoder, demo_language_model
-from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.models.protocol import Scorer
+from rightreasons.probes.measure import measure_option_order, measure_probes, probe_tables
+from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 SETS = ("socialiqa", "anli", "piqa", "hellaswag")
@@ -88,8 +88,7 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
     scores = probe_tables(items, ks=way.ks, pool=Pool(data), seed=SEED).scored_by(score("probes"))
     orders = None
     if is_joint(scorer):
-        original = (scores.column("original", name) for name in ("prompt", "choices", "label", "id"))
-        orders = measure_option_order(*original, score("orders"))
+        orders = measure_option_order(scores.tables["original"], score("orders"))
     figures = {
         "way": way.key,
         "dataset": name,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
-from rightreasons.auditing.questions.difficulty.plots import plain_powers, positive
+from rightreasons.difficulty.plots import plain_powers, positive
+from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
 

@@ -28,25 +28,28 @@ from numpy.typing import NDArray
 from tables import MODELS, draw, draw_flips, tell
 from torch import nn
 
-from rightreasons.analysis.difficulty import ranking as measures
-from rightreasons.analysis.difficulty.flips import flip_rates
-from rightreasons.analysis.difficulty.overlap import distribution_overlap
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.perturbing.substitutions import find_names, substitution_lookups
-from rightreasons.data.perturbing.wordnet import find_wordnet
-from rightreasons.foundations.numeric import softmax
-from rightreasons.foundations.randomness import item_rng
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
+from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.validation import softmax
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.perturbing.substitutions import find_names, find_wordnet, substitution_lookups
+from rightreasons.difficulty import ranking as measures
+from rightreasons.difficulty.contrast import flip_rates
+from rightreasons.difficulty.overlap import distribution_overlap
+from rightreasons.difficulty.substitutions import (
+    Attempt,
+    SubstitutionOptions,
+    SubstitutionTests,
+    substitution_tests,
+)
+from rightreasons.models.classes import predict
 from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.gradients.fisher_eigen import Solver
-from rightreasons.models.gradients.neighbors import EmbeddingNeighbors
+from rightreasons.models.gradients.fisher_causal import Solver
+from rightreasons.models.gradients.inputs import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 SETS = {
@@ -308,18 +311,11 @@ def substitute(
     print(classifier.name, "attributions done", flush=True)
     lookups = substitution_lookups(find_wordnet(), EmbeddingNeighbors(classifier))
     pool = sorted({text[a:b] for text in train_texts[:300] for a, b in find_names(text)})
-    shared: dict[str, Any] = {
-        "ids": names,
-        "max_length": length,
-        "seed": seed,
-        "attributions": attributions,
-        "name_pool": pool,
-        "progress": False,
-    }
-    single = substitution_tests(classifier, texts, lookups, mode="single", **shared)
-    joint = substitution_tests(
-        classifier, texts, {"antonym": lookups["antonym"]}, mode="joint", max_changes=8, **shared
-    )
+    options = SubstitutionOptions(max_length=length, seed=seed, name_pool=tuple(pool), progress=False)
+    known: dict[str, Any] = {"ids": names, "attributions": attributions}
+    single = substitution_tests(classifier, texts, lookups, options, **known)
+    several = options.replaced(mode="joint", max_changes=8)
+    joint = substitution_tests(classifier, texts, {"antonym": lookups["antonym"]}, several, **known)
     rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
     for kind in ("synonym", "antonym", "neighbor", "name"):
         attempts = single.of_kind(kind)

@@ -23,10 +23,9 @@ from run import HERE, SETS, Settings, kept, one_model
 from scipy import stats
 from tables import MODELS
 
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.foundations.engines.tasks import run_tasks
-from rightreasons.foundations.sentences import counted
+from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.errors import counted
+from rightreasons.datasets.builder import load_dataset
 
 FIRST = json.loads((HERE / "results.json").read_text("utf-8"))
 
@@ -118,7 +117,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim_seeds")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--engine", help="Where models are made: serial, loky, dask or ray, as in docs/scale.md.")
+    parser.add_argument("--engine", help="Where models are made: serial, loky or dask, as in docs/scale.md.")
     parser.add_argument("--jobs", type=int, help="Models at a time.")
     parser.add_argument("--report", action="store_true", help="Train nothing; write the table of seeds.json.")
     options = parser.parse_args()

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from figures import difficulty_overlap, paired_differences
 
-from rightreasons.analysis.difficulty.overlap import Overlap
-from rightreasons.auditing.questions.difficulty.plots import accuracy_steps
+from rightreasons.difficulty.overlap import Overlap
+from rightreasons.difficulty.plots import accuracy_steps
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).
 PAPER = {

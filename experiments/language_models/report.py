@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis import calibration_error, mcnemar, wilson
-from rightreasons.analysis.intervals import bounded_mean
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.intervals import bounded_mean, mcnemar, wilson
 
 LEVEL = 0.95
 INTRODUCTION = (

@@ -3,7 +3,7 @@
     python experiments/language_models/run.py --data-dir DATA
     python experiments/language_models/run.py --report
 
-DATA holds sst2/, trec/, piqa/ and socialiqa/ as rightreasons.data reads them. Scores are kept under --work as they are
+DATA holds sst2/, trec/, piqa/ and socialiqa/ as rightreasons reads them. Scores are kept under --work as they are
 computed, so a run that was killed goes on; results.json, which holds the scores and no text of the data, is written
 anew after every way. `--report` writes RESULTS.md from results.json alone.
 """
@@ -20,11 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from report import write_report
-
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.foundations.scores import Scores
-from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, demo_language_model, load_causal
+from rightreasons.core.scores import Scores
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.causal import load_causal
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Examples
+from rightreasons.models.wording import Prompt
 
 HERE = Path(__file__).resolve().parent
 SEED = 0

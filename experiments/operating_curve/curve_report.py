@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.calibration.selective import auroc
-from rightreasons.analysis.intervals import wilson
-from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+from rightreasons.calibration.selective import auroc
+from rightreasons.core.intervals import wilson
+from rightreasons.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
 
 FOLLOWS = 0.1
 """A model follows its cue if at least this share of its predictions changes with the label of the cue."""

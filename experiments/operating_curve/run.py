@@ -3,11 +3,12 @@
     python experiments/operating_curve/run.py --data-dir DATA [--work FOLDER]
     python experiments/operating_curve/run.py --report
 
-Plants cues of six kinds into sentences of SST-2 (`rightreasons.data.plant`), trains small networks on them, and asks
-the audit's question of each: which words stand out, and do predictions change without them? What a model relies on is
-known, as every text exists with the cue of the other label too. Every cell (model, kind, strength, length, seed) is
-kept in `--work`, so a killed run goes on. Writes results.json, table.md and figure.png beside this file; `--collect`
-writes them from the cells that are there, `--report` writes table and figure from results.json.
+Plants cues of six kinds into sentences of SST-2 (`rightreasons.datasets.perturbing.planting.plant`), trains small
+networks on them, and asks the audit's question of each: which words stand out, and do predictions change without
+them? What a model relies on is known, as every text exists with the cue of the other label too. Every cell (model,
+kind, strength, length, seed) is kept in `--work`, so a killed run goes on. Writes results.json, table.md and
+figure.png beside this file; `--collect` writes them from the cells that are there, `--report` writes table and figure
+from results.json.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import datasets
@@ -29,17 +29,17 @@ import numpy as np
 import torch
 from curve_report import columns_of, write_report
 
-from rightreasons.auditing.questions.shortcuts.causal import verdict
-from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.perturbing.planting import CUES, plant
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.foundations.engines.tasks import run_tasks
-from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.causal_shortcuts import cue_groups, measure_causal_shortcuts, named_cues
-from rightreasons.measuring.shortcuts import N_CUES, measure_shortcuts, training_heads
+from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.resampling import Resampling
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.perturbing.planting import CUES, plant
+from rightreasons.models.classes import predict
 from rightreasons.models.cnn import CnnConfig, CnnForSequenceClassification, glove_vectors, word_tokenizer
 from rightreasons.models.loading import Classifier
-from rightreasons.models.scoring.classes import predict
+from rightreasons.shortcuts.measure import N_CUES, measure_shortcuts, training_heads
+from rightreasons.shortcuts.measure_causal import cue_groups, measure_causal_shortcuts, named_cues
+from rightreasons.shortcuts.measurement import ShortcutAnswers, SplitShortcuts
+from rightreasons.shortcuts.question import SHORTCUTS
 
 HERE = Path(__file__).resolve().parent
 
@@ -212,8 +212,9 @@ def asked(
         classifier, [texts[row] for row in measured.rows], measured, heads, cues, **options
     )
     groups = cue_groups(texts, predicted, gold, cues)
-    context: Any = SimpleNamespace(label_name=lambda label: NAMES[label])
-    said = verdict(context, measured, cues, tested, groups)
+    nothing: Any = None  # the verdict takes neither an audit nor a split
+    splits = [SplitShortcuts(nothing, len(gold), measured)]
+    answers = ShortcutAnswers(nothing, measured.protocol, splits, cues=cues, tested=tested, groups=groups)
     null, found = measured.reliance.null["frequency"], tested.shortcuts
     result: dict[str, Any] = {
         "rate": measured.reliance.shortcut_reliance,
@@ -224,7 +225,7 @@ def asked(
         "named_planted": sum(cue.token in planted for cue in cues),
         "n_with_cue": tested.n_with_cue,
         "n_tested": len(tested.items),
-        "tone": said.tone,
+        "tone": SHORTCUTS.rule(answers).tone,
         "conclusion": "none" if found is None else found.conclusion,
         "causal_rate": None,
         "causal_excess": None,
@@ -305,7 +306,7 @@ def main() -> None:
     parser.add_argument("--data-dir", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data")
     parser.add_argument("--work", type=Path, default=Path("runs/operating_curve"))
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--engine", help="where cells are measured: serial, loky, dask or ray, as in docs/scale.md")
+    parser.add_argument("--engine", help="where cells are measured: serial, loky or dask, as in docs/scale.md")
     parser.add_argument("--jobs", type=int, help="cells at a time")
     parser.add_argument("--collect", action="store_true", help="train nothing, take the cells that are there")
     parser.add_argument("--report", action="store_true", help="train nothing, write the report of results.json")

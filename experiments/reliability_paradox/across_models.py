@@ -28,17 +28,16 @@ import transformers
 from across_report import CLAIMS, FIGURES, MODELS, SEEDS, Runs, whole, within_tasks, write_report
 from run import DATA, HERE, N_BINS, look, take
 
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.classification import classification_scores
-from rightreasons.analysis.shortcuts.lmi import lmi
-from rightreasons.foundations.engines.options import EngineOptions
-from rightreasons.foundations.engines.tasks import run_tasks
-from rightreasons.foundations.numeric import softmax
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.classification import classification_scores
+from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.validation import softmax
+from rightreasons.models.classes import predict
 from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.loading import load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder, demo_language_model
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.training.finetune import fine_tune
 
 SIZES = {"train": 1000, "test": 200, "epochs": 3, "learning_rate": 1e-4}
 """Those of results.json, whose runs of the whole encoder are taken over."""
@@ -191,7 +190,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
     parser.add_argument("--work", default="runs/paradox_across_models")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--engine", help="where models are trained: serial, loky, dask or ray, as in docs/scale.md")
+    parser.add_argument("--engine", help="where models are trained: serial, loky or dask, as in docs/scale.md")
     parser.add_argument("--jobs", type=int, help="models at a time")
     parser.add_argument("--report", action="store_true", help="train nothing, write the report of across_models.json")
     parser.add_argument("--collect", action="store_true", help="train nothing, take the runs that are there")

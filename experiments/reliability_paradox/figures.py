@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from matplotlib.patches import Patch
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 from mistaken_error import positive_vs_correctness_error
 from numpy.typing import NDArray
 
-from rightreasons.analysis.binning import assign_bins, uniform_edges
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.classification import classification_scores
-from rightreasons.analysis.intervals import bootstrap, cluster_wilson
-from rightreasons.foundations.resampling import Resampling
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.binning import assign_bins, uniform_edges
+from rightreasons.core.classification import classification_scores
+from rightreasons.core.intervals import bootstrap, cluster_wilson
+from rightreasons.core.resampling import Resampling
 
 N_BINS = 10
 

@@ -13,17 +13,16 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.analysis.shortcuts.lmi import LmiResult, lmi
-from rightreasons.analysis.shortcuts.reliance import find_shortcuts
-from rightreasons.foundations.numeric import softmax
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_fraction, check_labels, check_same_length
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_count, check_fraction, check_labels, check_same_length, softmax
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.running.processes import processes
-from rightreasons.training.tuning.examples import Table, as_dataset, find_label_names
-from rightreasons.training.tuning.finetune import FineTuned, Objective, fine_tune
+from rightreasons.models.running import processes
+from rightreasons.shortcuts.mutual_information import LmiResult, lmi
+from rightreasons.shortcuts.reliance import find_shortcuts
+from rightreasons.training.examples import Table, as_dataset, find_label_names
+from rightreasons.training.finetune import FineTuned, Objective, fine_tune
 
 Floats = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.analysis.binning import BinSums, binned_error
-from rightreasons.analysis.calibration.top_label import top_label
-from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.validation import check_count, check_one_of
+from rightreasons.calibration.confidences import top_label
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.binning import BinSums, binned_error
+from rightreasons.core.validation import check_count, check_one_of
 
 
 def positive_vs_correctness_error(

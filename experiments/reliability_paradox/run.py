@@ -34,19 +34,19 @@ from ltgr import fine_tune_ltgr
 from scipy import stats
 
 import rightreasons
-from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.classification import classification_scores
-from rightreasons.analysis.intervals import wilson
-from rightreasons.analysis.shortcuts.lmi import lmi
-from rightreasons.analysis.shortcuts.reliance import find_shortcuts
-from rightreasons.auditing.questions.shortcuts import plots
-from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.foundations.numeric import softmax
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.classification import classification_scores
+from rightreasons.core.intervals import Estimate, wilson
+from rightreasons.core.validation import softmax
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.shortcuts import plots
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.reliance import ConfidenceBin, find_shortcuts
+from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 
@@ -359,16 +359,17 @@ def draw(results: dict[str, Any], out: Path) -> None:
             continue
         row = data[label]["after"]
         held = row["bins"]
+        edges = np.linspace(0, 1, N_BINS + 1)
+        bins = [
+            ConfidenceBin(
+                lower, upper, b["n"], None, b["lexicon"], b["grammar"], b["confidence"], b["accuracy"], counts=None
+            )
+            for lower, upper, b in zip(edges[:-1], edges[1:], held, strict=True)
+        ]
         drawing = plots.shortcut_bins(
             "figure3",
-            edges=np.linspace(0, 1, N_BINS + 1),
-            counts=np.array([b["n"] for b in held]),
-            confidence=np.array([b["confidence"] for b in held]),
-            accuracy=np.array([b["accuracy"] for b in held]),
-            accuracy_low=np.array([b["accuracy_low"] for b in held]),
-            accuracy_high=np.array([b["accuracy_high"] for b in held]),
-            lexicon=np.array([b["lexicon"] for b in held]),
-            grammar=np.array([b["grammar"] for b in held]),
+            bins,
+            intervals=[Estimate(b["accuracy"], b["accuracy_low"], b["accuracy_high"]) for b in held],
             null=row["null_rate"]["value"],
             title=label,
         )

@@ -29,16 +29,16 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rightreasons.analysis.shortcuts.detection import detection_quality
-from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
-from rightreasons.analysis.shortcuts.reliance import find_shortcuts, summarize
-from rightreasons.data.benchmarks.planted import planted_mask
-from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.datasets.builder import load_dataset
+from rightreasons.datasets.planted import planted_mask
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.models.scoring.classes import predict
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
+from rightreasons.shortcuts.reliance import find_shortcuts, summarize
+from rightreasons.shortcuts.tradeoff import detection_quality
+from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 
