@@ -8,12 +8,26 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-WINGS = ("", "analysis", "data", "models", "measuring", "training", "auditing")
+WINGS = (
+    "",
+    "calibration",
+    "shortcuts",
+    "cues",
+    "probes",
+    "difficulty",
+    "behavior",
+    "datasets",
+    "io",
+    "models",
+    "training",
+    "report",
+)
 PAGE = Path(__file__).with_name("api.md")
 INTRODUCTION = """# Public names
 
 What a release promises to keep: the names below, imported from where they are listed. Everything else may move.
-`help(name)` prints the formula, shapes, units, defaults, errors and source of each. Written by `python docs/api.py`.
+Bold names are also at the front door: `rightreasons.lmi`. `help(name)` prints the formula, shapes, units, defaults,
+errors and source of each. Written by `python docs/api.py`.
 """
 
 
@@ -34,15 +48,16 @@ def summary(value: Any) -> str:
 
 
 def page() -> str:
-    """Return docs/api.md."""
+    """Return docs/api.md: a table per question; the names of the front door are bold."""
     parts = [INTRODUCTION]
+    front = {name for names in public_names("").values() for name in names}
     for wing in WINGS:
         name = "rightreasons" + (f".{wing}" if wing else "")
         package = importlib.import_module(name)
-        parts.append(f"\n## {name}\n\n{summary_of_package(package)}\n")
-        for file, names in public_names(wing).items():
-            parts.append(f"\n| {file} | |\n|---|---|\n")
-            parts += [f"| `{each}` | {summary(getattr(package, each))} |\n" for each in names]
+        parts.append(f"\n## {name}\n\n{summary_of_package(package)}\n\n| | |\n|---|---|\n")
+        for each in sorted(each for names in public_names(wing).values() for each in names):
+            shown = f"**`{each}`**" if wing and each in front else f"`{each}`"
+            parts.append(f"| {shown} | {summary(getattr(package, each))} |\n")
     return "".join(parts)
 
 

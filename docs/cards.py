@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import rightreasons
-from rightreasons.modules import argument_help
+from rightreasons.evaluate_module import argument_help
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN = 2
