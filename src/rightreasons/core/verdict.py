@@ -1,0 +1,121 @@
+"""One way from a figure with its interval to a verdict, for every question.
+
+A question names a margin, and whether its figure is small, large or unknown beside it follows from the interval alone:
+two one-sided tests, each at half of the interval's error. A question that makes several tests widens its intervals with
+`Resampling.of_family`, so that its verdict as a whole keeps the level.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.results import Result
+
+
+@dataclasses.dataclass(frozen=True)
+class Margin:
+    """What a figure is compared with, in its unit.
+
+    Attributes:
+        small: A figure surely below this is no effect worth the name.
+        large: A figure surely above this is a problem.
+    """
+
+    small: float
+    large: float
+
+
+MARGINS = {
+    "decides": Margin(0.10, 0.25),  # share of all predictions that a cue decides
+    "confidence": Margin(0.05, 0.05),  # mean confidence minus accuracy
+    "kept": Margin(0.10, 0.10),  # answers that stay without the question, beyond chance
+    "accuracy": Margin(0.10, 0.10),  # accuracy by cues alone, or lost, beyond chance
+}
+"""The margins of all verdicts."""
+
+MIN_ITEMS = 20
+"""Fewer items than these decide no verdict."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision(Result):
+    """What an interval says about a figure beside its margin.
+
+    Attributes:
+        level: "small" (surely below `small`), "large" (surely above `large`), "some" (surely above `small`) or
+            "unknown".
+        n_items: The number of items that the figure is of.
+        n_needed: About how many items would tell the figure from a margin; None where it is known, or where it lies on
+            a margin, so that no number of items would.
+    """
+
+    level: Literal["small", "some", "large", "unknown"]
+    n_items: int
+    n_needed: int | None = None
+
+
+def decide(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
+    r"""Decide whether a figure is small, some, large or unknown.
+
+    With the interval \([l, h]\) of the figure \(d\) that is good at 0: "small" if \(-s < l\) and \(h < s\); "large" if
+    \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); "unknown" otherwise, and with fewer than 20 items. An
+    interval half as wide takes four times as many items, so that the distance \(\Delta\) to the margin takes
+    \(n (w / \Delta)^2\) of them, \(w\) being half of its width.
+
+    Args:
+        estimate: The figure with its interval; None or without an interval is unknown.
+        margin: s and L.
+        n_items: The number of independent items or clusters n.
+
+    Returns:
+        `Decision`.
+
+    References:
+        Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach.
+
+    Example:
+        >>> margin = Margin(small=0.1, large=0.25)
+        >>> [decide(Estimate(d, d - w, d + w), margin, 100).level for d, w in ((0.02, 0.05), (0.5, 0.1), (0.2, 0.08))]
+        ['small', 'large', 'some']
+        >>> decide(Estimate(0.05, -0.05, 0.15), margin, 100)  # half as wide would do: 100 * (0.1 / 0.05) ** 2
+        Decision(level='unknown', n_items=100, n_needed=400)
+    """
+    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
+        return Decision("unknown", n_items)
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if n_items < MIN_ITEMS:
+        return Decision("unknown", n_items, MIN_ITEMS)
+    if max(low, -high) > margin.large:
+        return Decision("large", n_items)
+    if max(-low, high) < margin.small:
+        return Decision("small", n_items)
+    if max(low, -high) > margin.small:
+        return Decision("some", n_items)
+    return Decision("unknown", n_items, _needed(abs(abs(value) - margin.small), (high - low) / 2, n_items))
+
+
+def items_for(width: float, estimate: Estimate, n_items: int) -> int | None:
+    """Return about how many items would tell a difference of some width, by the interval of those that there are.
+
+    Example:
+        >>> items_for(0.05, Estimate(0.3, 0.2, 0.4), 100)
+        400
+    """
+    if estimate.low is None or estimate.high is None:
+        return None
+    return _needed(width, (estimate.high - estimate.low) / 2, n_items)
+
+
+def _needed(width: float, half: float, n_items: int) -> int | None:
+    """Return the items whose interval is as wide as a distance on each side, to two digits; None where none is."""
+    if width <= 0 or half <= 0:
+        return None
+    needed = max(n_items * (half / width) ** 2, n_items + 1.0)
+    if needed > 10_000_000:
+        return None
+    digits = max(0, math.floor(math.log10(needed)) - 1)
+    step = int(10**digits)
+    return math.ceil(needed / step - 1e-9) * step
