@@ -1,0 +1,258 @@
+"""Where words stand, in which order, side by side, and how often."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from rightreasons.shortcuts.families.training import (
+    LEAST_P,
+    Candidate,
+    Edits,
+    Rng,
+    Text,
+    Token,
+    Training,
+    Values,
+    association,
+    deleted,
+    drawn,
+    inserted,
+    is_offered,
+    kind_of,
+    names_of,
+    put,
+    strongest,
+    tokens_of,
+    with_column,
+)
+
+MOST = 3
+"""Candidates of a family."""
+
+MOST_WORDS = 60
+"""Words whose order is looked at, the most frequent ones."""
+
+LEAST_DIFFERENCE = 0.1
+"""An order or a bigram that moves the share of a label by less than this offers a model next to nothing."""
+
+
+def position(training: Training, column: int) -> list[Candidate]:
+    """A word moves to where it stands in texts of another label; the control moves it within its own label's places."""
+    found, texts = [], training.words[column]
+    places: dict[str, list[tuple[int, float]]] = {}
+    for row, words in enumerate(texts):
+        for word, times in Counter(words).items():
+            if times == 1 and len(words) > 1:
+                places.setdefault(word, []).append((row, words.index(word) / (len(words) - 1)))
+    frequent = {word: where for word, where in places.items() if len(where) >= training.least}
+    for word, where in frequent.items():
+        rows, shares = zip(*where, strict=True)
+        labels = training.labels[list(rows)]
+        how = association(shares, labels, training.n_classes)
+        if not is_offered(how, len(frequent)):
+            continue
+        values = Values(shares, labels, training.n_classes)
+
+        def edit(item: Text, predicted: int, rng: Rng, word: str = word, values: Values = values) -> Edits:
+            goal = values.goal(predicted, rng)
+            here = [token for token in tokens_of(item[column]) if token.word == word]
+            if len(here) != 1 or goal < 0:
+                return Edits()
+
+            def moved(label: int) -> Text | None:
+                share = values.draw(label, rng)
+                return None if share is None else with_column(item, column, _moved(item[column], here[0], share))
+
+            treated, control = moved(goal), moved(predicted)
+            return Edits() if treated == item else Edits(treated, control, goal)
+
+        found.append(Candidate(f"position of “{word}”{names_of(training, column)}", how[0], edit, (word,)))
+    return strongest(found, MOST)
+
+
+def order(training: Training, column: int) -> list[Candidate]:
+    """Two words of a text change places; the control exchanges two other words."""
+    found, texts = [], training.words[column]
+    counts = Counter(word for words in texts for word in set(words) if kind_of(word) != "mark")
+    names = [word for word, n in counts.most_common(MOST_WORDS) if n >= training.least]
+    index = {word: place for place, word in enumerate(names)}
+    first = np.full((len(texts), len(names)), -1, dtype=np.int32)
+    for row, words in enumerate(texts):
+        for place, word in enumerate(words):
+            if word in index and first[row, index[word]] < 0:
+                first[row, index[word]] = place
+    n_pairs = max(len(names) * (len(names) - 1) // 2, 1)
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            both = (first[:, a] >= 0) & (first[:, b] >= 0)
+            if both.sum() < training.least:
+                continue
+            before, labels = (first[both, a] < first[both, b]), training.labels[both]
+            if min(before.sum(), (~before).sum()) < 5:
+                continue
+            how = association(before, labels, training.n_classes)
+            if not is_offered(how, n_pairs):
+                continue
+            values = Values(before, labels, training.n_classes)
+            found.append(_exchange(training, column, (names[a], names[b]), values, how[0]))
+    return strongest(found, MOST)
+
+
+def bigrams(training: Training, column: int) -> list[Candidate]:
+    """Two words side by side become two of another label; the control puts in two that point at the same label."""
+    texts = training.words[column]
+    side_by_side = [list(itertools.pairwise(words)) for words in texts]
+    table = {pair: row for pair, row in training.table(side_by_side).items() if row.sum() >= training.least}
+    single, pointing = training.texts_with[column], {}
+    for pair, counts in table.items():
+        shares = counts / counts.sum()
+        # Beyond what its words say: those are a family of their own.
+        known = np.maximum(*(single[word] / single[word].sum() for word in pair))
+        label = int((shares - known).argmax())
+        rise = shares[label] - known[label]
+        error = math.sqrt(max(known[label] * (1 - known[label]), 0.01) / counts.sum())
+        if rise >= LEAST_DIFFERENCE and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P:
+            pointing[pair] = label, float(rise), int(counts.sum())
+    ranked = sorted(pointing, key=lambda pair: -pointing[pair][1] * pointing[pair][2])
+    if len({label for label, _, _ in pointing.values()}) < 2:
+        return []
+    swaps = {pair: _of_another_label(pair, pointing) for pair in ranked}
+    name = ", ".join(f"“{' '.join(pair)}”" for pair in ranked[:2])
+    return [_two_for_two(column, f"{name}{names_of(training, column)}", swaps, pointing)]
+
+
+def count(training: Training, column: int) -> list[Candidate]:
+    """A word is put in or taken out once more or less; the control does that to neutral words."""
+    found, texts = [], training.words[column]
+    times: dict[str, list[tuple[int, int]]] = {}
+    for row, words in enumerate(texts):
+        for word, n in Counter(words).items():
+            times.setdefault(word, []).append((row, min(n, 5)))
+    several = {word: held for word, held in times.items() if sum(n > 1 for _, n in held) >= training.least}
+    for word, held in several.items():
+        rows, counts = zip(*held, strict=True)
+        labels = training.labels[list(rows)]
+        how = association(counts, labels, training.n_classes)
+        if not is_offered(how, len(several)):
+            continue
+        values = Values(counts, labels, training.n_classes)
+
+        def edit(item: Text, predicted: int, rng: Rng, word: str = word, values: Values = values) -> Edits:
+            text = item[column]
+            here = [token for token in tokens_of(text) if token.word == word]
+            goal = values.goal(predicted, rng)
+            wanted = values.draw(goal, rng) if here and goal >= 0 else None
+            if wanted is None or int(wanted) == len(here):
+                return Edits()
+            extra = int(wanted) - len(here)
+            if extra > 0:
+                fillers = [filler for _ in range(extra) if (filler := training.filler(column, rng, {word}))]
+                treated, control = inserted(text, [word] * extra, rng), inserted(text, fillers, rng)
+            else:
+                spare = [token for token in training.neutral_places(column, text) if token.word != word]
+                treated = deleted(text, drawn(here, -extra, rng))
+                control = deleted(text, drawn(spare, -extra, rng)) if len(spare) >= -extra else text
+            return Edits(
+                with_column(item, column, treated),
+                with_column(item, column, control) if control != text else None,
+                goal,
+            )
+
+        found.append(Candidate(f"how often “{word}” is there{names_of(training, column)}", how[0], edit, (word,)))
+    return strongest(found, MOST)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _moved(text: str, token: Token, share: float) -> str:
+    """Move a word to a share of the way from the first word of the text to the last."""
+    rest = deleted(text, [token])
+    others, word = tokens_of(rest), text[token.start : token.end]
+    place = round(share * len(others))
+    if place >= len(others):
+        return f"{rest} {word}"
+    start = others[place].start
+    return f"{rest[:start]}{word} {rest[start:]}"
+
+
+def _exchange(training: Training, column: int, names: tuple[str, str], values: Values, auroc: float) -> Candidate:
+    def exchanged(text: str, first: Token, second: Token) -> str:
+        one, other = text[first.start : first.end], text[second.start : second.end]
+        return put(text, [(first.start, first.end, other), (second.start, second.end, one)])
+
+    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+        text = item[column]
+        tokens = tokens_of(text)
+        first, second = (next((token for token in tokens if token.word == name), None) for name in names)
+        if first is None or second is None:
+            return Edits()
+        goal = values.points_at(first.start > second.start)
+        spare = [token for token in training.neutral_places(column, text) if token.word not in names]
+        # As far apart as the two words where possible.
+        distance = abs(tokens.index(first) - tokens.index(second))
+        others = [
+            (abs(tokens.index(b) - tokens.index(a) - distance), float(rng.random()), a, b)
+            for row, a in enumerate(spare)
+            for b in spare[row + 1 :]
+            if a.word != b.word
+        ]
+        control = None
+        if others:
+            _, _, a, b = min(others, key=lambda other: other[:2])
+            control = with_column(item, column, exchanged(text, a, b))
+        return Edits(with_column(item, column, exchanged(text, first, second)), control, goal)
+
+    name = f"order of “{names[0]}” and “{names[1]}”{names_of(training, column)}"
+    return Candidate(name, auroc, edit, names)
+
+
+def _of_another_label(
+    pair: tuple[str, str], pointing: dict[tuple[str, str], tuple[int, float, int]]
+) -> tuple[str, str]:
+    """Return the bigram of another label that is nearest in frequency."""
+    label, _, texts = pointing[pair]
+    others = [other for other, its in pointing.items() if its[0] != label]
+    return min(others, key=lambda other: (abs(math.log(pointing[other][2] / texts)), other))
+
+
+def _two_for_two(
+    column: int,
+    name: str,
+    swaps: dict[tuple[str, str], tuple[str, str]],
+    pointing: dict[tuple[str, str], tuple[int, float, int]],
+) -> Candidate:
+    """Swap the bigrams of a label for those of another one, and for others of their own label as a control."""
+    by_label: dict[int, list[tuple[str, str]]] = {}
+    for pair, (label, _, _) in pointing.items():
+        by_label.setdefault(label, []).append(pair)
+
+    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+        text = item[column]
+        tokens = tokens_of(text)
+        places = [(first, second) for first, second in itertools.pairwise(tokens) if (first.word, second.word) in swaps]
+        free: list[tuple[Token, Token]] = []
+        for first, second in places:
+            if not free or free[-1][1] is not first:
+                free.append((first, second))
+        if not free:
+            return Edits()
+
+        def written(new: Sequence[tuple[str, str]]) -> Text:
+            spans = []
+            for (first, second), (one, other) in zip(free, new, strict=True):
+                spans += [(first.start, first.end, one), (second.start, second.end, other)]
+            return with_column(item, column, put(text, spans))
+
+        pairs = [(first.word, second.word) for first, second in free]
+        same = [next((other for other in by_label[pointing[pair][0]] if other != pair), pair) for pair in pairs]
+        control = written(same) if same != pairs else None
+        return Edits(written([swaps[pair] for pair in pairs]), control, pointing[swaps[pairs[0]]][0])
+
+    words = tuple(dict.fromkeys(word for pair in swaps for word in pair))
+    return Candidate(name, 0.5 + max(rise for _, rise, _ in pointing.values()) / 2, edit, words[:4])

@@ -1,0 +1,382 @@
+"""What families share: the training texts as tokens, which features go with a label, and how texts are edited."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from rightreasons.core.tokens import WORD_PATTERN
+from rightreasons.datasets.perturbing.edits import cased_like, delete_words, insert_word
+
+Text = tuple[str, ...]
+"""The columns of an item: one text, or two."""
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+Rng = np.random.Generator
+
+NEGATIONS = frozenset(
+    {"not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "cannot", "t", "without", "hardly"}
+)
+"""Words that turn a meaning around, and so are never neutral."""
+
+LEAST_AUROC = 0.05
+"""A feature whose AUROC is nearer to one half than this offers a model next to nothing."""
+
+LEAST_P = 0.001
+"""A feature goes with a label where chance does as much more rarely than this, over all that a family looks at."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Edits:
+    """What is done to one item.
+
+    Attributes:
+        treated: The item with the feature of another label; None where it has nothing to change.
+        control: The item with something else changed in the same manner; None where it has nothing.
+        goal: The label that the new feature points at; -1 for none.
+    """
+
+    treated: Text | None = None
+    control: Text | None = None
+    goal: int = -1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Candidate:
+    """A feature that goes with a label.
+
+    Attributes:
+        name: The feature, in words.
+        association: How well it tells a label: AUROC, or the share of its texts that have the label.
+        edit: (item, predicted label, source of random choices) -> what is done to it.
+        words: The words that the feature is about, those that a person may call reasons or not.
+        match: The largest ratio of training frequencies between what is changed and its control; 1 where edits of the
+            same text are compared.
+        fixes: Whether a prediction that *stays* under the edit is the sign, as for one text alone.
+        pairs: The pairs of words that are swapped, for curves over several; () elsewhere.
+    """
+
+    name: str
+    association: float
+    edit: Callable[[Text, int, Rng], Edits]
+    words: tuple[str, ...] = ()
+    match: float = 1.0
+    fixes: bool = False
+    pairs: tuple[Any, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """A word or mark of a text: its lower-case form, first character and one past the last."""
+
+    word: str
+    start: int
+    end: int
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the words and marks of a text in order."""
+    return [Token(match.group().lower(), match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
+
+
+def kind_of(word: str) -> str:
+    """Tell words, numbers and marks apart.
+
+    Example:
+        >>> kind_of("film"), kind_of("1999"), kind_of("!")
+        ('word', 'number', 'mark')
+    """
+    if word.isdigit():
+        return "number"
+    return "word" if word[:1].isalnum() else "mark"
+
+
+class Training:
+    """The labeled training texts.
+
+    Args:
+        columns: One list of texts, or two of the same length.
+        labels: (N,) the label of each, in the model's numbering.
+        n_classes: The number of the model's classes.
+        suspected: Words that a user suspects; they are candidates whatever their association.
+        most: Texts beyond this number are left out, as they would tell nothing more.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Sequence[str]],
+        labels: Labels,
+        n_classes: int,
+        *,
+        suspected: Sequence[str] = (),
+        most: int = 20_000,
+    ) -> None:
+        rows = np.flatnonzero(labels >= 0)
+        rows = rows[:: -(-len(rows) // most)] if len(rows) > most else rows
+        self.columns = tuple([column[row] for row in rows.tolist()] for column in columns)
+        self.labels = np.asarray(labels[rows], dtype=np.int64)
+        self.n_classes = n_classes
+        self.suspected = tuple(word.lower() for word in suspected)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @functools.cached_property
+    def tokens(self) -> tuple[list[list[Token]], ...]:
+        """The tokens of each text of each column."""
+        return tuple([tokens_of(text) for text in column] for column in self.columns)
+
+    @functools.cached_property
+    def words(self) -> tuple[list[list[str]], ...]:
+        """The lower-case words and marks of each text of each column."""
+        return tuple([[token.word for token in row] for row in column] for column in self.tokens)
+
+    @functools.cached_property
+    def least(self) -> int:
+        """The texts that a feature must be in."""
+        return int(min(20, max(5, len(self) // 50)))
+
+    @functools.cached_property
+    def priors(self) -> Floats:
+        """(K,) the share of each label."""
+        return np.asarray(np.bincount(self.labels, minlength=self.n_classes) / max(len(self), 1))
+
+    def table(self, items: Iterable[Iterable[Any]]) -> dict[Any, Labels]:
+        """Count for each thing the texts (K,) of each label that hold it.
+
+        Args:
+            items: What each text holds, in the order of the texts.
+        """
+        counts: dict[Any, Labels] = {}
+        for held, label in zip(items, self.labels.tolist(), strict=True):
+            for each in set(held):
+                if each not in counts:
+                    counts[each] = np.zeros(self.n_classes, dtype=np.int64)
+                counts[each][label] += 1
+        return counts
+
+    @functools.cached_property
+    def texts_with(self) -> tuple[dict[str, Labels], ...]:
+        """Word -> (K,) the texts of each label that hold it, of each column."""
+        return tuple(self.table(column) for column in self.words)
+
+    def neutral(self, column: int) -> dict[str, int]:
+        """Return the words that no label goes with, and in how many texts each is.
+
+        Occurrences are compared with the words of a label rather than its texts, as longer texts hold more of each.
+        """
+        return self._neutral[column]
+
+    @functools.cached_property
+    def _neutral(self) -> tuple[dict[str, int], ...]:
+        found = []
+        for column, words in enumerate(self.words):
+            counts: dict[str, Labels] = {}
+            for row, label in zip(words, self.labels.tolist(), strict=True):
+                for word in row:
+                    if word not in counts:
+                        counts[word] = np.zeros(self.n_classes, dtype=np.int64)
+                    counts[word][label] += 1
+            total = sum(counts.values(), start=np.zeros(self.n_classes, dtype=np.int64))
+            shares = total / max(int(total.sum()), 1)
+            texts = {word: int(row.sum()) for word, row in self.texts_with[column].items()}
+            kept = {}
+            for word, of_label in counts.items():
+                if texts[word] < 3 or word in NEGATIONS or word in self.suspected:
+                    continue
+                n = int(of_label.sum())
+                off = np.abs(of_label / n - shares)
+                if (off / np.sqrt(shares * (1 - shares) / n + 1e-12)).max() < 2.5 or off.max() < 0.03:
+                    kept[word] = texts[word]
+            found.append(kept)
+        return tuple(found)
+
+    @functools.cached_property
+    def fillers(self) -> tuple[tuple[list[str], Floats], ...]:
+        """The neutral words of each column with their chances to be drawn, by frequency; words of letters alone."""
+        drawn = []
+        for column in range(len(self.columns)):
+            neutral = {word: n for word, n in self.neutral(column).items() if word.isalpha() and len(word) > 2}
+            counts = np.array(list(neutral.values()), dtype=np.float64)
+            drawn.append((list(neutral), counts / max(counts.sum(), 1.0)))
+        return tuple(drawn)
+
+    def filler(self, column: int, rng: Rng, absent: Iterable[str] = ()) -> str | None:
+        """Draw a neutral word that is not among some words; None where there is none."""
+        names, chances = self.fillers[column]
+        if not names:
+            return None
+        taken = set(absent)
+        for _ in range(20):
+            word = names[int(rng.choice(len(names), p=chances))]
+            if word not in taken:
+                return word
+        return None
+
+    def is_neutral(self, column: int, word: str) -> bool:
+        """Return whether no label goes with a word of letters, one that the training texts do not have included."""
+        return word.isalpha() and word not in NEGATIONS and word not in self._associated[column]
+
+    @functools.cached_property
+    def _associated(self) -> tuple[set[str], ...]:
+        return tuple(
+            {word for word, row in counts.items() if row.sum() >= 3} - self.neutral(column).keys()
+            for column, counts in enumerate(self.texts_with)
+        )
+
+    def neutral_places(self, column: int, text: str) -> list[Token]:
+        """Return the neutral words of a text."""
+        return [token for token in tokens_of(text) if self.is_neutral(column, token.word)]
+
+
+def association(values: Any, labels: Labels, n_classes: int) -> tuple[float, float]:
+    r"""Tell how far a feature goes with a label: the AUROC of the label that it tells best from the others.
+
+    Args:
+        values: (N,) the feature.
+        labels: (N,) labels.
+        n_classes: K.
+
+    Returns:
+        The AUROC that is farthest from one half, in [0, 1], and its two-sided p-value (Mann–Whitney, normal
+        approximation with ties), times K; (0.5, 1) where a feature or a label never varies.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    ranks = stats.rankdata(array)
+    n, best = len(array), (0.5, 1.0)
+    _, ties = np.unique(array, return_counts=True)
+    spread = 1 - float(((ties**3 - ties).sum()) / max(n**3 - n, 1))
+    for label in range(n_classes if n_classes > 2 else 1):
+        inside = labels == label
+        n_in = int(inside.sum())
+        if not 0 < n_in < n or spread <= 0:
+            continue
+        auroc = (float(ranks[inside].sum()) - n_in * (n_in + 1) / 2) / (n_in * (n - n_in))
+        z = (auroc - 0.5) / np.sqrt((n + 1) * spread / (12 * n_in * (n - n_in)))
+        p = min(1.0, 2 * float(special.ndtr(-abs(z))) * (n_classes if n_classes > 2 else 1))
+        if abs(auroc - 0.5) > abs(best[0] - 0.5):
+            best = auroc, p
+    return best
+
+
+def is_offered(found: tuple[float, float], n_features: int = 1) -> bool:
+    """Return whether an association is one that a model can follow, of as many features as were looked at."""
+    auroc, p = found
+    return abs(auroc - 0.5) >= LEAST_AUROC and p * n_features < LEAST_P
+
+
+class Values:
+    """The values of a feature by the label that they point at.
+
+    A value points at the label that is most overrepresented among the texts with values like it: those in the same of
+    at most ten bins of like size.
+
+    Args:
+        values: (N,) the feature.
+        labels: (N,) labels.
+        n_classes: K.
+        shown: What stands for each value in a text; None for the value.
+    """
+
+    def __init__(self, values: Any, labels: Labels, n_classes: int, shown: Sequence[Any] | None = None) -> None:
+        array = np.asarray(values, dtype=np.float64)
+        edges = np.unique(array)
+        if len(edges) > 12:
+            edges = np.unique(np.quantile(array, np.arange(10) / 10, method="lower"))
+        self._edges = edges
+        places = self._bin(array)
+        counts = np.zeros((len(edges), n_classes))
+        np.add.at(counts, (places, labels), 1.0)
+        priors = np.maximum(np.bincount(labels, minlength=n_classes) / max(len(labels), 1), 1e-12)
+        lift = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) / priors
+        self._points = np.where(lift.max(axis=1) >= 1.1, lift.argmax(axis=1), -1)
+        held = list(array.tolist()) if shown is None else list(shown)
+        of_value = self._points[places]
+        self.pools = [
+            [held[row] for row in np.flatnonzero((of_value == label) & (labels == label)).tolist()]
+            for label in range(n_classes)
+        ]
+
+    def _bin(self, values: Floats) -> NDArray[np.intp]:
+        return np.maximum(np.searchsorted(self._edges, values, side="right") - 1, 0)
+
+    def points_at(self, value: float) -> int:
+        """Return the label that a value points at; -1 for none."""
+        return int(self._points[self._bin(np.array([value], dtype=np.float64))[0]])
+
+    def draw(self, label: int, rng: Rng) -> Any | None:
+        """Draw a value that points at a label, from the training texts that have the label; None where none does."""
+        pool = self.pools[label]
+        return pool[int(rng.integers(len(pool)))] if pool else None
+
+    def goal(self, predicted: int, rng: Rng) -> int:
+        """Draw another label than the predicted one that values point at; -1 where none is."""
+        others = [label for label, pool in enumerate(self.pools) if pool and label != predicted]
+        return others[int(rng.integers(len(others)))] if others else -1
+
+
+# -------------------------------------------------------------------------------------------------- edits of one text
+
+
+def replaced(text: str, mapping: Mapping[str, str]) -> str:
+    """Replace words of a text all at once, keeping their capitals.
+
+    Example:
+        >>> replaced("Copper beats marble!", {"copper": "marble", "marble": "copper"})
+        'Marble beats copper!'
+    """
+    parts, last = [], 0
+    for token in tokens_of(text):
+        if token.word in mapping:
+            parts += [text[last : token.start], cased_like(text[token.start : token.end], mapping[token.word])]
+            last = token.end
+    return "".join([*parts, text[last:]])
+
+
+def put(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
+    """Put texts in the places of spans (first character, one past the last, text)."""
+    for start, end, new in sorted(spans, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def inserted(text: str, words: Sequence[str], rng: Rng) -> str:
+    """Put words in front of words of a text, or at its end, in places drawn at random."""
+    for word in words:
+        tokens = [token for token in tokens_of(text) if kind_of(token.word) != "mark"]
+        place = int(rng.integers(len(tokens) + 1))
+        text = insert_word(text, tokens[place].start, word) if place < len(tokens) else f"{text} {word}".lstrip()
+    return text
+
+
+def deleted(text: str, tokens: Sequence[Token]) -> str:
+    """Delete some words of a text."""
+    return delete_words(text, [(token.start, token.end) for token in tokens])
+
+
+def drawn(tokens: Sequence[Token], n: int, rng: Rng) -> list[Token]:
+    """Draw n of some tokens without putting back; all where there are no more."""
+    places = rng.permutation(len(tokens))[:n]
+    return [tokens[place] for place in sorted(places.tolist())]
+
+
+def with_column(item: Text, column: int, text: str) -> Text:
+    """Return an item with another text in one of its columns."""
+    return (*item[:column], text, *item[column + 1 :])
+
+
+def names_of(training: Training, column: int) -> str:
+    """Say which text of a pair a feature is of; "" where there is one."""
+    return "" if len(training.columns) == 1 else f" of the {('first', 'second')[column]} text"
+
+
+def strongest(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Return the candidates with the strongest associations."""
+    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5))[:most]

@@ -1,0 +1,377 @@
+"""Which features decide a model's predictions: every family that the training texts offer, until each is decided."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.results import Result
+from rightreasons.core.store import digest_of_value
+from rightreasons.core.verdict import MARGINS, Decision, Margin, decide
+from rightreasons.models.classes import predict
+from rightreasons.shortcuts.families import FAMILIES, candidates
+from rightreasons.shortcuts.families.training import Candidate, Edits, Text, Training
+from rightreasons.shortcuts.families.words import WORST_MATCH, Pair, apply, swap, without_words, word_pairs
+from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
+
+Labels = NDArray[np.int64]
+
+FIRST_LOOK = 100
+"""Items before the first look at the figures; each further look is at twice as many."""
+
+SCREENED = 200
+"""Items that are asked about every candidate, so that the strongest can be chosen; further ones only about those."""
+
+JOINT = {2: 6, 3: 5}
+"""How many of the strongest pairs of words are swapped two and three at a time."""
+
+JOINT_MARGINS = {1: MARGINS["decides"], 2: Margin(0.20, 0.25), 3: Margin(0.25, 0.25)}
+"""A model that reads spreads its decisions over many words, so that k pairs may decide k times as much."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FamilyEffect(Result):
+    """What the strongest candidate of a family decides.
+
+    Attributes:
+        family: The family; "words" has a row for each number of pairs that are swapped at once.
+        name: The candidate, in words.
+        words: The words that it is about.
+        association: How well the feature tells a label in the training texts.
+        match: The largest ratio of training frequencies of words and their controls.
+        effect: What it decides; the interval holds for all families and looks together.
+        decision: The same beside the margin.
+        n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
+    """
+
+    family: str
+    name: str
+    words: tuple[str, ...]
+    association: float
+    match: float
+    effect: DecidingShare
+    decision: Decision
+    n_pairs: int = 1
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share that it decides."""
+        interval = self.effect.interval
+        return Estimate(self.effect.deciding_share, interval.low, interval.high, interval.confidence_level)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SwapMeasurement:
+    """What decides the predictions of a model.
+
+    Attributes:
+        rows: The families that were tested, those that decide most first.
+        untested: Family -> why it could not be tested, although the training texts offer it.
+        absent: Families that the training texts do not offer.
+        pairs: What each pair of words decides by itself, on the items that were asked about all.
+        accuracy: Accuracy of the labeled items; None where none has a label.
+        accuracy_without: The same where every word that points at a label gives way to a neutral one.
+        n_items: Items that were measured.
+        n_available: Items that there are.
+        n_passes: Texts that the model was asked about.
+        seconds: How long that took.
+        changed: (row, changed item, new label) of the predictions that the strongest candidate of words changes.
+    """
+
+    rows: tuple[FamilyEffect, ...]
+    untested: Mapping[str, str]
+    absent: tuple[str, ...]
+    pairs: tuple[FamilyEffect, ...]
+    accuracy: float | None
+    accuracy_without: float | None
+    n_items: int
+    n_available: int
+    n_passes: int
+    seconds: float
+    changed: tuple[tuple[int, Text, int], ...] = ()
+
+    @property
+    def strongest(self) -> FamilyEffect | None:
+        """The row that decides most; of several pairs of words, the smallest number that decides as much."""
+        ranked = sorted(self.rows, key=lambda row: (-round(row.effect.deciding_share, 2), row.n_pairs))
+        large = [row for row in ranked if row.decision.level == "large"]
+        return next(iter(large or ranked), None)
+
+    @property
+    def curve(self) -> tuple[FamilyEffect, ...]:
+        """What one, two and three pairs of words decide."""
+        return tuple(sorted((row for row in self.rows if row.family == "words"), key=lambda row: row.n_pairs))
+
+
+def measure_swaps(
+    source: Any,
+    columns: Sequence[Sequence[str]],
+    predictions: Labels,
+    training: Training,
+    *,
+    ids: Sequence[str],
+    labels: Labels | None = None,
+    clusters: Sequence[Any] | None = None,
+    resampling: Resampling = Resampling(),
+    seconds: float = 120.0,
+    out: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> SwapMeasurement:
+    """Measure what decides a model's predictions, family by family, until each is decided or the time is up.
+
+    The figures are looked at after 100, 200, 400, … items. The error of the j-th look is what \\(\\alpha t^2\\) grows by
+    from the look before, at the share t of the items, and is divided among the families, so that all verdicts together
+    keep the level.
+
+    Args:
+        source: A classifier or a scorer of classes.
+        columns: One list of N texts, or two.
+        predictions: (N,) what the model predicts for them.
+        training: The training texts.
+        ids: N unique ids, which decide the random choices with the seed.
+        labels: (N,) gold labels, -1 for none, for accuracies; None for none.
+        clusters: (N,) what each item belongs to; None where each stands for itself.
+        resampling: Level and seed.
+        seconds: After about this time no further look is begun.
+        out: A folder that keeps what the model says, so that a killed run goes on.
+        **options: Further options of `predict`.
+
+    Returns:
+        `SwapMeasurement`.
+    """
+    order = np.argsort([item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable")
+    trial = _Trial(source, columns, predictions, training, ids, order, resampling.seed, out, options)
+    sizes = _looks(len(order))
+    spent, began, n_done = 0.0, time.perf_counter(), 0
+    rows: tuple[FamilyEffect, ...] = ()
+    for n_items in sizes:
+        took = time.perf_counter() - began
+        if n_done and took * n_items / n_done > seconds:
+            break
+        share = (n_items / len(order)) ** 2
+        error, spent = (1 - resampling.level) * (share - spent), share
+        trial.ask(n_items)
+        n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
+        level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
+        rows, n_done = tuple(trial.rows(n_items, level, clusters)), n_items
+        if all(row.decision.level in ("large", "small") for row in rows):
+            break
+    accuracy, without = trial.accuracies(labels, n_done)
+    return SwapMeasurement(
+        rows=tuple(sorted(rows, key=lambda row: -row.effect.deciding_share)),
+        untested=trial.untested(n_done),
+        absent=tuple(family for family in FAMILIES if family not in trial.offered),
+        pairs=tuple(trial.single_pairs(n_done, resampling, clusters)),
+        accuracy=accuracy,
+        accuracy_without=without,
+        n_items=n_done,
+        n_available=len(order),
+        n_passes=len(trial.known),
+        seconds=time.perf_counter() - began,
+        changed=tuple(trial.changed(n_done)),
+    )
+
+
+def _looks(n_items: int) -> list[int]:
+    """Return after how many items the figures are looked at.
+
+    Example:
+        >>> _looks(1000), _looks(90)
+        ([100, 200, 400, 800, 1000], [90])
+    """
+    sizes = [FIRST_LOOK]
+    while sizes[-1] < n_items:
+        sizes.append(2 * sizes[-1])
+    return [*(size for size in sizes if size < n_items), n_items] if n_items else []
+
+
+class _Trial:
+    """The edits of all candidates, and what the model says of them."""
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Sequence[Sequence[str]],
+        predictions: Labels,
+        training: Training,
+        ids: Sequence[str],
+        order: NDArray[np.intp],
+        seed: int,
+        out: str | os.PathLike[str] | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.source, self.seed, self.out, self.options = source, seed, out, options
+        self.items: list[Text] = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
+        self.rows_of_items = order
+        self.predictions = np.asarray(predictions, dtype=np.int64)[order]
+        self.ids = [str(ids[row]) for row in order.tolist()]
+        self.training = training
+        found = {family: candidates(training, family) for family in FAMILIES}
+        self.offered = {family: listed for family, listed in found.items() if listed}
+        self.word_pairs: list[Pair] = word_pairs(training)
+        self.known: dict[Text, int] = {}
+        self.n_screened = 0
+
+    # ------------------------------------------------------------------ candidates and their edits
+
+    @functools.cache  # noqa: B019 - a trial lives as long as its measurement
+    def joint(self, pairs: tuple[Pair, ...]) -> Candidate:
+        return swap(self.training, pairs)
+
+    @functools.cache  # noqa: B019
+    def edits(self, candidate: Candidate, row: int) -> Edits:
+        rng = item_rng(self.seed, f"{candidate.name} {self.ids[row]}")
+        return candidate.edit(self.items[row], int(self.predictions[row]), rng)
+
+    def label(self, text: Text | None) -> int:
+        """Return what the model says of a text that it was asked about; -1 for none."""
+        return -1 if text is None else self.known.get(text, -1)
+
+    def groups(self) -> dict[tuple[str, int], list[Candidate]]:
+        """Return the candidates of each family, and of each number of pairs of words, among which one is chosen."""
+        groups = {(family, 1): listed for family, listed in self.offered.items() if family != "one text alone"}
+        # Each text alone is a question of its own.
+        for place, candidate in enumerate(self.offered.get("one text alone", ())):
+            groups["one text alone", -place] = [candidate]
+        for n_pairs, most in JOINT.items():
+            strong = sorted(self.word_pairs[:most], key=lambda pair: (pair.column, pair.words))
+            joined = [self.joint(pairs) for pairs in itertools.combinations(strong, n_pairs)]
+            if joined and len(self.word_pairs) >= n_pairs:
+                groups["words", n_pairs] = joined
+        return groups
+
+    # ------------------------------------------------------------------ asking
+
+    def ask(self, n_items: int) -> None:
+        """Ask about every candidate for the items that choose, then about the chosen ones and their controls."""
+        self.n_screened = min(n_items, SCREENED)
+        every = [candidate for listed in self.groups().values() for candidate in listed]
+        self._ask(self.edits(candidate, row).treated for candidate in every for row in range(self.n_screened))
+        wanted: list[Text | None] = []
+        for listed in self.groups().values():
+            for row, candidate in enumerate(self.choice(listed, n_items)):
+                edits = self.edits(candidate, row)
+                wanted += [edits.treated, edits.control]
+        self._ask(wanted)
+
+    def _ask(self, texts: Iterable[Text | None]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text is not None and text not in self.known]
+        # A text that is left without words is none.
+        new = [text for text in new if all(column.strip() for column in text)]
+        if not new:
+            return
+        names = [f"{place}" for place in range(len(new))]
+        folder = None if self.out is None else Path(self.out) / digest_of_value([list(text) for text in new])
+        pairs = [text[1] for text in new] if len(new[0]) > 1 else None
+        scores = predict(
+            self.source, [text[0] for text in new], text_pairs=pairs, ids=names, out=folder, **self.options
+        )
+        answered = dict(zip(scores.ids, scores.predicted.tolist(), strict=True))
+        self.known.update({text: answered.get(name, -1) for name, text in zip(names, new, strict=True)})
+
+    # ------------------------------------------------------------------ choosing and measuring
+
+    def choice(self, listed: Sequence[Candidate], n_items: int) -> list[Candidate]:
+        """Return the candidate that each item is measured by: the strongest of the other half of those that choose."""
+        if len(listed) == 1:
+            return [listed[0]] * n_items
+        changes = np.array([self.changes(candidate, self.n_screened) for candidate in listed], dtype=np.float64)
+        even, odd = (listed[int(changes[:, start::2].mean(axis=1).argmax())] for start in (0, 1))
+        best = listed[int(changes.mean(axis=1).argmax())]
+        chosen = [odd if row % 2 == 0 else even for row in range(self.n_screened)]
+        return [*chosen, *[best] * (n_items - self.n_screened)]
+
+    def changes(self, candidate: Candidate, n_items: int) -> NDArray[np.bool_]:
+        after = np.array([self.label(self.edits(candidate, row).treated) for row in range(n_items)])
+        return np.asarray((after >= 0) & (after != self.predictions[:n_items]))
+
+    def rows(self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None) -> Iterable[FamilyEffect]:
+        for (family, n_pairs), listed in self.groups().items():
+            chosen = self.choice(listed, n_items)
+            row = self.row(family, chosen, n_items, resampling, clusters)
+            if row is not None:
+                yield dataclasses.replace(row, n_pairs=max(n_pairs, 1))
+
+    def row(
+        self,
+        family: str,
+        chosen: Sequence[Candidate],
+        n_items: int,
+        resampling: Resampling,
+        clusters: Sequence[Any] | None,
+    ) -> FamilyEffect | None:
+        """Return what the chosen candidates decide; None where no item has anything to change."""
+        edits = [self.edits(candidate, row) for row, candidate in enumerate(chosen)]
+        swapped = np.array([self.label(each.treated) for each in edits], dtype=np.int64)
+        if (swapped >= 0).sum() == 0:
+            return None
+        before = self.predictions[:n_items]
+        named = max(chosen, key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name))
+        of_items = None if clusters is None else [clusters[row] for row in self.rows_of_items[:n_items].tolist()]
+        if named.fixes:
+            effect = fixed_share(before, swapped, clusters=of_items, resampling=resampling)
+        else:
+            control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
+            goals = np.array([each.goal for each in edits], dtype=np.int64)
+            effect = deciding_share(before, swapped, control, goals=goals, clusters=of_items, resampling=resampling)
+        n_units = n_items if of_items is None else len(set(of_items))
+        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
+        margin = JOINT_MARGINS[len(named.pairs) or 1]
+        decision = decide(estimate, margin, n_units)
+        if decision.level == "small" and named.match > WORST_MATCH and not named.fixes:
+            decision = dataclasses.replace(decision, level="unknown")
+        return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
+
+    def single_pairs(
+        self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None
+    ) -> Iterable[FamilyEffect]:
+        """Return what each pair of words decides by itself, on the items that were asked about all; by size."""
+        n = min(n_items, self.n_screened)
+        listed = self.offered.get("words", [])
+        self._ask(self.edits(candidate, row).control for candidate in listed for row in range(n))
+        found = [self.row("words", [candidate] * n, n, resampling, clusters) for candidate in listed]
+        return sorted((row for row in found if row is not None), key=lambda row: -row.effect.deciding_share)
+
+    def untested(self, n_items: int) -> dict[str, str]:
+        """Say which families the training texts offer and no item has."""
+        return {
+            family: "no item has anything to change"
+            for family, listed in self.offered.items()
+            if not any(self.edits(candidate, row).treated for candidate in listed for row in range(n_items))
+        }
+
+    def accuracies(self, labels: Labels | None, n_items: int) -> tuple[float | None, float | None]:
+        """Return the accuracy, and the one with neutral words in the place of all that point at a label."""
+        if labels is None:
+            return None, None
+        gold = np.asarray(labels)[self.rows_of_items[:n_items]]
+        rows = np.flatnonzero(gold >= 0)
+        if not len(rows):
+            return None, None
+        mappings = without_words(self.training, self.word_pairs)
+        neutral = {row: apply(self.items[row], mappings) for row in rows.tolist()}
+        self._ask(neutral.values())
+        after = [int(self.predictions[row]) if text is None else self.label(text) for row, text in neutral.items()]
+        return float((self.predictions[rows] == gold[rows]).mean()), float((np.array(after) == gold[rows]).mean())
+
+    def changed(self, n_items: int) -> Iterable[tuple[int, Text, int]]:
+        """Return the predictions that the strongest pair of words changes, for examples."""
+        listed = self.offered.get("words", [])
+        if not listed or not n_items:
+            return
+        best = max(listed, key=lambda candidate: self.changes(candidate, self.n_screened).mean())
+        for row in np.flatnonzero(self.changes(best, self.n_screened)).tolist():
+            text = self.edits(best, row).treated
+            if text is not None:
+                yield int(self.rows_of_items[row]), text, self.known[text]
