@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.intervals import Estimate, bounded_mean, share
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_of_value
@@ -36,8 +36,8 @@ SCREENED = 200
 JOINT = {2: 6, 3: 5}
 """How many of the strongest pairs of words are swapped two and three at a time."""
 
-JOINT_MARGINS = {1: MARGINS["decides"], 2: Margin(0.20, 0.25), 3: Margin(0.25, 0.25)}
-"""A model that reads spreads its decisions over many words, so that k pairs may decide k times as much."""
+REDUNDANT = Margin(0.25, 0.25)
+"""What several pairs of words decide beyond the sum of each by itself: words that stand for one another."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class FamilyEffect(Result):
         association: How well the feature tells a label in the training texts.
         match: The largest ratio of training frequencies of words and their controls.
         effect: What it decides; the interval holds for all families and looks together.
-        decision: The same beside the margin.
+        decision: The same beside the margin; for several pairs of words, what they decide beyond the sum of each.
         n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
     """
 
@@ -80,7 +80,8 @@ class SwapMeasurement:
         untested: Family -> why it could not be tested, although the training texts offer it.
         absent: Families that the training texts do not offer.
         pairs: What each pair of words decides by itself, on the items that were asked about all.
-        accuracy: Accuracy of the labeled items; None where none has a label.
+        accuracy: Accuracy of the labeled items that were measured; None where none has a label.
+        most_frequent: The share of their most frequent label.
         accuracy_without: The same where every word that points at a label gives way to a neutral one.
         n_items: Items that were measured.
         n_available: Items that there are.
@@ -93,8 +94,9 @@ class SwapMeasurement:
     untested: Mapping[str, str]
     absent: tuple[str, ...]
     pairs: tuple[FamilyEffect, ...]
-    accuracy: float | None
-    accuracy_without: float | None
+    accuracy: Estimate | None
+    most_frequent: float
+    accuracy_without: Estimate | None
     n_items: int
     n_available: int
     n_passes: int
@@ -128,10 +130,10 @@ def measure_swaps(
     out: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> SwapMeasurement:
-    """Measure what decides a model's predictions, family by family, until each is decided or the time is up.
+    r"""Measure what decides a model's predictions, family by family, until each is decided or the time is up.
 
-    The figures are looked at after 100, 200, 400, … items. The error of the j-th look is what \\(\\alpha t^2\\) grows by
-    from the look before, at the share t of the items, and is divided among the families, so that all verdicts together
+    The figures are looked at after 100, 200, 400, … items. The error of a look is what \(\alpha t^2\) grows by
+    from the look before, at the share t of the items. It is divided among the families, so that all verdicts together
     keep the level.
 
     Args:
@@ -159,22 +161,26 @@ def measure_swaps(
         took = time.perf_counter() - began
         if n_done and took * n_items / n_done > seconds:
             break
-        share = (n_items / len(order)) ** 2
-        error, spent = (1 - resampling.level) * (share - spent), share
+        spending = (n_items / len(order)) ** 2
+        error, spent = (1 - resampling.level) * (spending - spent), spending
         trial.ask(n_items)
         n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
         level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
         rows, n_done = tuple(trial.rows(n_items, level, clusters)), n_items
-        if all(row.decision.level in ("large", "small") for row in rows):
+        # What surely decides settles the verdict; so does that nothing decides.
+        levels = {row.decision.level for row in rows}
+        if "large" in levels or levels <= {"small"}:
             break
-    accuracy, without = trial.accuracies(labels, n_done)
+    gold = np.full(n_done, -1) if labels is None else np.asarray(labels)[order[:n_done]]
+    right, without = trial.right(gold)
     return SwapMeasurement(
         rows=tuple(sorted(rows, key=lambda row: -row.effect.deciding_share)),
         untested=trial.untested(n_done),
         absent=tuple(family for family in FAMILIES if family not in trial.offered),
         pairs=tuple(trial.single_pairs(n_done, resampling, clusters)),
-        accuracy=accuracy,
-        accuracy_without=without,
+        accuracy=share(int(right.sum()), len(right), resampling),
+        most_frequent=float(np.bincount(gold[gold >= 0]).max() / len(right)) if len(right) else 0.0,
+        accuracy_without=share(int(without.sum()), len(without), resampling),
         n_items=n_done,
         n_available=len(order),
         n_passes=len(trial.known),
@@ -217,9 +223,11 @@ class _Trial:
         self.predictions = np.asarray(predictions, dtype=np.int64)[order]
         self.ids = [str(ids[row]) for row in order.tolist()]
         self.training = training
-        found = {family: candidates(training, family) for family in FAMILIES}
-        self.offered = {family: listed for family, listed in found.items() if listed}
         self.word_pairs: list[Pair] = word_pairs(training)
+        found = {family: candidates(training, family) for family in FAMILIES}
+        # Each pair of words is one candidate, alone or among several.
+        found["words"] = [self.joint((pair,)) for pair in self.word_pairs]
+        self.offered = {family: listed for family, listed in found.items() if listed}
         self.known: dict[Text, int] = {}
         self.n_screened = 0
 
@@ -263,6 +271,10 @@ class _Trial:
             for row, candidate in enumerate(self.choice(listed, n_items)):
                 edits = self.edits(candidate, row)
                 wanted += [edits.treated, edits.control]
+                # Beside several pairs at once, each by itself.
+                wanted += [
+                    self.edits(self.joint((pair,)), row).treated for pair in candidate.pairs[1:] and candidate.pairs
+                ]
         self._ask(wanted)
 
     def _ask(self, texts: Iterable[Text | None]) -> None:
@@ -286,15 +298,16 @@ class _Trial:
         """Return the candidate that each item is measured by: the strongest of the other half of those that choose."""
         if len(listed) == 1:
             return [listed[0]] * n_items
-        changes = np.array([self.changes(candidate, self.n_screened) for candidate in listed], dtype=np.float64)
+        changes = np.array([[self.changes(candidate, row) for row in range(self.n_screened)] for candidate in listed])
         even, odd = (listed[int(changes[:, start::2].mean(axis=1).argmax())] for start in (0, 1))
         best = listed[int(changes.mean(axis=1).argmax())]
         chosen = [odd if row % 2 == 0 else even for row in range(self.n_screened)]
         return [*chosen, *[best] * (n_items - self.n_screened)]
 
-    def changes(self, candidate: Candidate, n_items: int) -> NDArray[np.bool_]:
-        after = np.array([self.label(self.edits(candidate, row).treated) for row in range(n_items)])
-        return np.asarray((after >= 0) & (after != self.predictions[:n_items]))
+    def changes(self, candidate: Candidate, row: int) -> bool:
+        """Return whether a prediction changes by the swap."""
+        after = self.label(self.edits(candidate, row).treated)
+        return after >= 0 and after != int(self.predictions[row])
 
     def rows(self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None) -> Iterable[FamilyEffect]:
         for (family, n_pairs), listed in self.groups().items():
@@ -326,12 +339,26 @@ class _Trial:
             goals = np.array([each.goal for each in edits], dtype=np.int64)
             effect = deciding_share(before, swapped, control, goals=goals, clusters=of_items, resampling=resampling)
         n_units = n_items if of_items is None else len(set(of_items))
-        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
-        margin = JOINT_MARGINS[len(named.pairs) or 1]
+        estimate, margin = (
+            Estimate(effect.deciding_share, effect.interval.low, effect.interval.high),
+            MARGINS["decides"],
+        )
+        if named.pairs[1:]:
+            estimate, margin = self.beyond_singles(chosen, resampling), REDUNDANT
         decision = decide(estimate, margin, n_units)
         if decision.level == "small" and named.match > WORST_MATCH and not named.fixes:
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
+
+    def beyond_singles(self, chosen: Sequence[Candidate], resampling: Resampling) -> Estimate:
+        """Return how many predictions pairs of words change together, minus those that each changes by itself."""
+        values = []
+        for row, candidate in enumerate(chosen):
+            together = self.changes(candidate, row)
+            values.append(float(together) - sum(self.changes(self.joint((pair,)), row) for pair in candidate.pairs))
+        low = -float(max(len(candidate.pairs) for candidate in chosen))
+        interval = bounded_mean(values, low=low, high=1.0, confidence_level=resampling.level)
+        return Estimate(float(np.mean(values)), interval.low, interval.high)
 
     def single_pairs(
         self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None
@@ -351,27 +378,23 @@ class _Trial:
             if not any(self.edits(candidate, row).treated for candidate in listed for row in range(n_items))
         }
 
-    def accuracies(self, labels: Labels | None, n_items: int) -> tuple[float | None, float | None]:
-        """Return the accuracy, and the one with neutral words in the place of all that point at a label."""
-        if labels is None:
-            return None, None
-        gold = np.asarray(labels)[self.rows_of_items[:n_items]]
+    def right(self, gold: Labels) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say which labeled items are right, and which are with neutral words for all that point at a label."""
         rows = np.flatnonzero(gold >= 0)
-        if not len(rows):
-            return None, None
         mappings = without_words(self.training, self.word_pairs)
         neutral = {row: apply(self.items[row], mappings) for row in rows.tolist()}
         self._ask(neutral.values())
-        after = [int(self.predictions[row]) if text is None else self.label(text) for row, text in neutral.items()]
-        return float((self.predictions[rows] == gold[rows]).mean()), float((np.array(after) == gold[rows]).mean())
+        before = self.predictions[rows]
+        after = [before[place] if text is None else self.label(text) for place, text in enumerate(neutral.values())]
+        return before == gold[rows], np.array(after, dtype=np.int64) == gold[rows]
 
     def changed(self, n_items: int) -> Iterable[tuple[int, Text, int]]:
         """Return the predictions that the strongest pair of words changes, for examples."""
-        listed = self.offered.get("words", [])
-        if not listed or not n_items:
+        listed, rows = self.offered.get("words", []), range(min(n_items, self.n_screened))
+        if not listed:
             return
-        best = max(listed, key=lambda candidate: self.changes(candidate, self.n_screened).mean())
-        for row in np.flatnonzero(self.changes(best, self.n_screened)).tolist():
+        best = max(listed, key=lambda candidate: sum(self.changes(candidate, row) for row in rows))
+        for row in rows:
             text = self.edits(best, row).treated
-            if text is not None:
+            if text is not None and self.changes(best, row):
                 yield int(self.rows_of_items[row]), text, self.known[text]

@@ -55,10 +55,11 @@ def deciding_share(
 ) -> DecidingShare:
     r"""Measure the share of all predictions that a feature decides, beyond a control.
 
-    \[ D = \frac1N \sum_i 1[\hat y(x_i^{swap}) \ne \hat y(x_i)] - \frac1N \sum_i 1[\hat y(x_i^{control}) \ne \hat y(x_i)] \]
+    \[ D = \frac1N \sum_i 1[\hat y(x_i^{swap}) \ne \hat y(x_i)]
+         - \frac1N \sum_i 1[\hat y(x_i^{control}) \ne \hat y(x_i)] \]
 
-    where a text without anything to swap does not change. D is near 1 for a model that decides by the feature alone, and
-    near 0 for one to which it means no more than the control.
+    where a text without anything to swap does not change. D is near 1 for a model that decides by the feature alone,
+    and near 0 for one to which it means no more than the control.
 
     Args:
         predictions: (N,) predicted labels.

@@ -134,7 +134,7 @@ def _resized(training: Training, column: int, text: str, size: int, rng: Rng) ->
     if size >= len(tokens):
         words = [training.filler(column, rng) for _ in range(size - len(tokens))]
         return None if None in words else inserted(text, [word for word in words if word], rng)
-    spare = training.neutral_places(column, text)
+    spare = training.weak_places(column, text)
     return deleted(text, drawn(spare, len(tokens) - max(size, 1), rng)) if spare else None
 
 

@@ -81,8 +81,9 @@ class Token:
     end: int
 
 
+@functools.lru_cache(maxsize=50_000)
 def tokens_of(text: str) -> list[Token]:
-    """Return the words and marks of a text in order."""
+    """Return the words and marks of a text in order; the list is shared, and so must not be changed."""
     return [Token(match.group().lower(), match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
 
 
@@ -235,6 +236,19 @@ class Training:
         """Return the neutral words of a text."""
         return [token for token in tokens_of(text) if self.is_neutral(column, token.word)]
 
+    def weak_places(self, column: int, text: str) -> list[Token]:
+        """Return the words of a text that say little about its label."""
+        return [token for token in tokens_of(text) if token.word not in self._strong[column]]
+
+    @functools.cached_property
+    def _strong(self) -> tuple[set[str], ...]:
+        """The words whose share of a label is off by a fifth, and those that turn a meaning around."""
+        strong = []
+        for counts in self.texts_with:
+            off = {word: np.abs(row / row.sum() - self.priors).max() for word, row in counts.items() if row.sum() >= 3}
+            strong.append({word for word, value in off.items() if value > 0.2} | NEGATIONS)
+        return tuple(strong)
+
 
 def association(values: Any, labels: Labels, n_classes: int) -> tuple[float, float]:
     r"""Tell how far a feature goes with a label: the AUROC of the label that it tells best from the others.
@@ -249,6 +263,8 @@ def association(values: Any, labels: Labels, n_classes: int) -> tuple[float, flo
         approximation with ties), times K; (0.5, 1) where a feature or a label never varies.
     """
     array = np.asarray(values, dtype=np.float64)
+    if len(array) and array.min() == array.max():
+        return 0.5, 1.0
     ranks = stats.rankdata(array)
     n, best = len(array), (0.5, 1.0)
     _, ties = np.unique(array, return_counts=True)

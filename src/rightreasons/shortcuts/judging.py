@@ -1,0 +1,154 @@
+"""Is what decides a reason? What the data says, what the user says, and a list for the tasks that it is written for."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.intervals import wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.tokens import words as tokenize
+from rightreasons.shortcuts.families.training import kind_of
+from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement
+
+Judgment = Literal["reason", "spurious", "open"]
+
+
+@functools.cache
+def no_reasons() -> Mapping[str, Any]:
+    """Return `not_reasons.json`: what is no reason for a label in which tasks."""
+    listed: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath("not_reasons.json").read_text("utf-8"))
+    return listed
+
+
+@dataclasses.dataclass(frozen=True)
+class Judge:
+    """What is known about the words and features that may decide.
+
+    Attributes:
+        label_names: The names of the classes, which may tell the task.
+        reasons: Words and families that the user calls reasons.
+        not_reasons: Words and families that the user calls none.
+        planted: Words that the data calls planted.
+        vanishing: Words that do not go with their label in a split that the user names.
+    """
+
+    label_names: Sequence[str] = ()
+    reasons: frozenset[str] = frozenset()
+    not_reasons: frozenset[str] = frozenset()
+    planted: frozenset[str] = frozenset()
+    vanishing: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def task(self) -> str:
+        """The task that the labels belong to; "" where they do not tell."""
+        names = {name.strip().lower() for name in self.label_names}
+        known = no_reasons()
+        tasks = {task: set(known["tasks"][task]) for task in known["tasks_of_words"]}
+        return next((task for task, labels in tasks.items() if names and names <= labels), "")
+
+    def judge(self, row: FamilyEffect) -> Judgment:
+        """Say whether what decides is a reason: spurious if the data, the user or the list says so of it."""
+        names = {*row.words, row.family} if row.family != "words" else set(row.words)
+        if names & (self.not_reasons | self.planted | self.vanishing):
+            return "spurious"
+        words = set(row.words) or {row.family}
+        if words <= self.reasons or row.family in self.reasons:
+            return "reason"
+        if self.task and row.family in no_reasons()["families"]:
+            return "spurious"
+        if self.task and row.family == "words" and all(map(self._is_listed, row.words)):
+            return "spurious"
+        return "open"
+
+    def _is_listed(self, word: str) -> bool:
+        return word not in self.reasons and (kind_of(word) == "mark" or word in no_reasons()["words"].split())
+
+
+def vanishing_words(
+    words: Sequence[str],
+    train: tuple[Sequence[str], NDArray[np.int64]],
+    other: tuple[Sequence[str], NDArray[np.int64]],
+    resampling: Resampling,
+) -> frozenset[str]:
+    """Return the words that go with a label in the training texts, and surely less than half as far in other texts.
+
+    Args:
+        words: The words.
+        train: Training texts, and their labels.
+        other: Other texts, and theirs; -1 for none.
+        resampling: Level of the intervals, divided among the words.
+
+    Returns:
+        Those whose share of their label, beyond that of all texts, is surely below half of what it is in training.
+    """
+    level = resampling.of_family(len(words)).level
+    found = set()
+    for word in words:
+        label, rise = _association(word, *train)
+        texts, labels = other
+        inside = np.array([word in tokenize(text) for text in texts], dtype=np.bool_) & (labels >= 0)
+        if not inside.any() or label < 0:
+            continue
+        hits, prior = int((labels[inside] == label).sum()), float((labels[labels >= 0] == label).mean())
+        if wilson(hits, int(inside.sum()), confidence_level=level).high - prior < rise / 2:
+            found.add(word)
+    return frozenset(found)
+
+
+def conclude(swaps: SwapMeasurement, judge: Judge, resampling: Resampling = Resampling()) -> str:
+    """Conclude from what decides, as the verdict of the question names it.
+
+    Returns:
+        "followed" if a feature that is no reason surely decides more than a quarter of all predictions; "named" if one
+        does of which that is not known; "no_skill" if the model may be no better than the most frequent label; "open"
+        if some family is not decided; "reasons" if what decides is called a reason, and nothing else decides; "spread"
+        if no family decides a tenth.
+    """
+    large = [row for row in swaps.rows if row.decision.level == "large"]
+    judged = [judge.judge(row) for row in large]
+    if "spurious" in judged:
+        return "followed"
+    if "open" in judged:
+        return "named"
+    accuracy = swaps.accuracy
+    if accuracy is not None and accuracy.low is not None and accuracy.low <= swaps.most_frequent:
+        return "no_skill"
+    rest = [row for row in swaps.rows if row not in large]
+    # Words that are reasons decide as members of several pairs, too.
+    known = {word for row in large for word in row.words}
+    if any(row.decision.level != "small" and not known & set(row.words) for row in rest) or swaps.untested:
+        return "open"
+    if not swaps.rows and not swaps.n_items:
+        return "open"
+    return "reasons" if large else "spread"
+
+
+TONES: Mapping[str, Literal["good", "warn", "bad", "neutral"]] = {
+    "followed": "bad",
+    "named": "warn",
+    "no_skill": "neutral",
+    "open": "neutral",
+    "reasons": "good",
+    "spread": "good",
+}
+"""Conclusion -> the tone of the verdict."""
+
+
+def _association(word: str, texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[int, float]:
+    """Return the label that a word goes with, and by how much its share rises; -1 where no text has it."""
+    inside = np.array([word in tokenize(text) for text in texts], dtype=np.bool_) & (labels >= 0)
+    if not inside.any():
+        return -1, 0.0
+    n_labels = int(labels.max()) + 1
+    shares = np.bincount(labels[inside], minlength=n_labels) / inside.sum()
+    priors = np.bincount(labels[labels >= 0], minlength=n_labels) / (labels >= 0).sum()
+    label = int((shares - priors).argmax())
+    return label, float(shares[label] - priors[label])
