@@ -141,8 +141,8 @@ def scorer(path: str) -> Any:
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
+    from rightreasons.models.causal import CausalLM
     from rightreasons.models.choices import choose, is_joint
-    from rightreasons.models.loading import CausalLM
 
     model = scorer(path)
     way = method if isinstance(model, CausalLM) else None

@@ -7,9 +7,8 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import choose_causal, load_causal
+from rightreasons.models.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.likelihoods import WAYS, Asked, likelihoods, n_rows, width
-from rightreasons.models.loading import CausalLM
 from tiny_causal import tiny_causal_tokenizer
 from tiny_models import WORDS
 

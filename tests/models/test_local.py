@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from rightreasons.core.stopping import SetAsideWarning
-from rightreasons.models.causal import load_causal
+from rightreasons.models.causal import CausalLM, load_causal
 from rightreasons.models.choices import choose
-from rightreasons.models.loading import CausalLM
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request

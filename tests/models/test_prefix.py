@@ -5,8 +5,7 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import FEWEST_ITEMS, choose_causal, longest_common
-from rightreasons.models.loading import CausalLM
+from rightreasons.models.causal import FEWEST_ITEMS, CausalLM, choose_causal, longest_common
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples

@@ -24,17 +24,17 @@ from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_of_value
-from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.page.parts import Example, Mark, Reads
 
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.opening import Asked
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.loading import Classifier
+    from rightreasons.models.classes import Classifier
     from rightreasons.models.occlusion import Occlusion
+    from rightreasons.models.protocol import Scorer
 
 
 WORK = ".work"
@@ -61,7 +61,7 @@ class AuditContext:
         seconds: How long the model took for an item, where it read some; None where all was stored.
     """
 
-    source: Asked | StoredModel
+    source: Scorer | StoredModel
     dataset_name: str
     primary: AuditSplit
     comparisons: tuple[AuditSplit, ...]
@@ -173,10 +173,10 @@ class AuditContext:
     @property
     def prompted(self) -> Prompted | None:
         """The prompted language model that is asked; None where it is another model."""
-        return self.source if isinstance(self.source, Prompted) else None
+        return prompted_of(self.source)
 
     @property
-    def scorer(self) -> Asked:
+    def scorer(self) -> Scorer:
         """The model, for questions that ask it anew; stored predictions are none."""
         if isinstance(self.source, StoredModel):
             raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
@@ -185,18 +185,14 @@ class AuditContext:
     @functools.cached_property
     def classifier(self) -> Classifier:
         """The model as one with gradients: prompted classes are a classifier whose logits are those of label words."""
-        from rightreasons.models.gradients.label_words import label_word_classifier
+        from rightreasons.models.gradients.label_words import with_gradients
 
-        if self.prompted is None or self.label_names is None:
-            return cast("Classifier", self.scorer)
-        return label_word_classifier(self.prompted)
+        return cast("Classifier", with_gradients(self.scorer))
 
     @property
     def answers_once(self) -> bool:
         """Whether each item has one generated answer, and so no confidence."""
-        if self.stored is not None:
-            return self.stored.answers_once
-        return self.prompted is not None and self.prompted.answers_once
+        return bool(getattr(self.source, "answers_once", False))
 
     @property
     def server(self) -> dict[str, Any] | None:
@@ -206,24 +202,13 @@ class AuditContext:
     @property
     def n_parameters(self) -> int | None:
         """The number of the model's parameters; None where it is not here."""
-        model = getattr(self.source if self.prompted is None else self.prompted.engine, "model", None)
-        return None if self.stored is not None or model is None else int(model.num_parameters())
+        return getattr(self.source, "n_parameters", None)
 
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
-        from rightreasons.models.gradients.inputs import EmbeddingInput
+        from rightreasons.models.gradients.label_words import why_no_gradients
 
-        if self.prompted is not None:
-            from rightreasons.models.gradients.label_words import why_no_gradients
-
-            return why_no_gradients(self.prompted)
-        if not getattr(self.classifier.tokenizer, "is_fast", False):
-            return "The tokenizer does not give the positions of its tokens in the text."
-        try:
-            EmbeddingInput(self.classifier.model)
-        except ValueError as error:
-            return str(error)
-        return ""
+        return why_no_gradients(self.scorer)
 
     @property
     def model_name(self) -> str:
@@ -256,7 +241,7 @@ class AuditContext:
     def digest(self) -> str:
         """A digest of the model, its tokenizer and the items, those that are left out included."""
         items = [[split.name, split.role, split.fingerprint] for split in self.all_splits]
-        return digest_of_value([*self._fingerprints, self.dataset_name, items])
+        return digest_of_value([self.model_fingerprint, self.dataset_name, items])
 
     def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
         """Return the splits whose scores a question may ask for."""
@@ -272,21 +257,10 @@ class AuditContext:
 
     @property
     def model_fingerprint(self) -> str:
-        """A digest of the model."""
-        return self._fingerprints[0]
-
-    @property
-    def _fingerprints(self) -> tuple[str, str]:
-        """Digests of the model, and of its tokenizer where it has one of its own."""
-        if isinstance(self.source, (StoredModel, Prompted)):
-            return self.source.fingerprint, ""
-        if "fingerprints" not in self._shared:
-            from rightreasons.models.running import fingerprint_model, fingerprint_tokenizer
-
-            tokenizer = getattr(self.source, "tokenizer", None)
-            of_tokenizer = "" if tokenizer is None else fingerprint_tokenizer(tokenizer)
-            self._shared["fingerprints"] = fingerprint_model(self.source.model), of_tokenizer
-        return cast("tuple[str, str]", self._shared["fingerprints"])
+        """A digest of all that the model's answers depend on, made once: every weight is read for it."""
+        if "fingerprint" not in self._shared:
+            self._shared["fingerprint"] = self.source.fingerprint
+        return cast("str", self._shared["fingerprint"])
 
     def suite(self, options: BehaviorOptions) -> Suite | None:
         """Open the behavioral suite that the options name, once; None where they name none."""
@@ -342,7 +316,7 @@ class AuditContext:
         Returns:
             A folder that a later run of the same audit finds again; it need not exist yet.
         """
-        digest = hashlib.blake2b("|".join((*self._fingerprints, *depends)).encode(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b("|".join((self.model_fingerprint, *depends)).encode(), digest_size=8).hexdigest()
         return self.out / WORK / f"{safe_name(purpose)}-{digest}"
 
     def _predictions(self, split: AuditSplit) -> Path:

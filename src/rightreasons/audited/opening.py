@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.core.errors import OptionError, needs
-from rightreasons.models.servers.options import ServerOptions
+from rightreasons.core.errors import OptionError
+from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.models.loading import Classifier
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples
-    from rightreasons.models.protocol import Engine
-
-    Asked: TypeAlias = Classifier | Prompted
+    from rightreasons.models.protocol import Engine, Scorer
 
 
 _HOW = ("revision", "device", "dtype")
@@ -28,11 +25,11 @@ _HOW = ("revision", "device", "dtype")
 
 def open_asked(
     model: Any, dataset: Any, given: AuditOptions, prompt: Prompt, server: ServerOptions, *, require_labels: bool
-) -> tuple[Mapping[str, datasets.Dataset], Asked]:
+) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
     """Open the data and the model of an audit.
 
     Args:
-        model: A folder, a hub id, a GGUF file, the address of a server, or a scorer that is loaded.
+        model: A folder, a hub id, a GGUF file, the address of a server, or what `as_scorer` takes.
         dataset: What `open_splits` opens.
         given: The settings of the audit.
         prompt: How a causal language model is asked.
@@ -45,7 +42,11 @@ def open_asked(
     Raises:
         ValueError: If the model is none that can be asked, a setting is not of its kind, or the data does not fit.
     """
-    loaded = hasattr(model, "label_names")
+    loaded = not isinstance(model, (str, os.PathLike))
+    if loaded:
+        from rightreasons.models.scorers import as_scorer
+
+        model = as_scorer(model)
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
     for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
         name = next(iter(options.changed()), None)
@@ -64,9 +65,11 @@ def open_asked(
                 option=changed,
             )
         task = given.task or ("multiple_choice" if model.label_names is None else "classification")
-        return _items(dataset, task, given, require_labels=require_labels), cast("Asked", model)
+        return _items(dataset, task, given, require_labels=require_labels), model
     # The model comes first: one that cannot be asked is refused before any data is read.
     if kind in ("causal", "server"):
+        from rightreasons.models.scorers import open_engine
+
         engine = open_engine(model, prompt, server, **{name: getattr(given, name) for name in _HOW})
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)
@@ -92,6 +95,8 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how:
     """
     kind = _kind(model, how.get("revision"), "choice" if task == "multiple_choice" else "")
     if kind == "server":
+        from rightreasons.models.scorers import open_engine
+
         return open_engine(model, Prompt(), ServerOptions(), **how)
     if kind == "causal":
         from rightreasons.models.causal import load_causal
@@ -122,30 +127,10 @@ def prompted_model(
         **how: `revision`, `device` and `dtype` of the model.
     """
     from rightreasons.models.prompted import Prompted
+    from rightreasons.models.scorers import open_engine
 
     engine = open_engine(model, prompt, server, **how)
     return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
-
-
-def open_engine(model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, **how: Any) -> Engine:
-    """Open a causal language model, here or behind a server, and try it; the arguments are as in `prompted_model`."""
-    if is_address(model):
-        needs("openai")
-        from rightreasons.models.servers.engine import open_server
-
-        odd = next((name for name, value in how.items() if value is not None), None)
-        if odd is not None:
-            raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
-        return open_server(str(model), options=server, chat=prompt.chat)
-    from rightreasons.models.causal import load_causal
-    from rightreasons.models.local import LocalEngine
-
-    return LocalEngine(load_causal(model, **how))
-
-
-def is_address(model: object) -> bool:
-    """Return whether a model is the address of a server."""
-    return isinstance(model, str) and model.startswith(("http://", "https://"))
 
 
 def is_asked(model: Any, revision: str | None = None) -> bool:
@@ -213,13 +198,13 @@ def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
         return unknown
 
 
-def _head(model: Any, task: str, given: AuditOptions) -> Classifier:
+def _head(model: Any, task: str, given: AuditOptions) -> Scorer:
     from rightreasons.models.choices import load_chooser
     from rightreasons.models.loading import load_classifier
 
     how = {name: getattr(given, name) for name in _HOW}
     if task == "multiple_choice":
-        return cast("Classifier", load_chooser(model, **how))
+        return load_chooser(model, **how)
     return load_classifier(model, **how)
 
 

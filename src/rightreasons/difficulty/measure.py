@@ -33,9 +33,9 @@ from rightreasons.difficulty.substitutions import (
     replacement_sources,
     substitution_tests,
 )
+from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
-from rightreasons.models.loading import CausalLM, Classifier
-from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Scorer
 
 Floats = NDArray[np.float64]
 
@@ -292,7 +292,7 @@ class DifficultyMeasurement(RankedItems):
 
 
 def measure_difficulty(
-    classifier: Classifier | CausalLM | Prompted,
+    classifier: Scorer,
     texts: Sequence[str],
     *,
     labels: NDArray[np.int64] | None = None,

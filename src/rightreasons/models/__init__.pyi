@@ -12,6 +12,7 @@ from .occlusion import occlude as occlude
 from .packaged import demo_encoder as demo_encoder
 from .packaged import demo_language_model as demo_language_model
 from .prompted import Prompted as Prompted
+from .scorers import as_scorer as as_scorer
 from .servers.engine import open_server as open_server
 from .spans import predict_answers as predict_answers
 from .wording import Prompt as Prompt
@@ -19,6 +20,7 @@ from .wording import Prompt as Prompt
 __all__ = [
     "Prompt",
     "Prompted",
+    "as_scorer",
     "choose",
     "demo_encoder",
     "demo_language_model",

@@ -46,26 +46,36 @@ from rightreasons.models.likelihoods import (
     width,
 )
 from rightreasons.models.loading import (
-    CausalLM,
     check_device,
     check_model,
     check_report,
     check_vocabulary,
-    first_line,
     load_tokenizer,
     open_weights,
 )
-from rightreasons.models.running import Column, Columns, HowToRun, default_device, fingerprint_texts, run_model
+from rightreasons.models.protocol import Ability
+from rightreasons.models.running import (
+    Column,
+    Columns,
+    HowToRun,
+    default_device,
+    fingerprint_model,
+    fingerprint_texts,
+    run_model,
+)
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
     SHORTEST,
     TRIALS,
+    UNBOUNDED,
     Answers,
     Way,
     check_tokens,
     fastest_way,
+    first_line,
     ordinary_tokens,
+    position_bound,
     reach_of,
 )
 
@@ -90,6 +100,80 @@ ALONE = "alone"
 
 # So many tokens that a model has read before take about the memory of one that it reads.
 _HELD = 4
+
+JOINT = ("letters",)
+"""The methods that see the choices of an item together; the others score each choice by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class CausalLM:
+    """A causal language model with its tokenizer.
+
+    Attributes:
+        model: A model of transformers with a language-modeling head, in evaluation mode.
+        tokenizer: Its tokenizer.
+        name: What the user called it.
+        method: How `choose` scores its choices by default; one of `SCORING_METHODS`.
+    """
+
+    model: Any
+    tokenizer: Any
+    name: str
+    method: str = "mean"
+
+    @property
+    def label_names(self) -> None:
+        """None: it scores choices and has no classes."""
+        return None
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Likelihoods of choices, gradients, and items shared by processes."""
+        return frozenset(("likelihoods", "gradients", "processes"))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the configuration, of every weight as it is now, and of the tokenizer."""
+        return fingerprint_model(self.model, self.tokenizer)
+
+    @property
+    def joint(self) -> bool:
+        """Whether the choices of an item are seen together: they are by letters."""
+        return self.method in JOINT
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters of the model."""
+        return int(self.model.num_parameters())
+
+    @property
+    def max_length(self) -> int:
+        """Maximum tokens per sequence: the model's bound, else the tokenizer's, else 2048."""
+        bound = position_bound(self.model)
+        if bound is None:
+            bound = int(getattr(self.tokenizer, "model_max_length", UNBOUNDED))
+        return bound if 0 < bound < UNBOUNDED else 2048
+
+    @property
+    def start_token(self) -> int | None:
+        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence, else None."""
+        tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+        return next((int(token) for token in tokens if token is not None), None)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the architecture, and how choices are scored."""
+        return {"architecture": type(self.model).__name__, "method": self.method}
+
+    def predict(self, texts: Sequence[str], **how: Any) -> Scores:
+        """Refuse: a language model has no classes."""
+        raise ValueError(
+            f"Expected a scorer of classes where there are no choices, but {self.name} is a language model without a "
+            "prompt: `Prompted` gives it one."
+        )
+
+    def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any) -> Scores:
+        """Score the choices of N items; the arguments are those of `choose_causal`."""
+        return choose_causal(self, prompts, choices, **{"method": self.method, **how})
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,28 +17,20 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.causal import ChoiceItems, choose_causal, gguf_path, load_causal
-from rightreasons.models.classes import predict_choices
+from rightreasons.models.causal import JOINT, CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
+from rightreasons.models.classes import Classifier, predict_choices
 from rightreasons.models.loading import (
-    CausalLM,
-    Classifier,
     architectures_of,
     check_model,
-    first_line,
     load_multiple_choice,
     own_code,
     quiet,
 )
 from rightreasons.models.protocol import Scorer
+from rightreasons.models.trial import first_line
 
 HEAD = "head"
 """The method of a multiple-choice head: its one number per (prompt, choice) pair."""
-
-JOINT = ("letters",)
-"""The methods that see the choices of an item together; the others score each choice by itself."""
-
-AnyScorer: TypeAlias = Classifier | CausalLM | Scorer
-"""What answers items: a classifier or a multiple-choice head, a causal language model as it is, or any other scorer."""
 
 # Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
@@ -79,7 +71,7 @@ def load_chooser(
     return dataclasses.replace(model, method=_method(model, method))
 
 
-def is_joint(scorer: AnyScorer, method: str | None = None) -> bool:
+def is_joint(scorer: Scorer, method: str | None = None) -> bool:
     """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others.
 
     Args:
@@ -93,7 +85,7 @@ def is_joint(scorer: AnyScorer, method: str | None = None) -> bool:
 
 
 def choose(
-    scorer: AnyScorer,
+    scorer: Scorer,
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     *,

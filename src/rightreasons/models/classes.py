@@ -1,4 +1,4 @@
-"""Predictions of a classifier on a dataset: the logits of every item, computed once and kept with their ids."""
+"""A classifier, and its predictions on a dataset: the logits of every item, computed once and kept with their ids."""
 
 from __future__ import annotations
 
@@ -14,15 +14,87 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.models.items import Items, leave_out_empty
-from rightreasons.models.loading import Classifier
-from rightreasons.models.protocol import Scorer
-from rightreasons.models.running import FAILED, Column, Columns, Store
+from rightreasons.models.protocol import Ability, Scorer
+from rightreasons.models.running import FAILED, Column, Columns, Store, fingerprint_model
+from rightreasons.models.trial import UNBOUNDED, position_bound
 
 ITEMS = "items.json"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Classifier:
+    """A model that gives scores to classes, to choices or to the spans of a context, with its tokenizer.
+
+    Attributes:
+        model: A sequence classifier, a multiple-choice or a question-answering model of transformers, in evaluation
+            mode.
+        tokenizer: Its tokenizer.
+        label_names: The names of the K classes in the order of the logits; None for the other models.
+        name: What the user called it: a folder or a hub id.
+    """
+
+    model: Any
+    tokenizer: Any
+    label_names: tuple[str, ...] | None
+    name: str
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the model's input."""
+        device: torch.device = self.model.device
+        return device
+
+    @property
+    def max_length(self) -> int:
+        """Maximum tokens that both the tokenizer and the model's position table allow; 512 if neither has a bound."""
+        bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
+        length = min(bounds, default=UNBOUNDED)
+        return length if length < UNBOUNDED else 512
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Gradients, and items shared by processes."""
+        return frozenset(("gradients", "processes"))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the configuration, of every weight as it is now, and of the tokenizer."""
+        return fingerprint_model(self.model, self.tokenizer)
+
+    @property
+    def joint(self) -> bool:
+        """False: a head reads each choice by itself."""
+        return False
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters of the model."""
+        return int(self.model.num_parameters())
+
+    @property
+    def padding_note(self) -> str:
+        """What pads the texts of a model without a padding token, in a sentence; "" where it has one."""
+        if self.tokenizer.pad_token_id is not None or getattr(self.model.config, "pad_token_id", None) is not None:
+            return ""
+        end = self.tokenizer.eos_token
+        token = "its first token" if end is None else f"its end token {end!r}"
+        return f"{self.name} has no padding token: texts are padded with {token}, which it does not attend to."
+
+    def describe(self) -> dict[str, Any]:
+        """Return the architecture: a head is asked the texts as they are."""
+        return {"architecture": type(self.model).__name__}
+
+    def predict(self, texts: Sequence[str], **how: Any) -> Scores:
+        """Score the classes of N texts; the arguments are those of the function `predict`."""
+        return predict(self, texts, **how)
+
+    def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any) -> Scores:
+        """Score the choices of N items; the arguments are those of `predict_choices`."""
+        return predict_choices(self, prompts, choices, **how)
+
+
 def predict(
-    classifier: Classifier | Scorer,
+    classifier: Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,

@@ -24,12 +24,21 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.models.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
-from rightreasons.models.loading import Classifier, first_line
 from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
-from rightreasons.models.trial import ONE_BY_ONE, Way, check_tokens, classifier_way, padding_token, padding_values
+from rightreasons.models.trial import (
+    ONE_BY_ONE,
+    Way,
+    check_tokens,
+    classifier_way,
+    first_line,
+    padding_token,
+    padding_values,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from rightreasons.models.classes import Classifier
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
 

@@ -14,13 +14,12 @@ import inspect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.models.loading import CausalLM
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -34,6 +33,9 @@ from rightreasons.models.trial import (
     reach_of,
     tolerance,
 )
+
+if TYPE_CHECKING:
+    from rightreasons.models.causal import CausalLM
 
 SHARED = "shared prefix"
 PADDED = "right padding"

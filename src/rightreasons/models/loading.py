@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,81 +15,14 @@ import transformers
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
+from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
-
-# A tokenizer without a bound of its own reports a huge number.
-_UNBOUNDED = 1_000_000
+from rightreasons.models.trial import first_line as first_line
+from rightreasons.models.trial import position_bound as position_bound
 
 FEWEST_TOKENS = 0.5
 """Share of a model's words that its tokenizer must know."""
-
-
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """A model that gives scores to classes, to choices or to the spans of a context, with its tokenizer.
-
-    Attributes:
-        model: A sequence classifier, a multiple-choice or a question-answering model of transformers, in evaluation
-            mode.
-        tokenizer: Its tokenizer.
-        label_names: The names of the K classes in the order of the logits; None for the other models.
-        name: What the user called it: a folder or a hub id.
-    """
-
-    model: Any
-    tokenizer: Any
-    label_names: tuple[str, ...] | None
-    name: str
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the model's input."""
-        device: torch.device = self.model.device
-        return device
-
-    @property
-    def max_length(self) -> int:
-        """Maximum tokens that both the tokenizer and the model's position table allow; 512 if neither has a bound."""
-        bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
-        length = min(bounds, default=_UNBOUNDED)
-        return length if length < _UNBOUNDED else 512
-
-
-@dataclass(frozen=True, eq=False)
-class CausalLM:
-    """A causal language model with its tokenizer.
-
-    Attributes:
-        model: A model of transformers with a language-modeling head, in evaluation mode.
-        tokenizer: Its tokenizer.
-        name: What the user called it.
-        method: How `choose` scores its choices by default; one of `SCORING_METHODS`.
-    """
-
-    model: Any
-    tokenizer: Any
-    name: str
-    method: str = "mean"
-
-    @property
-    def label_names(self) -> None:
-        """None: it scores choices and has no classes."""
-        return None
-
-    @property
-    def max_length(self) -> int:
-        """Maximum tokens per sequence: the model's bound, else the tokenizer's, else 2048."""
-        bound = position_bound(self.model)
-        if bound is None:
-            bound = int(getattr(self.tokenizer, "model_max_length", _UNBOUNDED))
-        return bound if 0 < bound < _UNBOUNDED else 2048
-
-    @property
-    def start_token(self) -> int | None:
-        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence, else None."""
-        tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
-        return next((int(token) for token in tokens if token is not None), None)
 
 
 def load_classifier(
@@ -334,29 +266,10 @@ def agree_on_padding(model: Any, tokenizer: Any) -> None:
         model.config.pad_token_id = tokenizer.pad_token_id
 
 
-def position_bound(model: Any) -> int | None:
-    """Return the maximum tokens of a model's position table; None if it has none."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
-    bounds = [getattr(config, name, None) or 0 for name in names]
-    if config is not model.config and max(bounds) > 0:  # any table of positions may be that of its pictures
-        return min(int(bound) for bound in bounds if bound > 0)
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
-            # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
-            bounds.append(len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1))
-    return min((int(bound) for bound in bounds if bound > 0), default=None)
-
-
 def architectures_of(config: Any) -> list[str]:
     """Return the architectures that a configuration names; one may be a text in place of a list."""
     named = config.architectures or []
     return [named] if isinstance(named, str) else [str(architecture) for architecture in named]
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or the error's type where it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 @contextmanager

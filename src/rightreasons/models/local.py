@@ -21,9 +21,8 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
-from rightreasons.models.causal import score_asked
+from rightreasons.models.causal import CausalLM, score_asked
 from rightreasons.models.likelihoods import Asked, tokenize_continuations
-from rightreasons.models.loading import CausalLM, first_line
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -34,6 +33,7 @@ from rightreasons.models.trial import (
     Way,
     check_tokens,
     fastest_way,
+    first_line,
     ordinary_tokens,
     reach_of,
 )

@@ -16,9 +16,9 @@ from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length, check_texts
 from rightreasons.datasets.perturbing.edits import delete_words
-from rightreasons.models.choices import AnyScorer, choose
-from rightreasons.models.classes import predict
-from rightreasons.models.loading import CausalLM, Classifier
+from rightreasons.models.choices import choose
+from rightreasons.models.classes import Classifier, predict
+from rightreasons.models.protocol import Scorer
 
 WITHOUT = "without word"
 """The id of an item without its word j is "{id}/without word {j}"."""
@@ -119,7 +119,7 @@ class Occlusion:
 
 
 def occlude(
-    scorer: AnyScorer,
+    scorer: Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -188,11 +188,6 @@ def occlude(
     }
     texts_of = [[column[place] for place in able] for column in asked]
     if rows is None:
-        if isinstance(scorer, CausalLM):
-            raise ValueError(
-                f"Expected a scorer of classes where there are no choices, but {scorer.name} is a language model "
-                "without a prompt: `Prompted` gives it one."
-            )
         scores = predict(scorer, texts_of[0], text_pairs=texts_of[1] if len(texts_of) > 1 else None, **common)
         widths = np.full(len(first), len(scores.label_names or ()))
     else:

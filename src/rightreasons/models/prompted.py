@@ -132,6 +132,12 @@ class Prompted:
         return self.rendering.scoring == "generated" and self.prompt.samples == 1
 
     @property
+    def n_parameters(self) -> int | None:
+        """Number of parameters of the model; None where it is not in this process."""
+        model = getattr(self.engine, "model", None)
+        return None if model is None else int(model.num_parameters())
+
+    @property
     def joint(self) -> bool:
         """Whether the choices of an item are in what is asked."""
         return self.rendering.joint
@@ -379,6 +385,11 @@ class Prompted:
         if found.unfinished:
             rate += f", and {found.unfinished} reach the bound of {prompt.max_new_tokens} tokens"
         return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate]))
+
+
+def prompted_of(scorer: object) -> Prompted | None:
+    """Return a scorer that is asked through a prompt; None for any other."""
+    return scorer if isinstance(scorer, Prompted) else None
 
 
 def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:

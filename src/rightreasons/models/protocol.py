@@ -113,7 +113,10 @@ class Engine(Protocol):
         has_template: Whether conversations can be asked.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the user called the model."""
+        ...
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -175,7 +178,10 @@ class Scorer(Protocol):
         joint: Whether the choices of an item are seen together, so that one can change the scores of the others.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the user called the model."""
+        ...
 
     @property
     def label_names(self) -> tuple[str, ...] | None:

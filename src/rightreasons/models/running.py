@@ -168,14 +168,15 @@ def _state() -> Any:
     return state
 
 
-def fingerprint_model(model: torch.nn.Module) -> str:
-    """Digest a model's class, its configuration and every weight.
+def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
+    """Digest a model's class, its configuration and every weight, and its tokenizer where one is given.
 
     An audit asks for it a dozen times, and every weight is read each time, as any of them may have been changed; so the
     digest is xxHash's, at ten gigabytes a second. It tells models apart, and is no proof against a forgery.
 
     Args:
         model: Any module; its configuration, if it has one, is that of transformers.
+        tokenizer: Its tokenizer; None for the model alone.
 
     Returns:
         32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
@@ -189,6 +190,8 @@ def fingerprint_model(model: torch.nn.Module) -> str:
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
         flat = tensor.detach().cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().data)
+    if tokenizer is not None:
+        digest.update(fingerprint_tokenizer(tokenizer).encode())
     return str(digest.hexdigest())
 
 

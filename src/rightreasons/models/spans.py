@@ -16,8 +16,8 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
 from rightreasons.models.batching import Encoded, input_names, pad, padding_of
+from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
-from rightreasons.models.loading import Classifier
 
 _BLOCK = 1024
 

@@ -45,6 +45,9 @@ _WIDENED = 200_000_000
 # About as many tokens of long texts are read in a trial.
 _TRIED = 512
 
+UNBOUNDED = 1_000_000
+"""A tokenizer without a bound of its own reports a larger number."""
+
 Answers = Sequence[NDArray[np.float64]]
 
 
@@ -110,7 +113,7 @@ def fastest_way(
         except Exception as error:
             raise ValueError(
                 f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or less: "
-                f"{_first_line(error)}"
+                f"{first_line(error)}"
             ) from error
         if not all(np.isfinite(row).all() for row in want):
             if (weight := broken_weight(model)) is not None:
@@ -127,7 +130,7 @@ def fastest_way(
             try:
                 off = _difference(ask(), want)
             except Exception as error:
-                reasons.append(f"{way} fails ({_first_line(error)})")
+                reasons.append(f"{way} fails ({first_line(error)})")
                 continue
             if off <= bound:
                 return Way(way, longest, "; ".join(reasons))
@@ -259,8 +262,23 @@ def _widened(model: torch.nn.Module) -> Iterator[None]:
             tensor.data = data
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or the error's type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def position_bound(model: Any) -> int | None:
+    """Return the maximum tokens of a model's position table; None if it has none."""
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
+    bounds = [getattr(config, name, None) or 0 for name in names]
+    if config is not model.config and max(bounds) > 0:  # any table of positions may be that of its pictures
+        return min(int(bound) for bound in bounds if bound > 0)
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
+            # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
+            bounds.append(len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1))
+    return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
 def classifier_way(

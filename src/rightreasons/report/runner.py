@@ -21,7 +21,6 @@ from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sent
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
-from rightreasons.models.prompted import Prompted
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
@@ -36,8 +35,7 @@ from rightreasons.report.schema import check_audit
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.opening import Asked
-    from rightreasons.models.choices import AnyScorer
+    from rightreasons.models.protocol import Scorer
 
 
 T = TypeVar("T", bound=Options)
@@ -81,7 +79,7 @@ class AuditResult:
 
 
 def audit(
-    model: str | os.PathLike[str] | AnyScorer | None = None,
+    model: Any = None,
     dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
     *,
     out: str | os.PathLike[str] = "report",
@@ -101,8 +99,8 @@ def audit(
     added to the report; a report about others is set aside. All files of a report change together, or none does.
 
     Args:
-        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
-            loaded `Classifier`, a scorer of choices from `load_chooser`, or a `Prompted`; None with `predictions`.
+        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or
+            whatever `as_scorer` takes, such as a loaded model or a scikit-learn pipeline; None with `predictions`.
         dataset: A name of `load_dataset`, a hub id, a local file or folder, or loaded data; None where a file of
             predictions has all that is asked about its items.
         out: The folder of the report.
@@ -143,7 +141,7 @@ def audit(
     if name is None:
         place = stored.predictions if dataset is None else dataset
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
-    source: Asked | StoredModel
+    source: Scorer | StoredModel
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name)
         source, data, names, spare = opened.model, opened.data, [opened.chosen], opened.spare
@@ -296,15 +294,9 @@ def _labels_told(context: AuditContext) -> list[str]:
     return lines
 
 
-def _padding_told(source: Asked | StoredModel) -> list[str]:
+def _padding_told(source: Scorer | StoredModel) -> list[str]:
     """Say what pads the texts of a model without a padding token."""
-    if isinstance(source, (StoredModel, Prompted)):
-        return []
-    tokenizer, config = source.tokenizer, source.model.config
-    if tokenizer.pad_token_id is not None or getattr(config, "pad_token_id", None) is not None:
-        return []
-    token = "its first token" if tokenizer.eos_token is None else f"its end token {tokenizer.eos_token!r}"
-    return [f"{source.name} has no padding token: texts are padded with {token}, which it does not attend to."]
+    return list(filter(None, [getattr(source, "padding_note", "")]))
 
 
 def _left_out_told(context: AuditContext) -> list[str]:

@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,7 +299,7 @@ class _Detector:
         self.protocol = settings
         self.by_occlusion = settings.importance == "occlusion"
         # Where words are left out, the model as it is.
-        self.source: Classifier | Scorer = cast("Scorer", context.scorer) if self.by_occlusion else context.classifier
+        self.source: Classifier | Scorer = context.scorer if self.by_occlusion else context.classifier
 
     @functools.cached_property
     def heads(self) -> LmiResult:

@@ -19,12 +19,12 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_same_length, check_seed
+from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.gradients.integration import AttributionOptions, Baseline, Integral, Path, integrate
-from rightreasons.models.gradients.label_words import PromptTokenizer, label_word_classifier
+from rightreasons.models.gradients.label_words import PromptTokenizer, with_gradients
 from rightreasons.models.items import Items, leave_out_empty
-from rightreasons.models.loading import Classifier
-from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
 
@@ -137,7 +137,7 @@ class Attributions:
 
 @takes(AttributionOptions)
 def integrated_gradients(
-    classifier: Classifier | Prompted,
+    classifier: Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -230,28 +230,25 @@ def integrated_gradients(
         (('a', 'good', 'film'),)
     """
     check_count(max_tokens, "max_tokens")
-    if isinstance(classifier, Prompted):
-        classifier = label_word_classifier(classifier)
+    model = with_gradients(classifier)
     failures: dict[str, str] = {}
     if not fail_fast and text_pairs is None and choices is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
-    items = Items.of(
-        classifier, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, places=True
-    )
+    items = Items.of(model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, places=True)
     if labels is None and options.label == "gold":
         raise ValueError("Expected `labels` with label='gold', but got None.")
     gold = items.check_labels(labels, minimum=0 if options.label == "gold" else -1)
     explained = gold if options.label == "gold" else None
-    embedding_input = EmbeddingInput(classifier.model, layer=options.layer)
-    baseline = Baseline.of(classifier, embedding_input, options)
-    keep = options.keep_special or isinstance(classifier.tokenizer, PromptTokenizer)
-    typed = options.token_type is not None and _has_types(classifier, options.token_type)
+    embedding_input = EmbeddingInput(model.model, layer=options.layer)
+    baseline = Baseline.of(model, embedding_input, options)
+    keep = options.keep_special or isinstance(model.tokenizer, PromptTokenizer)
+    typed = options.token_type is not None and _has_types(model, options.token_type)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
         labels_of_batch, logits = None if explained is None else explained[batch], None
         if typed:
             with torch.no_grad():
-                logits = classifier.model(**inputs).logits.double().cpu().numpy()
+                logits = model.model(**inputs).logits.double().cpu().numpy()
             labels_of_batch = logits.argmax(axis=1) if labels_of_batch is None else labels_of_batch
             inputs = {**inputs, "token_type_ids": torch.full_like(inputs["input_ids"], options.token_type or 0)}
         special = _special(items, inputs, batch)
@@ -282,7 +279,7 @@ def integrated_gradients(
         fail_fast=fail_fast,
     )
     failures |= {items.ids[item]: reason for item, reason in columns.failures.items()}
-    n_scores = items.counts if items.joint else np.full(len(items), len(classifier.label_names or ()))
+    n_scores = items.counts if items.joint else np.full(len(items), len(model.label_names or ()))
     whole = columns.filled({"scores": items.lengths, "logits": n_scores})
     attributions = _attributions(items, gold, whole, options, baseline.name)
     if columns.failures:

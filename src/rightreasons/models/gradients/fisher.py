@@ -18,12 +18,13 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
+from rightreasons.models.causal import CausalLM
 from rightreasons.models.gradients.fisher_causal import CausalFisher, FisherEigen, Solver
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
-from rightreasons.models.gradients.label_words import label_word_classifier
+from rightreasons.models.gradients.label_words import with_gradients
 from rightreasons.models.items import Items
-from rightreasons.models.loading import CausalLM, Classifier
 from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
 
 METHODS = ("auto", "gram", "power")
@@ -109,7 +110,7 @@ class FisherOptions(Options):
 
 @takes(FisherOptions)
 def fisher_information(
-    classifier: Classifier | CausalLM | Prompted,
+    classifier: Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -177,15 +178,12 @@ def fisher_information(
         >>> fisher_information(classifier, ["a good film"]).eigenvalues  # doctest: +SKIP
         array([0.0213])
     """
-    if isinstance(classifier, Prompted) and classifier.label_names is not None:
-        classifier = label_word_classifier(classifier)
-    if isinstance(classifier, (CausalLM, Prompted)):
+    model = with_gradients(classifier)
+    if isinstance(model, (CausalLM, Prompted)):
         if choices is None or text_pairs is not None or max_length is not None:
             came = "none" if choices is None else "`text_pairs`" if text_pairs is not None else "`max_length`"
-            raise ValueError(
-                f"Expected `choices` alone for the causal language model {classifier.name}, but got {came}."
-            )
-        causal = CausalFisher(classifier, texts, choices, ids=ids)
+            raise ValueError(f"Expected `choices` alone for the causal language model {model.name}, but got {came}.")
+        causal = CausalFisher(model, texts, choices, ids=ids)
         solver = options.solver(int(causal.counts.max()))
         with sdpa_kernel(SDPBackend.MATH) if solver.power else nullcontext():
             columns = causal.run(
@@ -201,7 +199,7 @@ def fisher_information(
         result = _fisher_information(causal.items, columns, causal.counts, options, fail_fast)
         return dataclasses.replace(result, definition=definition)
     items = Items.of(
-        classifier,
+        model,
         texts,
         text_pairs=text_pairs,
         choices=choices,
@@ -210,8 +208,8 @@ def fisher_information(
         places=True,
         allow_empty=True,
     )
-    solver = options.solver(max(int(items.counts.max()), len(classifier.label_names or ())))
-    embedding_input = EmbeddingInput(classifier.model)
+    solver = options.solver(max(int(items.counts.max()), len(model.label_names or ())))
+    embedding_input = EmbeddingInput(model.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
         embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
@@ -232,7 +230,7 @@ def fisher_information(
             out=out,
             fail_fast=fail_fast,
         )
-    n_scores = items.counts if items.joint else np.full(len(items), len(classifier.label_names or ()))
+    n_scores = items.counts if items.joint else np.full(len(items), len(model.label_names or ()))
     return _fisher_information(items, columns, n_scores, options, fail_fast)
 
 

@@ -17,11 +17,10 @@ from torch import Tensor
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import Encoded, Places, check_fast
-from rightreasons.models.causal import ChoiceItems, choose_causal, with_letters
+from rightreasons.models.causal import CausalLM, ChoiceItems, choose_causal, with_letters
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
 from rightreasons.models.likelihoods import PADDED, Asked, causal_way, groups_of, plain_rows, tokenize_choices, width
-from rightreasons.models.loading import CausalLM
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item

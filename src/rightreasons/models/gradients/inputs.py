@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.choices import LAYERS
 from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items
-from rightreasons.models.loading import Classifier
 
 WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 """A word (letters, digits, underscore) or one punctuation mark: the words over which LMI and every other word-level

@@ -22,9 +22,9 @@ from rightreasons.core.choices import (
 )
 from rightreasons.core.options import Options, option
 from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.loading import Classifier
 from rightreasons.models.running import Column
 
 STEPS = 50

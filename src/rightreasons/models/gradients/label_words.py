@@ -16,36 +16,51 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rightreasons.models.causal import CausalLM
+from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
-from rightreasons.models.loading import Classifier
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
-from rightreasons.models.protocol import lacking
+from rightreasons.models.protocol import Scorer, lacking
 
 _FIELDS = ("text", "text_pair")
 # Private characters, which no text has.
 _MARKS = {"text": "\ue000", "text_pair": "\ue001"}
 
 
-def why_no_gradients(prompted: Prompted) -> str:
-    """Say why the words of what a prompted model is asked have no gradients; "" where they have."""
-    reason = lacking(prompted, "gradients", "about gradients")
+def why_no_gradients(scorer: Scorer) -> str:
+    """Say why the words of what a scorer is asked have no gradients; "" where they have."""
+    reason = lacking(scorer, "gradients", "about gradients")
     if reason:
         return reason
-    if not isinstance(prompted.engine, LocalEngine):
-        return f"{prompted.name} is not a model of transformers in this process."
-    if prompted.prompt.shots and prompted.prompt.draw == "item":
+    model = scorer.engine if isinstance(scorer, Prompted) else scorer
+    if not isinstance(model, (LocalEngine, Classifier, CausalLM)):
+        return f"{scorer.name} is not a model of transformers in this process."
+    if isinstance(scorer, Prompted) and scorer.prompt.shots and scorer.prompt.draw == "item":
         return "Each item has few-shot examples of its own, and no gradients: `--draw run` gives all items the same."
-    if not getattr(prompted.engine.tokenizer, "is_fast", False):
+    if not getattr(model.tokenizer, "is_fast", False):
         return "The tokenizer does not give the positions of its tokens in the text."
     try:
-        EmbeddingInput(prompted.engine.model)
-        if prompted.label_names is not None:
-            label_word_classifier(prompted)
+        EmbeddingInput(model.model)
+        if isinstance(scorer, Prompted) and scorer.label_names is not None:
+            label_word_classifier(scorer)
     except ValueError as error:
         return str(error)
     return ""
+
+
+def with_gradients(scorer: Scorer) -> Any:
+    """Return a scorer in the form that has gradients: a prompted scorer of classes as a classifier of label words.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    if isinstance(scorer, Prompted) and scorer.label_names is not None:
+        return label_word_classifier(scorer)
+    if not isinstance(scorer, (Classifier, CausalLM, Prompted)):
+        raise ValueError(why_no_gradients(scorer))
+    return scorer
 
 
 def label_word_classifier(prompted: Prompted) -> Classifier:

@@ -22,3 +22,8 @@ class ServerOptions(Options):
         None, "Price of a million prompt tokens, for the count of what a run costs.", minimum=0.0
     )
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
+
+
+def is_address(model: object) -> bool:
+    """Return whether a model is the address of a server."""
+    return isinstance(model, str) and model.startswith(("http://", "https://"))

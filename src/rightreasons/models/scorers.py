@@ -1,0 +1,332 @@
+"""Whatever people have as a scorer: a folder, a loaded model, a pipeline, an estimator, a function."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import os
+import pickle
+import re
+import sys
+import types
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged, kind_of
+from rightreasons.core.errors import OptionError, needs
+from rightreasons.core.scores import Scores
+from rightreasons.core.store import leased, package_code
+from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
+from rightreasons.models.causal import CausalLM, load_causal
+from rightreasons.models.choices import kind_of_model
+from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
+from rightreasons.models.local import LocalEngine
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Ability, Engine, Scorer
+from rightreasons.models.running import Column, fingerprint_texts, open_store, run_batches
+from rightreasons.models.servers.options import ServerOptions, is_address
+from rightreasons.models.trial import first_line
+from rightreasons.models.wording import Prompt
+
+MEMBERS = ("name", "label_names", "abilities", "fingerprint", "joint", "describe", "predict", "choose")
+"""What makes a scorer of any object; see `Scorer`."""
+
+_AT_ONCE = 256
+_TAKEN = (
+    "a scorer, a folder or hub id, a loaded model of transformers with its tokenizer, a pipeline, an estimator with "
+    "`predict_proba`, or a function from texts to probabilities"
+)
+
+
+def as_scorer(
+    model: Any,
+    *,
+    tokenizer: Any = None,
+    label_names: Sequence[str] | None = None,
+    name: str | None = None,
+    fingerprint: str | None = None,
+) -> Scorer:
+    """Make a scorer, which every question can ask, of whatever answers.
+
+    Args:
+        model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
+            transformers with its `tokenizer`; a text-classification or text-generation pipeline of transformers; a
+            fitted estimator or pipeline of scikit-learn with `predict_proba`, which takes texts; or a function from N
+            texts to (N, K) probabilities. A language model is asked through a `Prompt`.
+        tokenizer: The tokenizer of a loaded model.
+        label_names: The names of the K classes in the order of the probabilities: a function needs them, an estimator
+            has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
+        name: What reports call it; None takes what it is called.
+        fingerprint: A name for what decides the answers, such as a version, under which they are kept for a later run.
+            None digests an estimator, or a function and all that it refers to; where that is not possible, nothing is
+            kept.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        TypeError: If it is none of these.
+        ValueError: If it cannot be asked, or its classes have no names.
+
+    Example:
+        >>> def rule(texts):
+        ...     return [[0.1, 0.9] if "good" in text else [0.8, 0.2] for text in texts]
+        >>> scorer = as_scorer(rule, label_names=["negative", "positive"])
+        >>> scorer.predict(["a good film", "a film"], progress=False).predicted.tolist()
+        [1, 0]
+    """
+    if isinstance(model, (str, os.PathLike)):
+        return _named(model, label_names)
+    if all(_has(model, member) for member in MEMBERS):
+        return model  # type: ignore[no-any-return]
+    if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
+        return Prompted(Prompt(), model, label_names)
+    if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
+        return _of_transformers(model.model, model.tokenizer, label_names, name)
+    if isinstance(model, torch.nn.Module):
+        return _of_transformers(model, tokenizer, label_names, name)
+    if _has(model, "label_names") and _has(model, "predict"):
+        absent = ", ".join(member for member in MEMBERS if not _has(model, member))
+        raise TypeError(f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}.")
+    if callable(getattr(model, "predict_proba", None)):
+        names = getattr(model, "classes_", None) if label_names is None else label_names
+        if names is None:
+            raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
+        return FunctionScorer(model.predict_proba, names, name or type(model).__name__, fingerprint, decides=model)
+    if callable(getattr(model, "fit", None)):
+        raise TypeError(
+            f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
+            "of scikit-learn gives it one."
+        )
+    if callable(model):
+        if label_names is None:
+            raise ValueError("Expected `label_names`, the names of its classes, with a function, but got None.")
+        called = name or str(getattr(model, "__qualname__", type(model).__name__))
+        return FunctionScorer(model, label_names, called, fingerprint, decides=model)
+    raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")
+
+
+class FunctionScorer:
+    """A scorer of classes that is a function of texts alone, without gradients.
+
+    Args:
+        function: Takes a list of N texts, and returns (N, K) probabilities.
+        label_names: The names of the K classes.
+        name: What it is called.
+        fingerprint: What its answers depend on; None digests `decides`.
+        decides: The object whose content decides the answers.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        label_names: Iterable[object],
+        name: str,
+        fingerprint: str | None = None,
+        *,
+        decides: Any = None,
+    ) -> None:
+        self.label_names = tuple(str(label) for label in label_names)
+        if len(self.label_names) < 2:
+            raise OptionError(
+                f"Expected at least two classes, but {name} has {len(self.label_names)}.", option="label_names"
+            )
+        self.name = name
+        self._function, self._named, self._decides = function, fingerprint, decides
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Scores alone."""
+        return frozenset()
+
+    @property
+    def joint(self) -> bool:
+        """False: it has no choices."""
+        return False
+
+    @functools.cached_property
+    def _digest(self) -> str | None:
+        return _digest(self._decides) if self._named is None else hashlib.blake2b(self._named.encode()).hexdigest()[:32]
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the given name, or of the object; where there is none, another one for each object."""
+        return self._digest or uuid.uuid4().hex
+
+    def describe(self) -> dict[str, Any]:
+        """Return that it is a function, and whether its answers are kept for later runs."""
+        return {"function": self.name, "kept": self._digest is not None}
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Scores:
+        """Score the classes of N texts; texts at which the function fails are left out, with the reason.
+
+        Raises:
+            ValueError: If there are pairs of texts, or the function fails at every text.
+        """
+        if text_pairs is not None:
+            raise ValueError(f"Expected single texts, which {self.name} takes, but the data has pairs.")
+        texts = check_texts(texts, "texts", allow_empty=True)
+        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
+        check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+        gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+
+        def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+            return {"logits": self._logits([texts[item] for item in batch])}
+
+        digest = self._digest  # before the first call, which may change the object
+        with contextlib.ExitStack() as held:
+            store = None
+            if out is not None and digest is not None:
+                run = {"kind": "predictions", "model": digest, "texts": fingerprint_texts(texts)}
+                store = open_store(out, {**run, "ids": fingerprint_texts(names), "code": package_code()})
+                held.enter_context(leased(store.folder))
+            batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
+            columns = run_batches(
+                compute, batches, store=store, progress=progress, description="predictions", fail_fast=False
+            )
+        kept = columns.positions
+        return Scores(
+            ids=tuple(names[item] for item in kept),
+            logits=columns.array("logits"),
+            labels=None if gold is None else gold[kept],
+            label_names=self.label_names,
+            failures={names[item]: reason for item, reason in sorted(columns.failures.items())},
+        )
+
+    def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any) -> Scores:
+        """Refuse: it has classes."""
+        raise ValueError(f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`.")
+
+    def _logits(self, texts: list[str]) -> NDArray[np.float64]:
+        try:
+            table = np.asarray(self._function(texts), dtype=np.float64)
+        except Exception as error:
+            raise ValueError(
+                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {first_line(error)}."
+            ) from error
+        shape = (len(texts), len(self.label_names))
+        if table.shape != shape:
+            raise ValueError(
+                f"Expected {shape[1]} probabilities of {self.name} for each of {shape[0]} texts, but got an array of "
+                f"shape {table.shape}."
+            )
+        logits = check_logits(table, scores="probabilities", name=self.name)
+        return logits.table() if isinstance(logits, Ragged) else logits  # type: ignore[return-value]
+
+
+def open_engine(model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, **how: Any) -> Engine:
+    """Open a causal language model, here or behind a server, and try it.
+
+    Args:
+        model: A folder, a hub id, a GGUF file or the address of a server.
+        prompt: How it is asked.
+        server: How a server is asked.
+        **how: `revision`, `device` and `dtype` of a model here.
+    """
+    if not is_address(model):
+        return LocalEngine(load_causal(model, **how))
+    needs("openai")
+    from rightreasons.models.servers.engine import open_server
+
+    odd = next((name for name, value in how.items() if value is not None), None)
+    if odd is not None:
+        raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
+    return open_server(str(model), options=server, chat=prompt.chat)
+
+
+def _has(model: Any, member: str) -> bool:
+    """Return whether an object has a member, without computing it."""
+    return hasattr(type(model), member) or member in getattr(model, "__dict__", ())
+
+
+def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
+    kind = "causal" if is_address(model) else kind_of_model(model)
+    if kind == "causal":
+        return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
+    return load_multiple_choice(model) if kind == "choice" else load_classifier(model)
+
+
+def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
+    called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
+    if tokenizer is not None and re.search("CausalLM|LMHead", type(model).__name__):
+        return Prompted(Prompt(), LocalEngine(CausalLM(model, tokenizer, called)), label_names)
+    return as_classifier(model, tokenizer, name=called)
+
+
+def _digest(model: Any) -> str | None:
+    """Digest an estimator or a function by its content; None where that is not possible."""
+    parts: list[bytes] = []
+    try:
+        _collect(model, parts, set())
+    except Exception:  # objects refuse to be pickled, and sources to be found, with errors of any kind
+        return None
+    return hashlib.blake2b(b"|".join(parts), digest_size=16).hexdigest()
+
+
+def _collect(value: Any, parts: list[bytes], seen: set[int]) -> None:
+    """Collect the source of a function with all that it refers to, the versions of modules, and others as pickled."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    within: list[Any] = []
+    if inspect.ismodule(value):
+        parts.append(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
+    elif inspect.ismethod(value):
+        within = [value.__func__, value.__self__]
+    elif isinstance(value, functools.partial):
+        within = [value.func, value.args, value.keywords]
+    elif inspect.isfunction(value):
+        parts.append(inspect.getsource(value).encode())
+        names = sorted(set(_names(value.__code__)) & value.__globals__.keys())
+        closure = [cell.cell_contents for cell in value.__closure__ or ()]
+        within = [value.__defaults__, value.__kwdefaults__, *closure, *(value.__globals__[name] for name in names)]
+    else:
+        parts.append(_pickled(value))
+        package = sys.modules[type(value).__module__.partition(".")[0]]
+        if callable(value) and not inspect.isclass(value) and not inspect.isbuiltin(value):
+            within = [package if hasattr(package, "__version__") else inspect.getsource(type(value))]
+        # Functions are pickled by their names alone.
+        within += [each for each in _parameters(value) if inspect.isfunction(each)]
+    for each in within:
+        _collect(each, parts, seen)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that a function uses, also in the functions and comprehensions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield from _names(constant)
+
+
+def _parameters(value: Any) -> list[Any]:
+    """Return the parameters of an estimator of scikit-learn, its steps and theirs among them."""
+    return list(value.get_params().values()) if _has(value, "get_params") and not inspect.isclass(value) else []
+
+
+def _pickled(value: Any) -> bytes:
+    # Vectorizers of scikit-learn note the address of their stop words, which differs from process to process.
+    steps = {id(step): step for step in (value, *_parameters(value))}
+    noted = [vars(step) for step in steps.values() if "_stop_words_id" in getattr(step, "__dict__", ())]
+    held = [attributes.pop("_stop_words_id") for attributes in noted]
+    try:
+        return pickle.dumps(value)
+    finally:
+        for attributes, address in zip(noted, held, strict=True):
+            attributes["_stop_words_id"] = address

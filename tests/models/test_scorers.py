@@ -1,0 +1,226 @@
+"""Whatever people have as a scorer, and audits of what is no model of transformers."""
+
+import functools
+
+import datasets
+import numpy as np
+import pytest
+import transformers
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+import rightreasons
+from rightreasons.core.scores import Scores
+from rightreasons.models import as_scorer
+from rightreasons.models.choices import load_chooser
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.loading import load_classifier
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Scorer
+from tiny_causal import save_tiny_causal
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+
+NAMES = ("negative", "positive")
+TEXTS, LABELS = tiny_texts(90)
+
+
+class Rule:
+    """The least that is a scorer: a rule over words."""
+
+    name, label_names, abilities, fingerprint, joint = "rule", NAMES, frozenset(), "rule 1", False
+
+    def describe(self):
+        return {}
+
+    def predict(self, texts, *, text_pairs=None, ids=None, labels=None, progress=True, out=None):
+        logits = np.array([[0.0, 2.0 if {"good", "great"} & set(text.split()) else -1.5] for text in texts])
+        return Scores(tuple(ids), logits, None if labels is None else np.array(labels), NAMES)
+
+    def choose(self, prompts, choices, **how):
+        raise ValueError("It has classes.")
+
+
+def fitted(n_texts=60):
+    words = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    return words.fit(TEXTS[:n_texts], [NAMES[label] for label in LABELS[:n_texts]])
+
+
+@pytest.fixture(scope="module")
+def data():
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=list(NAMES))})
+    parts = {"train": slice(0, 60), "test": slice(60, 90)}
+    rows = {name: {"text": TEXTS[part], "label": LABELS[part]} for name, part in parts.items()}
+    return datasets.DatasetDict(
+        {name: datasets.Dataset.from_dict(part, features=features) for name, part in rows.items()}
+    )
+
+
+@pytest.mark.parametrize("model", [fitted(), Rule()], ids=["pipeline", "own scorer"])
+def test_what_is_no_model_of_transformers_is_audited_whole(model, data, tmp_path, unrendered):
+    result = rightreasons.audit(model, data, out=tmp_path / "report", n_resamples=20, progress=False, raise_errors=True)
+    answered = {outcome.question for outcome in result.outcomes if outcome.status == "answered"}
+    assert answered == {"calibration", "shortcuts", "difficulty"}
+    said = as_scorer(model).predict(data["test"]["text"], ids=range(30))
+    right = float(np.mean(said.predicted == np.array(data["test"]["label"])))
+    accuracy = result["calibration"].result.data["figures"]["accuracy"]["estimate"]["value"]
+    assert accuracy == right
+    assert result.audit["model"]["fingerprint"] == as_scorer(model).fingerprint
+    assert result.audit["model"]["n_parameters"] is None
+
+
+def test_an_estimator_is_a_function_of_texts():
+    pipeline = fitted()
+    scorer = as_scorer(pipeline)
+    assert isinstance(scorer, Scorer)
+    assert (scorer.name, scorer.label_names, scorer.abilities) == ("Pipeline", NAMES, frozenset())
+    scores = scorer.predict(TEXTS[60:63], ids="abc", labels=[1, -1, 0], progress=False)
+    assert np.exp(scores.logits) == pytest.approx(pipeline.predict_proba(TEXTS[60:63]))
+    assert (scores.ids, scores.labels.tolist()) == (("a", "b", "c"), [1, -1, 0])
+    with pytest.raises(ValueError, match="is a classifier: use `predict`"):
+        scorer.choose(["a"], [["b", "c"]])
+    with pytest.raises(ValueError, match="Expected single texts, which Pipeline takes"):
+        scorer.predict(["a"], text_pairs=["b"])
+
+
+def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
+    rule = Rule()
+    assert as_scorer(rule) is rule
+    folder = save_tiny_classifier(tmp_path / "head")
+    classifier = load_classifier(folder)
+    assert as_scorer(classifier) is classifier
+    want = classifier.predict(["a good film"], progress=False).logits
+    pipe = transformers.pipeline("text-classification", model=classifier.model, tokenizer=classifier.tokenizer)
+    for form in (as_scorer(folder), as_scorer(pipe), as_scorer(classifier.model, tokenizer=classifier.tokenizer)):
+        assert isinstance(form, Scorer)
+        assert (form.label_names, form.fingerprint) == (NAMES, classifier.fingerprint)
+        assert form.predict(["a good film"], progress=False).logits == pytest.approx(want)
+    assert as_scorer(save_tiny_multiple_choice(tmp_path / "choices")).label_names is None
+    causal = save_tiny_causal(tmp_path / "causal")
+    for model in (as_scorer(causal, label_names=NAMES), as_scorer(str(causal))):
+        assert isinstance(model, Prompted)
+        assert as_scorer(model.engine).fingerprint == as_scorer(causal).fingerprint
+    loaded = model.engine.model
+    again = as_scorer(loaded, tokenizer=model.engine.tokenizer, label_names=NAMES)
+    assert (again.label_names, again.engine.model) == (NAMES, loaded)
+    bare = load_chooser(causal, method="letters")
+    assert as_scorer(bare) is bare
+    assert (bare.joint, "gradients" in bare.abilities) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "words"),
+    [
+        (3, {}, TypeError, "a function from texts to probabilities, but got 3"),
+        (len, {}, ValueError, "Expected `label_names`, the names of its classes, with a function"),
+        (len, {"label_names": ["one"]}, ValueError, "Expected at least two classes, but len has 1"),
+        (LinearSVC(), {}, TypeError, "LinearSVC has none: CalibratedClassifierCV"),
+        (LogisticRegression(), {}, ValueError, "a fitted estimator, but LogisticRegression has no `classes_`"),
+        (
+            type("Half", (), {"label_names": NAMES, "predict": len, "name": "h"})(),
+            {},
+            TypeError,
+            "Half has no abilities",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, words):
+    with pytest.raises(error, match=words):
+        as_scorer(model, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda texts: [[0.5, 0.5, 0.0]] * len(texts), r"2 probabilities of f for each of 1 texts, .* shape \(1, 3\)"),
+        (lambda texts: [[0.5, 0.6]] * len(texts), "sum to 1"),
+        (lambda texts: [[np.nan, 0.6]] * len(texts), "NaN"),
+        (lambda texts: texts[0].no_such_name, "it fails: AttributeError: 'str' object"),
+    ],
+)
+def test_what_a_function_says_is_checked(function, words):
+    with pytest.raises(ValueError, match=words):
+        as_scorer(function, label_names=NAMES, name="f").predict(["a", "b", "c"], progress=False)
+
+
+def test_a_text_at_which_a_function_fails_is_left_out():
+    def fails_at_b(texts):
+        if any("b" in text for text in texts):
+            raise RuntimeError("no b")
+        return [[0.25, 0.75]] * len(texts)
+
+    scores = as_scorer(fails_at_b, label_names=NAMES).predict(["a", "b", "c"], labels=[0, 1, 1], progress=False)
+    assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
+    assert scores.failures["1"].endswith("it fails: RuntimeError: no b.")
+    assert np.exp(scores.logits) == pytest.approx(np.array([[0.25, 0.75]] * 2))
+
+
+def test_answers_are_kept_under_a_fingerprint_alone(tmp_path):
+    calls = []
+
+    def counting(texts):
+        calls.append(len(texts))
+        return [[0.3, 0.7]] * len(texts)
+
+    for name, n_calls in (("v1", 1), ("v1", 1), ("v2", 2)):
+        scorer = as_scorer(counting, label_names=NAMES, fingerprint=name)
+        scorer.predict(["a", "b"], out=tmp_path / "kept", progress=False)
+        assert len(calls) == n_calls
+    locked = __import__("threading").Lock()
+
+    def with_lock(texts):  # a lock cannot be pickled: nobody knows what it answers next time
+        with locked:
+            return counting(texts)
+
+    first, second = (as_scorer(with_lock, label_names=NAMES) for _ in range(2))
+    assert first.fingerprint != second.fingerprint == second.fingerprint
+    assert not first.describe()["kept"]
+    for n_calls in (3, 4):
+        first.predict(["a", "b"], out=tmp_path / "never", progress=False)
+        assert len(calls) == n_calls
+    assert not (tmp_path / "never").exists()
+
+
+WEIGHT = [0.3]
+
+
+def helper(texts):
+    return [[1 - WEIGHT[0], WEIGHT[0]] for _ in texts]
+
+
+def test_a_function_is_known_by_its_source_and_all_that_it_refers_to():
+    def function(texts):
+        return helper(texts)
+
+    def digest():
+        return as_scorer(function, label_names=NAMES).fingerprint
+
+    before = digest()
+    assert digest() == before
+    WEIGHT[0] = 0.4  # two calls away
+    changed = digest()
+    WEIGHT[0] = 0.3
+    assert (changed != before, digest()) == (True, before)
+    part = as_scorer(functools.partial(function), label_names=NAMES)
+    assert part.fingerprint != as_scorer(functools.partial(helper), label_names=NAMES).fingerprint
+    other = as_scorer(lambda texts: helper(list(texts)), label_names=NAMES)
+    assert other.fingerprint != before
+
+
+def test_an_estimator_is_known_by_what_it_learned():
+    pipeline = fitted()
+    before = as_scorer(pipeline).fingerprint
+    pipeline.predict_proba(["a film"])  # notes an address in the vectorizer
+    assert as_scorer(pipeline).fingerprint == before
+    assert as_scorer(fitted(58)).fingerprint != before
+    pipeline[0]._stop_words_id = 12345  # as in another process
+    assert as_scorer(pipeline).fingerprint == before
+    assert pipeline[0]._stop_words_id == 12345
+
+
+def test_a_scorer_without_gradients_is_refused_where_they_are_needed():
+    for ask in (integrated_gradients, fisher_information):
+        with pytest.raises(ValueError, match="needs gradients, which rule cannot give"):
+            ask(Rule(), ["a good film"])
