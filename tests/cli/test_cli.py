@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import pytest
 import transformers
 
 from command_line import run
-from rightreasons.cli import main
+from rightreasons.cli import COMMANDS, main
+from rightreasons.cli.declared import MOST_SHOWN
 from tiny_causal import tiny_causal_tokenizer
 from tiny_models import save_tiny_classifier, save_tiny_encoder, tiny_texts
 
@@ -98,6 +100,28 @@ def test_every_command_has_help(capsys):
         assert code == 0
         assert out.startswith(f"Usage: rightreasons {command}")
         assert f"Examples:\n    rightreasons {command}" in out
+
+
+@pytest.mark.parametrize("command", [name for names in COMMANDS.values() for name in names])
+def test_the_help_of_a_command_is_one_screen(capsys, command):
+    _, out, _ = run(capsys, command, "--help")
+    flags = [line.split()[0].rstrip(",") for line in out.splitlines() if line.startswith("  -")]
+    assert len(flags) <= MOST_SHOWN
+    assert len(set(flags)) == len(flags)
+    assert "--server-model" not in flags
+    if "--help-all" in flags:
+        _, every, _ = run(capsys, command, "--help-all")
+        all_flags = [line.split()[0].rstrip(",") for line in every.splitlines() if line.startswith("  -")]
+        (said,) = re.findall(r"Show (\d+) more options", out)
+        assert set(all_flags) >= set(flags) - {"--help-all"}
+        assert len(all_flags) == len(flags) - 1 + int(said)
+
+
+def test_the_first_options_of_an_audit_come_first(capsys):
+    _, out, _ = run(capsys, "audit", "--help")
+    flags = [line.split()[0] for line in out.splitlines() if line.startswith("  --")]
+    assert flags[:3] == ["--text-column", "--label-column", "--open"]
+    assert out.count("\n") <= 55
 
 
 def test_examples_of_a_group_are_with_its_commands(capsys):

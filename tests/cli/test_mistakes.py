@@ -101,8 +101,6 @@ def words_of(path, changes=(), more=()):
     good = {**GOOD, **({"model": "chooser", "dataset": "items.jsonl"} if path in ITEMS else {})}
     if path == ("learn", "plan"):
         good["suite"] = "suite.jsonl"
-    if path == ("counts", "cues"):
-        good["source"] = "items.jsonl"
     values = {**good, **dict(changes)}
     words = list(path)
     for parameter in commands()[path]:

@@ -11,7 +11,6 @@ import contextlib
 import contextvars
 import functools
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,45 +26,74 @@ from rightreasons.core.errors import in_one_sentence, is_expected, missing
 from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
 
 TRACEBACK = "--traceback"
+HELP_ALL = "--help-all"
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
 
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
+_shows_all = contextvars.ContextVar("shows_all", default=False)
 
-COMMANDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Ask about a model": {
-        "ask": ("audit", "behavior", "calibration", "demo", "difficulty", "probes", "shortcuts"),
-        "measure": ("confidence", "cues", "judges"),
+        "audit": ("ask", "Ask whether a model is right for the right reasons, and write the report."),
+        "behavior": ("ask", "Test models on a behavioral suite: which share of the cases passes, by functionality."),
+        "calibration": ("ask", "Does its confidence match its accuracy?"),
+        "confidence": ("measure", "Compare sources of confidence on the same items."),
+        "cues": ("measure", "Count superficial cues in the choices, and see how far a classifier gets by them alone."),
+        "demo": ("ask", "Fine-tune the packaged encoder on data with a planted shortcut, and audit it."),
+        "difficulty": ("ask", "Which examples is it fragile on?"),
+        "judges": (
+            "measure",
+            "Measure what judges of pairs prefer beside quality: position, length, their own.",
+        ),
+        "probes": ("ask", "Does it pick an answer before reading the question?"),
+        "shortcuts": ("ask", "Does it decide by shortcuts?"),
     },
-    "Read reports": {"reports": ("card", "compare", "gate")},
+    "Read reports": {
+        "card": ("reports", "Write a report into a model card: a section with the verdicts, and figures as metadata."),
+        "compare": ("reports", "Compare two audited models, or follow the figures over the reports of checkpoints."),
+        "gate": ("reports", "Check the figures of a report, and exit with 1 if a condition holds that must not."),
+    },
     "Train and recalibrate": {
-        "training.fine_tune": ("fine-tune",),
-        "training.learn": ("learn",),
-        "training.recalibrate": ("recalibrate",),
+        "fine-tune": ("training.fine_tune", "Fine-tune an encoder on labeled texts or choices."),
+        "learn": ("training.learn", "Train on a behavioral suite and measure what generalizes."),
+        "recalibrate": ("training.recalibrate", "Recalibrate stored predictions, and say what that changes."),
     },
-    "Prepare data": {"data": ("data", "suite"), "items": ("counts", "gaps", "ratings", "split")},
-    "About this installation": {"installation": ("doctor", "modules")},
+    "Prepare data": {
+        "data": ("data", "List the data sets, write one as files or as a task, plant cues into your own."),
+        "gaps": ("items", "Test whether models of two training sets differ in their Easy/Hard gap."),
+        "ratings": ("items", "Write rating sheets of multiple-choice items for people, and read the answers."),
+        "split": ("items", "Train without the premises, and divide the items into Easy and Hard."),
+        "suite": ("data", "Show what a behavioral suite asks, write all its cases, or convert one of CheckList."),
+    },
+    "About this installation": {
+        "doctor": ("installation", "Say what is installed, and which extras are missing."),
+        "modules": ("installation", "List the evaluate modules, with the folder of each as `evaluate.load` takes it."),
+    },
 }
-"""Heading of the help -> module -> the commands in it."""
+"""Heading of the help -> command -> the module in which it is, and what it does: help imports none of them."""
+
+_MODULES = {name: module for names in COMMANDS.values() for name, (module, _) in names.items()}
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(typer.core.TyperGroup):
     """A group whose commands are in the modules beside this one, imported when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(_modules())
+        return list(_MODULES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         name = cmd_name.replace("_", "-")
-        return _command(name) if name in _modules() else None
+        return _command(name) if name in _MODULES else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
-        width = max(map(len, _modules()))
-        for heading, modules in COMMANDS.items():
-            names = sorted(name for module in modules.values() for name in module)
+        width = max(map(len, _MODULES))
+        for heading, names in COMMANDS.items():
             with formatter.section(heading):
-                formatter.write_dl([(f"{name:<{width}}", _first_sentence(_command(name).help)) for name in names])
+                formatter.write_dl([(f"{name:<{width}}", does) for name, (_, does) in names.items()])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -81,8 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Accepted anywhere, as one adds it to the end of the line that failed.
     show_traceback = TRACEBACK in words or bool(os.environ.get("RIGHTREASONS_TRACEBACK"))
-    words = [word for word in words if word != TRACEBACK]
     _wants_traceback.set(show_traceback)
+    _shows_all.set(HELP_ALL in words)
+    words = ["--help" if word == HELP_ALL else word for word in words if word != TRACEBACK]
     _never_fail_to_print()
     with stopped_by_signals() as stop_code, _plain_lines():
         code = _run(words, show_traceback, stop_code)
@@ -149,6 +178,11 @@ def wants_traceback() -> bool:
     return _wants_traceback.get()
 
 
+def shows_all_options() -> bool:
+    """Say whether the help that is asked for has every option."""
+    return _shows_all.get()
+
+
 def command_line() -> typer.Typer:
     """Return a new app for a command, or a group of commands."""
     return typer.Typer(
@@ -156,7 +190,7 @@ def command_line() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=CONTEXT,
     )
 
 
@@ -167,22 +201,14 @@ _app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
-
-
-@functools.cache
-def _modules() -> dict[str, str]:
-    """Return the module of each command."""
-    return {
-        name: module for modules in COMMANDS.values() for module, names in modules.items() for name in sorted(names)
-    }
 
 
 @functools.cache
 def _command(name: str) -> Any:
     """Return a command, or a group of commands."""
-    module = import_module(f"{__name__}.{_modules()[name]}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
     command = typer.main.get_command(module.COMMANDS[name])
     command.name = name
     _add_examples(command, f"rightreasons {name}", module.EXAMPLES[name])
@@ -196,11 +222,6 @@ def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
     for name, part in getattr(command, "commands", {}).items():
         about = f"{words} {name}"
         _add_examples(part, about, [line for line in examples if line.startswith(about)])
-
-
-def _first_sentence(text: str | None) -> str:
-    """Return the first sentence of a help text, on one line."""
-    return re.split(r"(?<=[.?!])\s", " ".join((text or "").split()), maxsplit=1)[0]
 
 
 def _version(asked: bool) -> None:

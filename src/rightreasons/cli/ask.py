@@ -16,17 +16,12 @@ from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.behavior.options import SuiteOptions
 from rightreasons.cli import command_line, wants_traceback
 from rightreasons.cli.declared import (
-    BatchSize,
-    ConfidenceLevel,
-    DataDir,
     Dataset,
     Model,
     Open,
     OptionalDataset,
     OptionalModel,
     Out,
-    Resamples,
-    Seed,
     SuiteName,
     completes,
     declared_command,
@@ -35,7 +30,7 @@ from rightreasons.cli.show import show_audit, show_pass_rates
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
-from rightreasons.io.options import LOG_FILTER_HELP
+from rightreasons.io.options import PredictionOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.report.questions import QUESTIONS
@@ -86,9 +81,17 @@ ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
 OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 """What can be set about each question."""
 
+FIRST = {"To begin with": "text-column label-column open"}
+
+SHOWN_OF = {"shortcuts": "items words protocol top-n"}
+"""Question -> its options that the help of its command shows, where these are not all."""
+
 
 @declared_command(
-    COMMANDS["audit"], "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS}
+    COMMANDS["audit"],
+    "audit",
+    {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS},
+    {**FIRST, "What is asked": "questions split limit label-names predictions", "How": "out device batch-size seed"},
 )
 def audit(
     *,
@@ -124,32 +127,36 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
         **implied: Settings of the audit that the question implies, where the command line leaves them open.
     """
 
-    def ask(
-        model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
-    ) -> None:
+    def ask(model: Any, dataset: Any, out: Path, open_page: bool, **declared: Options) -> None:
         answers = {question: declared.pop("options")}
         show_audit(run_audit((model, dataset), out, [question], declared, answers, implied), open_page=open_page)
 
-    def ask_either(
-        *,
+    def of_model(
+        model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
+    ) -> None:
+        ask(model, dataset, out, open_page, **declared)
+
+    def of_either(
         model: OptionalModel = None,
         dataset: OptionalDataset = None,
         out: Out = Path("report"),
         open_page: Open = False,
         **declared: Options,
     ) -> None:
-        answers = {question: declared.pop("options")}
-        show_audit(run_audit((model, dataset), out, [question], declared, answers, implied), open_page=open_page)
+        ask(model, dataset, out, open_page, **declared)
 
-    declared: dict[str, type[Options]] = {
-        "settings": AuditOptions,
-        **({"stored": StoredOptions} if stored else {}),
-        **ASKED,
-        "options": OF_QUESTIONS[question],
-    }
-    command = ask_either if stored else ask
+    command = of_either if stored else of_model
     command.__doc__ = OF_QUESTIONS[question].__doc__
-    declared_command(COMMANDS[question], question, declared)(command)
+    declared = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {}), **ASKED}
+    declared_command(COMMANDS[question], question, {**declared, "options": OF_QUESTIONS[question]}, shown_of(question))(
+        command
+    )
+
+
+def shown_of(question: str) -> dict[str, str]:
+    """Return which options the help of the command of a question shows, by group."""
+    own = SHOWN_OF.get(question, " ".join(name.replace("_", "-") for name in OF_QUESTIONS[question].names()))
+    return {**FIRST, "The question": own, "What is asked": "split limit predictions top", "How": "out seed"}
 
 
 def sources(
@@ -219,7 +226,21 @@ def run_audit(
         )
 
 
-@declared_command(COMMANDS["behavior"], "behavior", {**ASKED, "options": SuiteOptions})
+@declared_command(
+    COMMANDS["behavior"],
+    "behavior",
+    {
+        "options": SuiteOptions,
+        "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed")),
+        "stored": (PredictionOptions, ("log_filter",)),
+        **ASKED,
+    },
+    {
+        "To begin with": "out predictions data-dir",
+        "The suite": "label-names max-cases examples",
+        "How": "chat style shots label-words n-resamples seed",
+    },
+)
 def behavior(
     *,
     models: Annotated[
@@ -227,9 +248,6 @@ def behavior(
         typer.Argument(help="Folder or hub id of a model; repeatable.", metavar="MODEL", show_default=False),
     ] = None,
     suite: SuiteName,
-    options: SuiteOptions,
-    prompt: Any,
-    server: Any,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(
@@ -244,13 +262,8 @@ def behavior(
             "pred_and_conf or pred_and_softmax; found out by default."
         ),
     ] = None,
-    log_filter: Annotated[str | None, typer.Option(help=LOG_FILTER_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
-    data_dir: DataDir = None,
-    batch_size: BatchSize = 32,
-    n_resamples: Resamples = 1000,
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
+    **declared: Any,
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.audited.opening import is_asked, prompted_model
@@ -264,24 +277,27 @@ def behavior(
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
     check_report_folder(out)
-    opened = open_suite(suite, data_dir=data_dir, seed=seed, **options.opening())
-    resampling = Resampling(confidence_level, n_resamples, seed)
+    options, settings = declared["options"], declared["settings"]
+    opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    how = {"batch_size": settings.batch_size, "resampling": resampling}
     tested = []
     for file in predictions or ():
+        log_filter = declared["stored"].log_filter
         stored = read_suite_answers(file, opened, file_format=predictions_format, log_filter=log_filter)
         tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
         if is_reading(opened):
-            reader = load_question_answering(model)
-            answered = measure_reading(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
+            tested.append(measure_reading(load_question_answering(model), opened, out=answers, **how))
+            continue
+        classifier: Any
+        if is_asked(model):
+            asked = declared["prompt"], declared["server"]
+            classifier = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
         else:
-            if is_asked(model):
-                classifier: Any = prompted_model(model, prompt, server, label_words(opened), seed=seed)
-            else:
-                classifier = load_classifier(model)
-            answered = measure_behavior(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
-        tested.append(answered)
+            classifier = load_classifier(model)
+        tested.append(measure_behavior(classifier, opened, out=answers, **how))
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     show_pass_rates(tested)
     typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
@@ -299,7 +315,10 @@ LONGEST = 90
 
 
 @declared_command(
-    COMMANDS["difficulty"], "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions}
+    COMMANDS["difficulty"],
+    "difficulty",
+    {"settings": AuditOptions, **ASKED, "options": DifficultyOptions},
+    shown_of("difficulty"),
 )
 def difficulty(
     model: Model,

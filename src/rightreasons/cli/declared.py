@@ -9,24 +9,67 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
+import typer.core
 
 from rightreasons.behavior.options import SUITE_HELP
+from rightreasons.cli import HELP_ALL, shows_all_options
 from rightreasons.core.options import Options, listed
 
-UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options")
+UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins")
 """Names of arguments whose options have no prefix on the command line."""
+
+MOST_SHOWN = 15
+"""Options that the help of a command shows; `--help-all` shows the others too."""
+
+Declared = type[Options] | tuple[type[Options], tuple[str, ...]]
+"""A class of options, or some of its options."""
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help shows a few of its options, by group; `--help-all` shows all."""
+
+    groups: Mapping[str, str] = {}
+    """Heading -> the flags under it that the help shows, without dashes; {} for the first ones there are."""
+
+    headings: Mapping[str, str] = {}
+    """Beginning of the names of parameters -> the heading of those that no group has."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options by group."""
+        parameters = [each for each in self.get_params(ctx) if each.name != "help"]
+        records = {each.opts[0].lstrip("-"): each.get_help_record(ctx) for each in parameters}
+        kinds = {each.opts[0].lstrip("-"): self._heading(each) for each in parameters}
+        sections = {"Arguments": [records.pop(flag) for flag, kind in kinds.items() if kind == "Arguments"]}
+        for heading, flags in self.groups.items():
+            sections[heading] = [records.pop(flag) for flag in flags.split() if flag in records]
+        n_shown = len(records) if shows_all_options() else 0 if self.groups else MOST_SHOWN - 2
+        for flag in [*records][:n_shown]:
+            sections.setdefault(kinds[flag], []).append(records.pop(flag))
+        more = [(HELP_ALL, f"Show {len(records)} more options, which can be typed too.")] if records else []
+        sections["Help"] = [("-h, --help", "Show this message and exit."), *more]
+        for heading, lines in sections.items():
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
+
+    def _heading(self, parameter: Any) -> str:
+        if parameter.param_type_name == "argument":
+            return "Arguments"
+        return next((self.headings[kind] for kind in self.headings if parameter.name.startswith(f"{kind}_")), "Options")
 
 
 def declared_command(
-    app: typer.Typer, name: str, declared: Mapping[str, type[Options]]
+    app: typer.Typer, name: str, declared: Mapping[str, Declared], shown: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command that also takes declared options.
 
     Args:
         app: What the command is added to.
         name: The command.
-        declared: Argument of the function -> the class of its value. The options of `UNPREFIXED` ones
-            have no prefix; those of "difficulty" become `--difficulty-items` and so on.
+        declared: Argument of the function -> the class of its value, or the class and which of its options the command
+            has. The options of `UNPREFIXED` ones have no prefix; those of "difficulty" become `--difficulty-items` and
+            so on.
+        shown: Heading -> the flags under it in the help, separated by spaces; None for the first ones there are.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -35,11 +78,12 @@ def declared_command(
             for parameter in inspect.signature(function, eval_str=True).parameters.values()
             if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD
         ]
-        added = {argument: _parameters(options, argument) for argument, options in declared.items()}
+        classes = {name: each if isinstance(each, tuple) else (each, each.names()) for name, each in declared.items()}
+        added = {argument: _parameters(*each, argument) for argument, each in classes.items()}
 
         def run(**values: Any) -> None:
-            for argument, options in declared.items():
-                given = [values.pop(parameter.name) for parameter in added[argument]]
+            for argument, (options, names) in classes.items():
+                given = {name: values.pop(f"{argument}_{name}") for name in names}
                 values[argument] = _read(options, given)
             function(**values)
 
@@ -47,7 +91,9 @@ def declared_command(
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        app.command(name, no_args_is_help=True)(run)
+        headings = {name: (options.__doc__ or "").split("\n")[0].rstrip(".") for name, (options, _) in classes.items()}
+        command = type("Declared", (Command,), {"groups": shown or {}, "headings": headings})
+        app.command(name, cls=command, no_args_is_help=True)(run)
         return function
 
     return register
@@ -63,12 +109,12 @@ def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
     return complete if choices else None
 
 
-def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter]:
-    """Return the options of a class as parameters that typer reads."""
+def _parameters(options: type[Options], names: Sequence[str], argument: str) -> list[inspect.Parameter]:
+    """Return options of a class as parameters that typer reads."""
     hints = typing.get_type_hints(options)
     prefix = "" if argument in UNPREFIXED else f"{argument}-"
     parameters = []
-    for name in options.names():
+    for name in names:
         field: Any = options.model_fields[name]
         kind, default = hints[name], field.default
         if _of_tuple(kind) is not None:
@@ -80,23 +126,16 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
             help=field.description,
             autocompletion=completes(field.json_schema_extra.get("choices", ())),
         )
-        parameters.append(
-            inspect.Parameter(
-                f"{argument}_{name}",
-                inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=Annotated[kind, info],
-            )
-        )
+        annotation: Any = Annotated[kind, info]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(f"{argument}_{name}", keyword, default=default, annotation=annotation))
     return parameters
 
 
-def _read(options: type[Options], values: list[Any]) -> Options:
-    """Make the options of a class from the values of a command line, in the order of its flags."""
+def _read(options: type[Options], values: Mapping[str, Any]) -> Options:
+    """Make the options of a class from values of a command line, by name."""
     hints = typing.get_type_hints(options)
-    return options(
-        **{name: _value(hints[name], value, name) for name, value in zip(options.names(), values, strict=True)}
-    )
+    return options(**{name: _value(hints[name], value, name) for name, value in values.items()})
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.calibration.options import SOURCES
+from rightreasons.calibration.options import SOURCES, CalibrationOptions, ElicitOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
-    ConfidenceLevel,
     Dataset,
     FiguresFile,
-    Limit,
-    Resamples,
-    Seed,
     Split,
     answers_beside,
     asked_file,
     check_unread,
-    completes,
     declared_command,
 )
-from rightreasons.core.choices import TASKS
+from rightreasons.cli.show import figure_cell, print_rows, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
@@ -34,10 +29,8 @@ from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
     from rightreasons.calibration.elicit import ConfidenceMeasurement, Elicited
-    from rightreasons.calibration.options import ElicitOptions
     from rightreasons.cues.measure import CueFigures
     from rightreasons.io.judged import Judgments
-    from rightreasons.models.prompted import Prompted
     from rightreasons.probes.judges import Preference
 
 
@@ -63,11 +56,26 @@ EXAMPLES = {
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
 
+RESAMPLED = ("n_resamples", "confidence_level", "seed")
+"""Options of an audit about its intervals."""
+
 
 @declared_command(
     COMMANDS["confidence"],
     "confidence",
-    {"options": ConfidenceOptions, "source": SourceOptions, "prompt": Prompt, "server": ServerOptions},
+    {
+        "options": ConfidenceOptions,
+        "settings": (AuditOptions, ("task", "limit", *RESAMPLED, *SourceOptions.names())),
+        "drawn": (ElicitOptions, ("n_samples", "temperature")),
+        "bins": (CalibrationOptions, ("n_bins",)),
+        "prompt": Prompt,
+        "server": ServerOptions,
+    },
+    {
+        "To begin with": "confidence-column correct-column source-column",
+        "What is compared": "item-column group-column elicit limit",
+        "How": "n-samples n-bins out n-resamples seed",
+    },
 )
 def confidence(
     files: Annotated[
@@ -83,72 +91,46 @@ def confidence(
         str | None,
         typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="With --elicit, what the dataset is: classification or multiple_choice; by default multiple_choice "
-            "where it has choices.",
-            autocompletion=completes(TASKS),
-        ),
-    ] = None,
     nli: Annotated[str | None, typer.Option(help="Classifier of inference, for --elicit meaning.")] = None,
-    n_samples: Annotated[int, typer.Option(help="Drawn answers per item, for --elicit samples.", min=1)] = 10,
-    temperature: Annotated[float, typer.Option(help="Temperature of drawn answers.")] = 1.0,
     split: Split = None,
-    limit: Limit = None,
-    n_bins: Annotated[int, typer.Option(help="Number of confidence bins.", min=1)] = 15,
-    n_resamples: Resamples = 1000,
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
     out: Annotated[Path | None, asked_file("elicit")] = None,
-    *,
-    options: ConfidenceOptions,
-    source: SourceOptions,
-    prompt: Prompt,
-    server: ServerOptions,
+    **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.elicit import measure_confidence
-    from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
-    from rightreasons.cli.show import write_figures
     from rightreasons.core.options import listed
     from rightreasons.core.resampling import Resampling
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.io.judged import read_confidence
 
-    resampling = Resampling(confidence_level, n_resamples, seed)
+    settings, prompt = declared["settings"], declared["prompt"]
     figures: dict[str, Any] = {}
-    sources = SOURCES[:1] if elicit is None else tuple(listed(elicit) or ())
-    asked = ElicitOptions(
-        sources=sources, n_samples=n_samples, temperature=temperature, max_new_tokens=prompt.max_new_tokens, seed=seed
-    )
     if elicit is None:
-        alone = {"nli": nli, "split": split, "limit": limit, "task": task, **prompt.changed(), **server.changed()}
-        check_unread("elicit", "asks a model", alone)
-        table = read_confidence(list(files), options=options)
+        given = {**settings.changed(), **prompt.changed(), **declared["server"].changed()}
+        alone = {name: value for name, value in given.items() if name not in RESAMPLED}
+        check_unread("elicit", "asks a model", {"nli": nli, "split": split, **alone})
+        table = read_confidence(list(files), options=declared["options"])
     else:
         if len(files) != 2:
             raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
-        given = {"task": task, "split": split, "limit": limit, "seed": seed}
-        known = {name: value for name, value in given.items() if value is not None}
-        settings = AuditOptions.read({**source.changed(), **known}, "an audit")
-        kept = answers_beside(out)
-        declared = {"settings": settings, "prompt": prompt, "server": server}
-        elicited = _elicited(files[0], files[1], declared, nli, asked, kept)
+        how = {"sources": tuple(listed(elicit) or ()), "max_new_tokens": prompt.max_new_tokens, "seed": settings.seed}
+        kept, declared["settings"] = answers_beside(out), settings.replaced(split=split)
+        elicited = _elicited(files, declared, nli, declared["drawn"].replaced(**how), kept)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
         if kept is not None:
             typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', json_lines(elicited.rows()))}")
         for what, failures in elicited.failures.items():
             item, reason = next(iter(failures.items()))
             typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")
-    measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    measured = measure_confidence(table, options=declared["bins"], resampling=resampling)
     typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
     _show_sources(measured)
     write_figures(out, {**measured.to_dict(), **figures})
 
 
 def _elicited(
-    model: str, dataset: str, declared: Mapping[str, Any], nli: str | None, options: ElicitOptions, out: Path | None
+    files: Sequence[str], declared: Mapping[str, Any], nli: str | None, options: ElicitOptions, out: Path | None
 ) -> Elicited:
     """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it.
 
@@ -159,6 +141,7 @@ def _elicited(
     from rightreasons.io.splits import TEST_SPLITS, choose_split, labeled_items, limited
     from rightreasons.models.loading import load_classifier
 
+    model, dataset = files
     if not is_asked(model):
         raise ValueError(f"Expected a causal language model or a server with --elicit, but got {model}.")
     settings: AuditOptions = declared["settings"]
@@ -173,9 +156,9 @@ def _elicited(
 def _show_sources(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
     from rightreasons.calibration.measure import FIGURES
-    from rightreasons.cli.show import figure_cell
     from rightreasons.page.words import p_equals, p_value
 
+    names = {key: _short(FIGURES["brier_of_answers" if key == "brier" else key].name) for key in (*COLUMNS, *PAIRED)}
     compared = [one for one in measured.sources if one.figures]
     if len(compared) > 1:
         typer.echo(f"Figures are about {counted(measured.n_shared, 'item')} with a confidence from each source.")
@@ -188,21 +171,18 @@ def _show_sources(measured: ConfidenceMeasurement) -> None:
             typer.echo(
                 f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%}){told}"
             )
-    width = max(len(one.name) for one in compared) + 2
-    typer.echo(f"\n{'':<{width}}" + "".join(f"{_short(FIGURES[key].name):>24}" for key in COLUMNS))
-    for one in compared:
-        typer.echo(f"{one.name:<{width}}" + "".join(f"{figure_cell(one.figures[key]):>24}" for key in COLUMNS))
+    typer.echo("")
+    rows = [[one.name, *(figure_cell(one.figures[key]) for key in COLUMNS)] for one in compared]
+    print_rows([["", *(names[key] for key in COLUMNS)], *rows])
     for pair in measured.pairs:
         typer.echo(f"\n{pair.first} - {pair.second}:")
-        for key in PAIRED:
-            test = pair.differences.get(key)
-            if test is None or test.interval is None:
-                continue
-            name = FIGURES["brier_of_answers" if key == "brier" else key].name
-            typer.echo(
-                f"  {_short(name):<18} {test.difference:+.3f} [{test.interval.low:+.3f}, {test.interval.high:+.3f}]  "
-                f"p {p_equals(test.p_value)}, corrected for all pairs {p_value(pair.p_holm[key])}"
-            )
+        tests = {key: pair.differences[key] for key in PAIRED if key in pair.differences}
+        print_rows(
+            [names[key], f"{test.difference:+.3f} [{test.interval.low:+.3f}, {test.interval.high:+.3f}]",
+             f"p {p_equals(test.p_value)}", f"corrected for all pairs {p_value(pair.p_holm[key])}"]
+            for key, test in tests.items()
+            if test.interval is not None
+        )  # fmt: skip
     for group, (n_items, figures) in measured.groups.items():
         typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")
         for name, estimates in figures.items():
@@ -227,7 +207,21 @@ PREFERENCES = {
 }
 
 
-@declared_command(COMMANDS["judges"], "judges", {"options": JudgmentOptions, "prompt": Prompt, "server": ServerOptions})
+@declared_command(
+    COMMANDS["judges"],
+    "judges",
+    {
+        "options": JudgmentOptions,
+        "settings": (AuditOptions, ("limit", *RESAMPLED)),
+        "prompt": Prompt,
+        "server": ServerOptions,
+    },
+    {
+        "To begin with": "verdict-column reference-column ask",
+        "What is judged": "item-column judge-column first-column second-column prompt-column judge-name limit",
+        "How": "out n-resamples seed",
+    },
+)
 def judges(
     file: Annotated[
         Path,
@@ -248,68 +242,53 @@ def judges(
     judge_name: Annotated[
         str | None, typer.Option(help="With --ask, its name among the authors; by default the model's.")
     ] = None,
-    limit: Limit = None,
-    n_resamples: Resamples = 1000,
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
     out: Annotated[Path | None, asked_file("ask")] = None,
-    *,
-    options: JudgmentOptions,
-    prompt: Prompt,
-    server: ServerOptions,
+    **declared: Any,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
-    from rightreasons.audited.opening import prompted_model
-    from rightreasons.cli.show import write_figures
     from rightreasons.core.resampling import Resampling
     from rightreasons.io.judged import read_judgments
     from rightreasons.probes.judges import measure_judges
 
+    settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
-        alone = {"judge_name": judge_name, "limit": limit, **prompt.changed(), **server.changed()}
-        check_unread("ask", "names a model", alone)
-        judgments = read_judgments(file, options=options)
+        alone = {"judge_name": judge_name, "limit": settings.limit}
+        check_unread("ask", "names a model", {**alone, **prompt.changed(), **declared["server"].changed()})
+        judgments = read_judgments(file, options=declared["options"])
     else:
-        kept = answers_beside(out)
-        # A judge sees both answers at once, as it does where they have letters.
-        lettered = prompt if "style" in prompt.changed() else prompt.replaced(style="letters")
-        judge = prompted_model(ask, lettered, server, None, seed=seed)
-        judgments = _judged(file, options, judge, name=judge_name, limit=limit, seed=seed, out=kept)
-    measured = measure_judges(judgments, resampling=Resampling(confidence_level, n_resamples, seed))
+        judgments = _judged(file, ask, declared, judge_name, answers_beside(out))
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    measured = measure_judges(judgments, resampling=resampling)
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
     typer.secho(f"{file}: {counted(measured.n_rows, 'judgment')}{without}", bold=True)
     nulls: dict[str, str] = {}
     for name, bias in measured.judges.items():
         typer.echo(f"\n{name} ({counted(bias.n_pairs, 'pair')})")
-        for key, words in PREFERENCES.items():
-            figure: Preference | None = getattr(bias, key)
-            if figure is not None:
-                typer.echo(f"  {words:<30} {_figure(figure)}")
-                nulls |= {words: figure.null} if figure.null else {}
+        known: dict[str, Preference] = {
+            words: each for key, words in PREFERENCES.items() if (each := getattr(bias, key))
+        }
+        print_rows([words, *_cells(figure)] for words, figure in known.items())
+        nulls |= {words: figure.null for words, figure in known.items() if figure.null}
     typer.echo("\nTested:" if nulls else "")
     for words, null in nulls.items():
         typer.echo(f"  {words}: {null}")
     write_figures(out, measured)
 
 
-def _judged(
-    file: Path,
-    options: JudgmentOptions,
-    judge: Prompted,
-    *,
-    name: str | None,
-    limit: int | None,
-    seed: int,
-    out: Path | None,
-) -> Judgments:
+def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None) -> Judgments:
     """Have a model judge the pairs of a file in both orders; what it answers is kept in the folder `out`."""
+    from rightreasons.audited.opening import prompted_model
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.judged import read_judgments, read_pairs
     from rightreasons.io.splits import chosen_rows
     from rightreasons.probes.judges import judge_pairs
 
-    pairs = read_pairs(file, options=options)
+    prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)
+    # A judge sees both answers at once, as it does where they have letters.
+    lettered = prompt if "style" in prompt.changed() else prompt.replaced(style="letters")
+    judge = prompted_model(model, lettered, declared["server"], None, seed=seed)
+    pairs = read_pairs(file, options=declared["options"])
     n_pairs = len(pairs["item"])
     if limit is not None and check_count(limit, "limit") < n_pairs:
         # The pairs of an item stay together.
@@ -322,39 +301,46 @@ def _judged(
     return read_judgments(columns)
 
 
-def _figure(figure: Preference) -> str:
+def _cells(figure: Preference) -> tuple[str, ...]:
     from rightreasons.page.words import p_equals
 
-    tested = "" if figure.p_value is None else f"  p {p_equals(figure.p_value)}"
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
-    about = f"{counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')}"
-    return f"{figure.value:+.3f} {ends}{tested}  ({about})"
+    about = f"({counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')})"
+    return f"{figure.value:+.3f} {ends}", "" if figure.p_value is None else f"p {p_equals(figure.p_value)}", about
 
 
-@declared_command(COMMANDS["cues"], "cues", {"source": SourceOptions, "options": CuesOptions})
+@declared_command(
+    COMMANDS["cues"],
+    "cues",
+    {
+        "source": SourceOptions,
+        "options": CuesOptions,
+        "settings": (AuditOptions, ("limit", "confidence_level", "seed")),
+    },
+    {
+        "To begin with": "prompt-column choices-column label-column",
+        "What is counted": "features min-applicability groups-column n-folds split limit",
+        "How": "top n-permutations out seed",
+    },
+)
 def cues(
     dataset: Dataset,
-    source: SourceOptions,
-    options: Any,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    limit: Limit = None,
     n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
     out: FiguresFile = None,
+    **declared: Any,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.cli.items import open_items
-    from rightreasons.cli.show import write_figures
     from rightreasons.core.resampling import Resampling
     from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
 
-    data, taken = open_items(dataset, source, split, train_first=True, limit=limit, seed=seed)
+    source, options, settings = declared["source"], declared["options"], declared["settings"]
+    data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
     items = ChoiceItems.of(data, options.groups_column)
-    figures = measure_cues(
-        items, options=options, resampling=Resampling(confidence_level, seed=seed), n_permutations=n_permutations
-    )
+    resampling = Resampling(settings.confidence_level, seed=settings.seed)
+    figures = measure_cues(items, options=options, resampling=resampling, n_permutations=n_permutations)
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )
@@ -366,15 +352,14 @@ def cues(
 
 def _show_table(figures: CueFigures, top: int) -> None:
     table = figures.statistics
-    interval = f"[{100 * table.confidence_level:g}%]"
-    width = max((len(row.cue) for row in table.cues[:top]), default=3)
-    typer.echo(f"\n{'cue':<{width}}  applicable  productivity {interval:<15} chance  coverage  p (Holm)")
-    for row in table.cues[:top]:
-        ends = f"[{row.low:.3f}, {row.high:.3f}]"
-        typer.echo(
-            f"{row.cue:<{width}}  {row.applicability:>10,}  {row.productivity:>12.3f} {ends:<15} {row.chance:>6.3f}  "
-            f"{row.coverage:>8.3f}  {row.p_holm:.3g}"
-        )
+    interval = f"productivity [{100 * table.confidence_level:g}%]"
+    rows = [
+        [row.cue, f"{row.applicability:,}", f"{row.productivity:.3f} [{row.low:.3f}, {row.high:.3f}]",
+         f"{row.chance:.3f}", f"{row.coverage:.3f}", f"{row.p_holm:.3g}"]
+        for row in table.cues[:top]
+    ]  # fmt: skip
+    typer.echo("")
+    print_rows([["cue", "applicable", interval, "chance", "coverage", "p (Holm)"], *rows], indent="")
     n_telling = len(figures.significant)
     names = ", ".join(f"{row.cue!r} ({row.productivity:.2f})" for row in figures.significant[:10])
     typer.echo(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,8 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         return
     from rightreasons.report.render import LIGHTS, worst_first
 
-    for outcome in worst_first(result.outcomes):
-        if outcome.result is None:
-            continue
-        verdict = outcome.result.verdict
+    for outcome, answer in worst_first(result.outcomes):
+        verdict = answer.verdict
         typer.echo("")
         typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
         typer.secho(outcome.title, bold=True)
@@ -50,6 +48,15 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("No browser could be started: open it by hand.", err=True)
     if result.failed:
         raise typer.Exit(1)
+
+
+def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
+    """Print rows of texts in columns: the first to the left, the others to the right."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for first, *others in table:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        typer.echo((indent + "  ".join(cells)).rstrip())
 
 
 def write_figures(file: Path | None, figures: object) -> None:
