@@ -17,6 +17,7 @@ from rightreasons.behavior.learning.methods import Fish, GroupWeights, irm_loss,
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
+from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, frozen, length_batches, pad
 from rightreasons.models.loading import quiet
@@ -65,7 +66,8 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Return the loss of a batch under the method's objective."""
+        """Return the loss of a batch under the method's objective, unless a signal came."""
+        stop_if_signaled()
         batch = {name: value for name, value in inputs.items() if name not in _MODEL_INPUTS}
         outputs = model(**{name: value for name, value in inputs.items() if name in _MODEL_INPUTS})
         loss = self.objective_of(self.target.logits(outputs), batch)
@@ -282,6 +284,7 @@ def train_heads(
     optimizer = _HeadsAdamW(weights, options.head_learning_rate, len(steps))
     trained_on = torch.from_numpy(~held_out).float()
     for step in steps:
+        stop_if_signaled()
         texts, batch = target.describe(items, step)
         inside = trained_on[:, [item for item, _ in step]]
         counts = inside.sum(1)
