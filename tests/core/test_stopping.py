@@ -84,12 +84,16 @@ def test_work_that_stops_itself_goes_on_until_it_does():
 
 
 def test_waiting_ends_at_the_first_signal():
-    forever = threading.Event()
     main = threading.main_thread().ident
     sender = threading.Timer(0.0, signal.pthread_kill, (main, signal.SIGTERM))
-    with stopped_by_signals(), pytest.raises(KeyboardInterrupt), waits():
-        sender.start()
-        forever.wait()
+
+    def wait_forever():
+        with waits():
+            sender.start()
+            threading.Event().wait()
+
+    with stopped_by_signals(), pytest.raises(KeyboardInterrupt):
+        wait_forever()
 
 
 SECOND = """

@@ -13,7 +13,7 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
-from rightreasons.behavior.learning.methods import Fish, GroupWeights, irm_loss, irm_weight, set_dropout
+from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
@@ -57,8 +57,6 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         super().__init__(data_collator=lambda batches: batches[0], **options)
         self.target, self.objective, self.loss_options = target, objective, loss_options
         self.groups = GroupWeights(n_environments)
-        if objective == "fish":
-            self.add_callback(_OuterSteps(Fish(self.model, self.args.learning_rate)))
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
         return torch.utils.data.SequentialSampler(self.train_dataset)
@@ -90,18 +88,38 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
 
 
-class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
-    """Fish's outer step after every few optimizer steps."""
+class Fish(transformers.TrainerCallback):  # type: ignore[misc]
+    """Fish's outer step: after some inner steps, one environment each, go a share of the way to where they led.
 
-    def __init__(self, fish: Fish) -> None:
-        self.fish = fish
+        theta <- theta + rate (inner - theta)
+
+    Args:
+        model: The model; its trainable parameters take part.
+        rate: The share of the way, in (0, 1].
+        inner_steps: Inner steps, one per environment; default 5.
+
+    References:
+        Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for Domain Generalization",
+        ICLR, algorithm 2.
+    """
+
+    def __init__(self, model: torch.nn.Module, rate: float, *, inner_steps: int = 5) -> None:
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.rate, self.inner_steps, self._steps = rate, inner_steps, 0
+        self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.fish.after_step()
+        """Count an inner step; after the last one of a round, take the outer step."""
+        self._steps += 1
+        if self._steps % self.inner_steps == 0:
+            self.on_train_end()
 
+    @torch.no_grad()
     def on_train_end(self, *_: Any, **__: Any) -> None:
-        # Inner steps of an unfinished round count for their share.
-        self.fish.finish()
+        """Take the outer step now: inner steps of an unfinished round count for their share."""
+        for parameter, start in zip(self.parameters, self._start, strict=True):
+            start.lerp_(parameter, self.rate)
+            parameter.copy_(start)
 
 
 @takes(LearningOptions)
@@ -158,6 +176,7 @@ def train_on_behavior(
                 n_environments=len(items.environments),
                 loss_options=options.of_loss,
                 model=model,
+                callbacks=[Fish(model, options.fish_rate)] if chosen.objective == "fish" else [],
                 train_dataset=_Steps(encoded, items, steps, target),
                 args=transformers.TrainingArguments(
                     output_dir=scratch,
