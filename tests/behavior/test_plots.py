@@ -14,7 +14,8 @@ COLUMNS = [("negation", "Negation", "MFT"), ("names $5", "Fairness", "INV"), ("m
 
 
 def said(figure) -> list[str]:
-    return [text.get_text() for text in figure.axes[0].texts]
+    axis = figure.axes[0]
+    return [text.get_text() for text in (*axis.texts, *axis.get_xticklabels())]
 
 
 def test_cells_hold_percentages_means_and_gaps() -> None:
@@ -33,10 +34,11 @@ def test_cells_hold_percentages_means_and_gaps() -> None:
 
 def test_labels_classes_and_types() -> None:
     figure = pass_rate_heat_map({"a": {"negation": 1, "names $5": 1, "more": 1}}, COLUMNS)
-    texts = said(figure)
-    assert [text for text in texts if text[0].isdigit() and "  " in text] == ["1  negation", "2  names $5", "3  more"]
-    assert [text for text in texts if text in "MID"] == ["M", "I", "D"]
-    assert [text for text in texts if text in ("Negation", "Fairness")] == ["Negation", "Fairness"]
+    texts = [text for text in said(figure) if text[0].isdigit() and "  " in text]
+    assert texts == ["1  negation  M", "2  names $5  I", "3  more  D"]
+    (above,) = figure.axes[0].child_axes
+    assert [text.get_text() for text in above.get_xticklabels()] == ["Negation", "Fairness"]
+    assert above.get_xticks().tolist() == [0.0, 1.0]  # over their first columns
     (rule,) = figure.axes[0].lines  # one rule, between the two classes
     assert list(rule.get_xdata()) == [0.5, 0.5]
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["a"]
@@ -57,6 +59,7 @@ def test_every_size_is_drawn_inside_the_figure(rows: int, columns: int) -> None:
     figure = pass_rate_heat_map(
         {f"model {row}": {name: rng.random() for name, *_ in names} for row in range(rows)}, names
     )
+    figure.draw_without_rendering()
     whole = figure.get_tightbbox().padded(-0.01)
     width, height = figure.get_size_inches()
     assert min(whole.x0, whole.y0, width - whole.x1, height - whole.y1) >= 0

@@ -234,8 +234,16 @@ def test_neutral_mapping_worked_values():
     expected |= {0.6: (0, 0.7, 0.3), 0.66: (0, 0.52, 0.48), 0.9: (0.1, 0, 0.9)}
     for p, row in expected.items():
         assert neutral_probabilities(np.array([p]))[0] == pytest.approx(row, abs=1e-9)
-    edges = neutral_probabilities(np.array([1 / 3, 2 / 3]))
-    assert edges.sum(axis=1) == pytest.approx([1, 1])
+    # From the edges on it is neutral, and beside them it is not.
+    edges = np.array([1 / 3, 2 / 3])
+    beside = neutral_probabilities(np.concatenate((edges, np.nextafter(edges, 0.5), np.nextafter(edges, [0.0, 1.0]))))
+    assert beside.argmax(axis=1).tolist() == [1, 1, 1, 1, 0, 2]
+    assert beside.sum(axis=1) == pytest.approx(np.ones(6))
+    assert beside[:2].max(axis=1) == pytest.approx([0.5, 0.5])
+    with pytest.raises(ValueError, match=r"`positive` .*shape \(2, 2\)"):
+        neutral_probabilities(np.array([[0.9, 0.1], [0.2, 0.8]]))
+    with pytest.raises(ValueError, match="positive"):
+        neutral_probabilities(np.array([0.5, 1.2]))
 
 
 def table(**changes):

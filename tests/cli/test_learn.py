@@ -27,6 +27,7 @@ def test_plan_run_collect(world, tmp_path, capsys):
     rows = json.loads((folder / "collected.json").read_text())["rows"]
     assert [row["configuration"] for row in rows] == ["IID", "IID->T"]
     assert list(rows[1]["scores"]) == ["seen", "type"]
+    assert list(rows[1]["p_values"]) == ["iid", "seen", "type"]
 
 
 def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.normalization import normalize_answer
 from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
-from rightreasons.core.validation import check_number
+from rightreasons.core.validation import check_number, check_vector
 
 Results = NDArray[np.float64]
 
@@ -332,7 +332,8 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Spread a binary P(positive) over three classes, as BeLUGA does to test two-class models on three-class suites.
 
     With p = P(positive): outside [1/3, 2/3] neutral gets nothing; inside it gets n = 1 - 3 |p - 1/2| and the nearer
-    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the inner formula applies.
+    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the answer is neutral: n is the
+    next number above 1/2.
 
     Args:
         positive: (N,) probabilities.
@@ -340,16 +341,21 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         (N, 3) probabilities of negative, neutral and positive.
 
+    Raises:
+        ValueError: If they have another shape, or are no probabilities.
+
     References:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
 
     Example:
         >>> neutral_probabilities(np.array([0.1, 0.5, 0.6])).round(2).tolist()
         [[0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.0, 0.7, 0.3]]
+        >>> neutral_probabilities(np.array([1 / 3, 2 / 3])).argmax(axis=1).tolist()
+        [1, 1]
     """
-    p = np.asarray(positive, dtype=np.float64)
+    p = check_vector(positive, "positive", minimum=0, maximum=1)
     inside = (p >= 1 / 3) & (p <= 2 / 3)
-    neutral = np.where(inside, 1 - 3 * np.abs(p - 0.5), 0.0)
+    neutral = np.where(inside, np.maximum(1 - 3 * np.abs(p - 0.5), np.nextafter(0.5, 1)), 0.0)
     high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
     low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
     return np.column_stack((low, neutral, high))

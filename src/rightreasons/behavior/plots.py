@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
@@ -111,7 +110,7 @@ Floats = NDArray[np.float64]
 Rates: TypeAlias = BehavioralPassRate | Mapping[str, float | None]
 
 HOW_TO_READ = (
-    "Dark cells fail. Rules separate the classes; the color of a label and the letter above it are the test type; the "
+    "Dark cells fail. Rules separate the classes; the color of a label and the letter behind it are the test type; the "
     "last column is the mean. Intervals are in the table below."
 )
 SOURCE = "Ribeiro et al. 2020; drawn as Luz de Araujo & Roth 2023, figure 1"
@@ -124,12 +123,15 @@ _RATES = LinearSegmentedColormap.from_list(
     "pass rate", ["#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7"], N=256
 )
 _DARK, _LIGHT = "#17202e", "#ffffff"  # numbers in cells keep their color on a dark page
-_NAMES, _SIZE, _SMALL, _NUMBERS = 8.5, 7.5, 7.0, 6.3  # points
+_NAMES, _SMALL, _NUMBERS = 8.5, 7.0, 6.3  # points
 _LONGEST_COLUMN, _LONGEST_ROW = 46, 34  # characters of a name beside an axis
-_STRIP = 0.17  # inches: the row of test types under the cells
-_FOOT = 0.55  # inches: the legend
-_PAD = 0.08  # inches between things
-_TURN = 45  # degrees: class names that do not fit over their columns
+_MOST_NUMBERED = 12  # rows whose cells have room for numbers
+_UNDEFINED: dict[str, Any] = {
+    "facecolor": PALETTE["paper"],
+    "edgecolor": PALETTE["band"],
+    "hatch": "/////",
+    "linewidth": 0.5,
+}
 
 
 def columns_of(result: BehavioralPassRate) -> list[tuple[str, str, str]]:
@@ -141,7 +143,7 @@ def pass_rate_heat_map(rows: Mapping[str, Rates], functionalities: Sequence[tupl
     """Draw pass rates as a heat map: one row per model (or configuration and method), one column per functionality.
 
     Columns keep the given order and are numbered from 1; rules separate the classes, whose names are above; the color
-    of a label and a letter give the test type; the last column is the unweighted mean of what is defined in a row.
+    of a label and its letter give the test type; the last column is the unweighted mean of what is defined in a row.
     Cells hold their percentage where there are at most 12 rows. On the first axes of the figure, column j covers
     x in (j - 0.5, j + 0.5) and row i covers y in (i - 0.5, i + 0.5).
 
@@ -160,9 +162,33 @@ def pass_rate_heat_map(rows: Mapping[str, Rates], functionalities: Sequence[tupl
     if not rows or not functionalities:
         raise ValueError("Expected at least one row and one column of pass rates, but got none.")
     values = np.stack([_row(row, rates, [name for name, *_ in functionalities]) for row, rates in rows.items()])
-    with canvas(1.0, 1.0) as (figure, axis):
-        figure.set_layout_engine("none")  # everything is placed by hand, in inches
-        _draw(figure, axis, [shortened(name, _LONGEST_ROW) for name in rows], functionalities, values)
+    n_rows, n_columns = values.shape
+    names = [shortened(name, _LONGEST_ROW) for name in rows]
+    labels = [
+        f"{number}  {shortened(name, _LONGEST_COLUMN)}  {kind[:1]}"
+        for number, (name, _, kind) in enumerate(functionalities, start=1)
+    ]
+    # An inch holds about 18 small characters; class names are slanted.
+    above = max(len(group) for _, group, _ in functionalities) / 25
+    width = float(np.clip(9.0 / n_columns, 0.22, 0.5)) * (n_columns + 2) + max(map(len, names)) / 15 + above
+    height = (0.3 if n_rows <= _MOST_NUMBERED else 0.2) * n_rows + max(map(len, labels)) / 18 + above + 1.5
+    with canvas(max(width, 4.2), height) as (figure, axis):
+        known = ~np.isnan(values)
+        sums, counts = np.where(known, values, 0).sum(axis=1), known.sum(axis=1)
+        means = np.divide(sums, counts, out=np.full(n_rows, np.nan), where=counts > 0)
+        _cells(axis, values, 0, n_rows <= _MOST_NUMBERED)
+        # The means have numbers even where there are too many cells for theirs.
+        _cells(axis, means[:, None], n_columns + 0.4, True)
+        axis.set(xlim=(-0.5, n_columns + 0.9), ylim=(n_rows - 0.5, -0.5))
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+        axis.set_yticks(range(n_rows), names, fontsize=_NAMES)
+        axis.set_xticks([*range(n_columns), n_columns + 0.4], [*labels, "mean"], fontsize=_SMALL, rotation=90)
+        for tick, (_, _, kind) in zip(axis.get_xticklabels(), functionalities, strict=False):
+            tick.set_color(PALETTE[TYPE_COLORS.get(kind, "muted")])
+        _class_names(axis, [group for _, group, _ in functionalities], n_rows)
+        axis.tick_params(length=0)
+        _legend(figure, axis, [kind for _, _, kind in functionalities], not known.all())
     return figure
 
 
@@ -209,78 +235,17 @@ def _row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
     return np.array([rates.get(name) for name in names], dtype=np.float64)
 
 
-def _draw(
-    figure: Figure, axis: Any, names: Sequence[str], columns: Sequence[tuple[str, str, str]], values: Floats
-) -> None:
-    """Measure the texts, size the figure to fit them, and draw."""
-    n_rows, n_columns = values.shape
-    labels = [f"{number}  {shortened(name, _LONGEST_COLUMN)}" for number, (name, _, _) in enumerate(columns, start=1)]
-    kinds = [kind for _, _, kind in columns]
-    classes = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in columns)]
-    cell_width = float(np.clip(9.0 / n_columns, 0.22, 0.5))
-    cell_height = 0.42 if n_rows == 1 else 0.3 if n_rows <= 12 else 0.2
-    last = n_columns - 0.5 + 1.9
-    # Class names are horizontal where all fit over their columns, else all are slanted.
-    widths = [_text_width(figure, name, _SIZE, "bold") for name, _ in classes]
-    straight = all(width + _PAD <= size * cell_width for width, (_, size) in zip(widths, classes, strict=True))
-    begins = np.cumsum([0, *(size for _, size in classes[:-1])]) * cell_width
-    reach = 0.0 if straight else float((begins + np.cos(np.deg2rad(_TURN)) * np.array(widths)).max()) + 0.2
-    above = 0.24 if straight else max(widths) * float(np.sin(np.deg2rad(_TURN))) + 0.24
-    below = max(_text_width(figure, label, _SMALL) for label in labels) + _STRIP + 2 * _PAD + _FOOT
-    left = max(_text_width(figure, name, _NAMES) for name in names) + 2 * _PAD
-    grid_width, grid_height = (last + 0.5) * cell_width, n_rows * cell_height
-    width = left + max(grid_width, reach, 3.6) + _PAD  # the legend needs 3.6
-    height = above + grid_height + below
-    figure.set_size_inches(width, height)
-    axis.set_position((left / width, below / height, grid_width / width, grid_height / height))
-    axis.set(xlim=(-0.5, last), ylim=(n_rows - 0.5, -0.5))
-    axis.grid(visible=False)
-    axis.spines[:].set_visible(False)
-    axis.tick_params(length=0)
-    axis.set_yticks(range(n_rows), names, fontsize=_NAMES)
-    axis.set_xticks([])
-    _cells(axis, values, 0, n_rows <= 12)
-    # The means have numbers even where there are too many cells for theirs.
-    _cells(axis, _row_means(values), n_columns + 0.4, True)
-    axis.text(n_columns + 0.4, n_rows - 0.5 + _PAD / cell_height, "mean", fontsize=_SIZE, ha="center", va="top")
-    _column_labels(axis, labels, kinds, n_rows, 1 / cell_height)
-    _class_names(axis, classes, n_rows, 1 / cell_height, straight)
-    _legend(figure, kinds, bool(np.isnan(values).any()), left, width, height)
-
-
-def _row_means(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1, keepdims=True)
-    return np.where(counts > 0, np.where(known, values, 0).sum(axis=1, keepdims=True) / np.maximum(counts, 1), np.nan)
-
-
-def _column_labels(axis: Any, labels: Sequence[str], kinds: Sequence[str], n_rows: int, inch: float) -> None:
-    """Draw under each column its test type and its name; `inch` is an inch in rows, and y grows downward."""
-    top, bottom = n_rows - 0.5 + 0.04 * inch, n_rows - 0.5 + _STRIP * inch
-    for column, (label, kind) in enumerate(zip(labels, kinds, strict=True)):
-        color = PALETTE[TYPE_COLORS.get(kind, "muted")]
-        box: dict[str, Any] = {"facecolor": color, "edgecolor": PALETTE["paper"], "linewidth": 0.8, "clip_on": False}
-        axis.add_patch(Rectangle((column - 0.5, top), 1, bottom - top, **box))
-        letter = {"fontsize": 6.5, "fontweight": "bold", "color": PALETTE["paper"]}
-        axis.text(column, (top + bottom) / 2, kind[:1], ha="center", va="center_baseline", **letter)
-        name = {"fontsize": _SMALL, "color": color, "rotation": 90}
-        axis.text(column, bottom + _PAD / 2 * inch, label, ha="center", va="top", **name)
-
-
-def _class_names(axis: Any, classes: Sequence[tuple[str, int]], n_rows: int, inch: float, straight: bool) -> None:
+def _class_names(axis: Any, groups: Sequence[str], n_rows: int) -> None:
     """Draw the name above each run of columns of one class, and a rule before each run but the first."""
-    begin = -0.5
-    for number, (name, size) in enumerate(classes):
-        if number:
-            ends = [-0.5 - 0.12 * inch, n_rows - 0.5]
-            axis.plot([begin, begin], ends, color=PALETTE["ink"], linewidth=1.1, clip_on=False)
-        said = {"fontsize": _SIZE, "fontweight": "bold", "va": "bottom"}
-        if straight:
-            axis.text(begin + size / 2, -0.5 - 0.05 * inch, name, ha="center", **said)
-        else:
-            turned = {"rotation": _TURN, "rotation_mode": "anchor", "ha": "left"}
-            axis.text(begin + 0.5, -0.5 - 0.04 * inch, name, **turned, **said)
-        begin += size
+    runs = [(name, len(list(members))) for name, members in itertools.groupby(groups)]
+    begins = np.cumsum([0, *(size for _, size in runs)])[:-1] - 0.5
+    for begin in begins[1:]:
+        axis.plot([begin, begin], [-0.5, n_rows - 0.5], color=PALETTE["ink"], linewidth=1.1)
+    above = axis.secondary_xaxis("top")
+    slanted = {"rotation": 45, "rotation_mode": "anchor", "ha": "left", "fontweight": "bold"}
+    above.set_xticks(begins + 0.5, [name for name, _ in runs], fontsize=_SMALL, **slanted)
+    above.tick_params(length=0)
+    above.spines[:].set_visible(False)
 
 
 def _cells(axis: Any, values: Floats, first: float, shown: bool) -> None:
@@ -313,21 +278,12 @@ def _cells(axis: Any, values: Floats, first: float, shown: bool) -> None:
         )
 
 
-_UNDEFINED: dict[str, Any] = {
-    "facecolor": PALETTE["paper"],
-    "edgecolor": PALETTE["band"],
-    "hatch": "/////",
-    "linewidth": 0.5,
-}
-
-
-def _legend(figure: Figure, kinds: Sequence[str], undefined: bool, left: float, width: float, height: float) -> None:
-    scale = figure.add_axes((left / width, 0.34 / height, 1.5 / width, 0.12 / height))
-    bar = figure.colorbar(ScalarMappable(cmap=_RATES), cax=scale, orientation="horizontal", ticks=[0, 0.5, 1])
+def _legend(figure: Figure, axis: Any, kinds: Sequence[str], undefined: bool) -> None:
+    bar = figure.colorbar(ScalarMappable(cmap=_RATES), ax=axis, location="bottom", ticks=[0, 0.5, 1], shrink=0.3)
     bar.outline.set_visible(False)
-    scale.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    scale.tick_params(labelsize=_SMALL, length=0, pad=2)
-    scale.set_title("cases that pass", fontsize=_SMALL, fontweight="normal", pad=2)
+    bar.ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    bar.ax.tick_params(labelsize=_SMALL, length=0)
+    bar.set_label("cases that pass", fontsize=_SMALL)
     handles = [
         Patch(
             facecolor=PALETTE[TYPE_COLORS.get(kind, "muted")],
@@ -337,21 +293,4 @@ def _legend(figure: Figure, kinds: Sequence[str], undefined: bool, left: float, 
     ]
     if undefined:
         handles.append(Patch(label="undefined", **_UNDEFINED))
-    figure.legend(
-        handles=handles,
-        loc="center left",
-        bbox_to_anchor=((left + 1.9) / width, 0.38 / height),
-        ncols=len(handles) if width - left > 8 else 1 if width - left < 5 else 2,
-        fontsize=_SMALL,
-        handlelength=1.1,
-        columnspacing=1.4,
-        borderaxespad=0,
-    )
-
-
-def _text_width(figure: Figure, text: str, size: float, weight: str = "normal") -> float:
-    """Measure a text in inches."""
-    # The renderer of the agg canvas, which `canvas` gives every figure.
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    width: float = renderer.get_text_width_height_descent(text, FontProperties(size=size, weight=weight), False)[0]
-    return width / figure.dpi
+    figure.legend(handles=handles, loc="outside lower center", fontsize=_SMALL, handlelength=1.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import webbrowser
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,12 +188,17 @@ def show_scores(collected: CollectedScores) -> None:
         f1 = "" if row.iid_f1 is None else f"   (i.i.d. F1 {row.iid_f1:.1%})"
         told = f"{cells.pop('iid'):>10}" + "".join(f"{cell:>15}" for cell in cells.values())
         typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{told}{f1}")
-    for run in collected.degenerate:
-        held = f" without {run.held}" if run.held else ""
-        typer.echo(
-            f"  One answer: {run.configuration} {run.method}{held} (seed {run.seed}) calls {run.called_class_0:.0%} of "
-            "the independent items class 0."
-        )
+    for row in collected.rows:
+        if row.n_unchanged:
+            typer.echo(
+                f"  Changed nothing: {row.n_unchanged:,} of {counted(row.n_runs, 'run')} of {row.configuration} "
+                f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
+            )
+    if collected.degenerate:
+        of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
+        named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
+        said = f"One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named})."
+        typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="    "))
 
 
 def percent(value: float | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from rightreasons.core.errors import needs
 from rightreasons.core.options import Options, option
+from rightreasons.core.stopping import stop_if_signaled, waits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,7 +91,7 @@ def run_tasks(
     """
     options = options or EngineOptions()
     finished: Iterator[tuple[int, R]] = (
-        ((place, function(task)) for place, task in enumerate(tasks))
+        (_placed(function, place, task) for place, task in enumerate(tasks))
         if options.name == "serial"
         else _elsewhere(function, tasks, options)
     )
@@ -110,7 +111,11 @@ def _elsewhere(function: Callable[[T], R], tasks: Sequence[T], options: EngineOp
         stack.enter_context(joblib.parallel_config(options.name, n_jobs=options.jobs or -1, **about))
         work = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         try:
-            yield from work(joblib.delayed(_placed)(function, place, task) for place, task in enumerate(tasks))
+            finished = work(joblib.delayed(_placed)(function, place, task) for place, task in enumerate(tasks))
+            for _ in tasks:
+                with waits():
+                    result = next(finished)
+                yield result
         except BrokenExecutor as error:
             raise RuntimeError(
                 "Expected the worker processes to live, but one died, as where memory runs out; what is finished is "
@@ -119,6 +124,7 @@ def _elsewhere(function: Callable[[T], R], tasks: Sequence[T], options: EngineOp
 
 
 def _placed(function: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
+    stop_if_signaled()
     return place, function(task)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -21,34 +23,41 @@ def tell(sentence: str) -> None:
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 """The signals that stop a command; not every system has all of them."""
 
+NOTICE = b"\nStopping after this step; a second signal stops at once.\n"
 
-class _Stop:
-    """The signal that came, and whether it waits until work that cannot be cut has come to a place to stop."""
+
+class _Signals:
+    """The signal that came. An exception that a handler raises may be lost, as in a `__del__`; a flag is not."""
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self.deferred = False
+        self.deferred = self.waiting = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        again, self.received = self.received is not None, number
-        # The first signal waits where work asked for it; later ones are ignored while a command is stopping.
-        if self.deferred == again:
-            self.deferred = False
+        if self.received is not None:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)  # ends the process, whatever it is amid
+        self.received = number
+        if self.waiting:
             raise KeyboardInterrupt
+        with contextlib.suppress(OSError):
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, NOTICE)
 
 
-_stop = _Stop()
+_signals = _Signals()
 
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[Callable[[], int]]:
-    """Raise KeyboardInterrupt at the first of `SIGNALS`; in another thread than the main one signals stay as they are.
+    """Note the first of `SIGNALS`, which `stop_if_signaled` looks at; a second one ends the process at once.
+
+    In another thread than the main one signals stay as they are.
 
     Yields:
         A function that returns the exit code of a stopped command: 128 plus the number of the signal.
     """
-    global _stop
-    before, _stop = _stop, _Stop()
+    global _signals
+    before, _signals = _signals, _Signals()
     earlier = {}
     try:
         for name in SIGNALS:
@@ -56,23 +65,45 @@ def stopped_by_signals() -> Iterator[Callable[[], int]]:
             # A hangup that is ignored, as under nohup, stays ignored.
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:
                 with contextlib.suppress(ValueError):
-                    earlier[number] = signal.signal(number, _stop)
-        yield lambda: 128 + int(_stop.received or signal.SIGINT)
+                    earlier[number] = signal.signal(number, _signals)
+        yield lambda: 128 + int(_signals.received or signal.SIGINT)
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
-        _stop = before
+        _signals = before
+
+
+def is_signaled() -> bool:
+    """Tell whether a signal came, for work that stops itself at a good place."""
+    return _signals.received is not None
+
+
+def stop_if_signaled() -> None:
+    """Stop where a signal came; called between two steps of long work.
+
+    Raises:
+        KeyboardInterrupt: If a signal came, unless `stop_deferred`.
+    """
+    if is_signaled() and not _signals.deferred:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def stop_deferred() -> Iterator[Callable[[], bool]]:
-    """Let a signal wait, for work that asks for it and stops itself at a good place; a second one does not wait.
-
-    Yields:
-        A function that tells whether a signal came.
-    """
-    _stop.deferred = True
+def stop_deferred() -> Iterator[None]:
+    """Let the steps inside go on after a signal, for work that looks at `is_signaled` and stops itself."""
+    before, _signals.deferred = _signals.deferred, True
     try:
-        yield lambda: _stop.received is not None
+        yield
     finally:
-        _stop.deferred = False
+        _signals.deferred = before
+
+
+@contextlib.contextmanager
+def waits() -> Iterator[None]:
+    """Wait for other threads or processes: nothing runs here meanwhile, so that a signal may end it at once."""
+    stop_if_signaled()
+    _signals.waiting = not _signals.deferred
+    try:
+        yield
+    finally:
+        _signals.waiting = False

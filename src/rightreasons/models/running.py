@@ -24,6 +24,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
 from rightreasons.models.batching import frozen
 
@@ -535,6 +536,7 @@ class _Work:
         last = time.monotonic()
         try:
             for items in batches:
+                stop_if_signaled()
                 self._attempt(items)
                 advance(len(items))
                 if time.monotonic() - last >= self.flush_seconds:

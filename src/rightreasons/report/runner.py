@@ -19,6 +19,7 @@ from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, 
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence
 from rightreasons.core.options import Options, QuestionOptions, check_options
+from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
 from rightreasons.models.running import bars_about, processes
@@ -188,6 +189,7 @@ def audit(
     outcomes: list[Outcome] = []
     n_applicable = sum(map(bool, applicable.values()))
     for name, section in asked.items():
+        stop_if_signaled()
         place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
         with bars_about(f"{place}/{n_applicable} {name}"):
             outcomes.append(_answer(section, applicable[name], context, chosen[name], raise_errors))

@@ -24,7 +24,7 @@ from rightreasons.behavior.normalization import answer_scores
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
 from rightreasons.core.results import Result
-from rightreasons.core.stopping import stop_deferred
+from rightreasons.core.stopping import is_signaled, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,
     changed_files,
@@ -352,8 +352,8 @@ def fine_tune(
             _set_head_learning_rate(trainer, head, options.head_learning_rate)
         checkpoint = workers.main_first(lambda: _last_checkpoint(store))
         resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
-        with stop_deferred() as stopped:
-            trainer.add_callback(_StopAtStep(stopped))
+        with stop_deferred():
+            trainer.add_callback(_StopAtStep())
             loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
         figures = {} if valid_set is None else _figures(trainer)
         if reading and valid_table is not None:
@@ -518,14 +518,11 @@ class _TellEpoch(transformers.TrainerCallback):  # type: ignore[misc]
 class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
     """Ends a training that a signal stops when the next step is done, with a checkpoint of that step."""
 
-    def __init__(self, stopped: Callable[[], bool]) -> None:
-        self.stopped = stopped
-
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        control.should_save = control.should_save or self.stopped()
+        control.should_save = control.should_save or is_signaled()
 
     def on_save(self, *_: Any, **__: Any) -> None:
-        if self.stopped():
+        if is_signaled():
             raise KeyboardInterrupt
 
 

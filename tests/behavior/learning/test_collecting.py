@@ -8,6 +8,7 @@ from rightreasons.behavior.generalization import compare_generalization
 from rightreasons.behavior.learning.collect import collect_scores, outcomes
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import PlannedRun
+from rightreasons.cli.show import show_scores
 
 # Three functionalities of 2, 3 and 1 test cases; the last is undefined for one run.
 NAMES, COUNTS = ("a", "b", "c"), (2, 3, 1)
@@ -127,6 +128,31 @@ def test_what_is_unfinished_is_left_out():
     row = collect_scores(plan(unfinished=(("seen", ""),))).rows[0]
     assert (row.iid_score, row.scores) == (None, {})
     assert list(row.suite_scores) == ["functionality"]
+
+
+def test_a_method_that_changed_nothing_is_counted():
+    made = plan()
+    iid = made.stored[made.runs[0].key]
+    for run, passed in zip(made.runs[1:], ("100110", "10....", "..0111"), strict=True):
+        made.stored[run.key] = {**result(run, iid["passed"], iid["iid_right"]), "passed": passed}
+    # The last run is asked b and c: IID has 011 and 0 there, and the run 011 and 1.
+    idle, row = collect_scores(made).rows
+    assert (idle.n_runs, idle.n_unchanged) == (1, 0)
+    assert (row.n_runs, row.n_unchanged) == (3, 2)
+    # A run with the outcomes of IID on the suite alone is another model.
+    made.stored[made.runs[1].key]["iid_right"] = "11110001"
+    assert collect_scores(made).rows[1].n_unchanged == 1
+
+
+def test_what_is_printed_is_a_line_per_finding(capsys):
+    made = plan(seeds=(1, 2), called=0.95)
+    for run in made.runs:
+        if run.seed == 2:
+            made.stored[run.key] |= {"passed": "100110", "iid_right": "11110000"}
+    show_scores(collect_scores(made))
+    *_, idle, degenerate = capsys.readouterr().out.splitlines()
+    assert idle == ("  Changed nothing: 3 of 3 runs of IID->T lp (seed 2), whose every outcome is that of IID.")
+    assert degenerate == "  One answer to over 90% of the independent items: 8 runs (IID->T lp 6, IID vanilla 2)."
 
 
 @pytest.mark.parametrize(("called", "n_degenerate"), [(0.5, 0), (0.95, 4), (0.02, 4), (0.9, 0)])

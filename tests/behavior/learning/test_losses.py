@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rightreasons.behavior.learning.items import one_hot_targets, sentiment_targets
+from rightreasons.behavior.learning.items import label_targets
 from rightreasons.behavior.learning.methods import dir_error, dir_loss, inv_loss, mft_loss
 
 
@@ -24,7 +24,7 @@ def test_hard_labels_are_the_ordinary_cross_entropy():
     logits = torch.randn(6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     gold = [0, 1, 2, 2, 1, 0]
     ordinary = torch.nn.functional.cross_entropy(logits, torch.tensor(gold), reduction="none")
-    torch.testing.assert_close(mft_loss(logits, torch.from_numpy(one_hot_targets(gold, 3))), ordinary)
+    torch.testing.assert_close(mft_loss(logits, torch.from_numpy(label_targets(gold, 3))), ordinary)
 
 
 def test_invariance():
@@ -78,6 +78,6 @@ def test_bad_input_is_told():
     with pytest.raises(ValueError, match="direction"):
         dir_error(torch.ones(1, 2), torch.ones(1, 2), "up")
     with pytest.raises(ValueError, match="sentiment"):
-        sentiment_targets([7])
+        label_targets([7], treatment="sentiment")
     with pytest.raises(ValueError, match="from 0 to 1"):
-        one_hot_targets([2], 2)
+        label_targets([2], 2)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.behavior.learning.methods import Fish, GroupWeights, fish_rate, irm_loss, irm_weight, set_dropout
+from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
+from rightreasons.behavior.learning.trainer import Fish
 
 
 def softmax(z):
@@ -64,8 +65,7 @@ def test_group_weights():
 def test_fish_goes_a_share_of_the_way_after_five_steps():
     layer = torch.nn.Linear(2, 1, bias=False).double()
     start = layer.weight.detach().numpy().copy()
-    fish = Fish(layer, 2e-5)
-    assert fish.rate == pytest.approx(0.005)
+    fish = Fish(layer, 0.05)
     x, rate, inner = torch.tensor([[1.0, 2.0]], dtype=torch.float64), 0.1, start.copy()
     for step in range(5):
         layer.zero_grad()
@@ -74,10 +74,10 @@ def test_fish_goes_a_share_of_the_way_after_five_steps():
             layer.weight -= rate * layer.weight.grad
         inner = inner - rate * 2 * (inner @ x.numpy().T - step) * x.numpy()
         if step < 4:
-            fish.after_step()
+            fish.on_step_end()
             np.testing.assert_allclose(layer.weight.detach().numpy(), inner)
-    fish.after_step()
-    np.testing.assert_allclose(layer.weight.detach().numpy(), start + 0.005 * (inner - start))
+    fish.on_step_end()
+    np.testing.assert_allclose(layer.weight.detach().numpy(), start + 0.05 * (inner - start))
 
 
 def test_dropout_reaches_every_layer():
@@ -86,7 +86,3 @@ def test_dropout_reaches_every_layer():
     )
     assert set_dropout(model, 0.3) == 2
     assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {0.3}
-
-
-def test_the_outer_rate_of_fish():
-    assert fish_rate(1e-4) == pytest.approx(0.001)  # 5e-7 / 1e-4 / 5

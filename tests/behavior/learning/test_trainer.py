@@ -124,18 +124,29 @@ def test_each_method_trains_what_it_should(tiny, items, encoded, method):
     assert all(parameter.requires_grad for parameter in model.parameters())
 
 
-def trained(tiny, encoded, items, method):
+def trained(tiny, encoded, items, method, **options):
     model = copy.deepcopy(tiny.model)
-    train_on_behavior(model, encoded, items, method=method, learning_rate=1e-3, batch_size=16)
+    train_on_behavior(model, encoded, items, method=method, **{"learning_rate": 1e-3, "batch_size": 16, **options})
     old = dict(tiny.model.named_parameters())
     return {name: (new - old[name]).detach() for name, new in model.named_parameters()}
 
 
-def test_trainer_makes_the_outer_steps_of_fish(tiny, encoded, items):
-    moved = max(change.abs().max().item() for change in trained(tiny, encoded, items, "fish").values())
+@pytest.mark.parametrize("rate", [2e-5, 1e-3])
+def test_fish_moves_at_every_learning_rate(tiny, encoded, items, rate):
+    moved = max(
+        change.abs().max().item() for change in trained(tiny, encoded, items, "fish", learning_rate=rate).values()
+    )
     n_steps = len(plan_steps(items, objective="fish", batch_size=16, epochs=1, seed=0))
-    # AdamW moves a weight by no more than about 1e-3 a step, and a round of steps counts 5e-7 / 1e-3 / 5 = 1e-4 times.
-    assert 0 < moved <= n_steps * 1e-3 * 1e-4 * 1.5
+    # AdamW moves a weight by about the learning rate in its first step, and a round of five goes a tenth of its way.
+    assert 0.1 * rate < moved <= 0.1 * n_steps * rate * 1.5
+
+
+def test_the_outer_step_of_fish_goes_its_share_of_the_way(tiny, encoded, items):
+    n_steps = len(plan_steps(items, objective="fish", batch_size=16, epochs=0.1, seed=0))
+    assert n_steps <= 5  # one round
+    half, whole = (trained(tiny, encoded, items, "fish", epochs=0.1, fish_rate=share) for share in (0.5, 1.0))
+    for name, change in whole.items():
+        torch.testing.assert_close(half[name], change / 2, rtol=1e-3, atol=1e-7)
 
 
 def test_trainer_decays_weights_and_not_biases(tiny, encoded, items):

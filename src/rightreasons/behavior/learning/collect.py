@@ -1,11 +1,10 @@
-"""What the finished runs of a plan say: pass rates, G scores over fixed functionalities, tests, degenerate models."""
+"""What the finished runs of a plan say: pass rates, G over fixed functionalities, tests, and runs that went wrong."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from rightreasons.behavior.generalization import (
     generalization_score,
 )
 from rightreasons.behavior.learning.options import PARTITIONS
-from rightreasons.behavior.learning.plan import Plan, PlannedRun
+from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
 from rightreasons.core.intervals import Interval, mcnemar
 from rightreasons.core.results import Result
 
@@ -27,7 +26,11 @@ SHUFFLE_SEED = 42
 ONE_ANSWER = 0.9
 """A model that gives one answer to more than this share of the independent items is degenerate."""
 
-Results = Mapping[str, Mapping[str, Any]]
+Stored = Mapping[str, Any]
+"""The stored result of a run."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +51,9 @@ class PlanScores(Result):
         differences: Setting, or "average" -> G minus that of IID with the same seed.
         p_values: "iid" -> McNemar's exact test of `iid_score` against that of IID; setting, or "average" ->
             approximate randomization of the difference of the G scores.
+        n_runs: Finished runs.
+        n_unchanged: Those of them with the outcome of IID, with the same seed, on every case and independent item:
+            their training changed nothing.
         iid_f1: Token F1 on independent data, for reading; None for classes.
     """
 
@@ -61,6 +67,8 @@ class PlanScores(Result):
     pass_rates: dict[str, dict[str, float | None]]
     differences: dict[str, float]
     p_values: dict[str, float]
+    n_runs: int
+    n_unchanged: int
     iid_f1: float | None = None
 
 
@@ -153,21 +161,18 @@ def collect_scores(plan: Plan) -> CollectedScores:
         sections 3 to 5.
     """
     results = {result["key"]: result for result in plan.results()}
-    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
-    for run in plan.runs:
-        groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
-    finished = {key: _Row.of(runs, results) for key, runs in groups.items()}
-    finished = {key: row for key, row in finished.items() if row.rates}
-    tables = [rates for row in finished.values() for rates in row.rates.values()]
+    groups = _grouped(((run.configuration, run.method, run.seed), run) for run in plan.runs)
+    finished = [row for runs in groups.values() if (row := _Row(runs, results)).rates]
+    tables = [rates for row in finished for rates in row.rates.values()]
     every = list(dict.fromkeys(name for rates in tables for name in rates))
     fixed = tuple(name for name in every if all(rates.get(name) is not None for rates in tables))
-    baselines = {row.seed: row for row in finished.values() if row.configuration == "IID"}
+    baselines = {row.first.seed: row for row in finished if row.first.configuration == "IID"}
     places = _case_places(plan)
-    rows = [row.scored(fixed, baselines.get(row.seed), places) for row in finished.values()] if fixed else []
+    rows = [row.scored(fixed, baselines.get(row.first.seed), places) for row in finished] if fixed else []
     return CollectedScores(
         rows=rows,
-        pooled=_pool(rows),
-        degenerate=_degenerate(plan.runs, results),
+        pooled=list(map(_pooled, _grouped(((row.configuration, row.method), row) for row in rows).values())),
+        degenerate=[_degenerate(run, results[run.key]) for run in plan.runs if _gives_one_answer(results.get(run.key))],
         functionalities=fixed,
         n_functionalities=len(every),
         n_done=len(results),
@@ -175,89 +180,80 @@ def collect_scores(plan: Plan) -> CollectedScores:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class _Row:
     """The finished runs of one configuration, method and seed."""
 
-    configuration: str
-    method: str
-    seed: int
-    whole: Mapping[str, Any] | None
-    runs: dict[str, dict[str, Mapping[str, Any]]]
-    """Setting -> functionality -> the result of the run that scores it."""
-
-    @classmethod
-    def of(cls, runs: Sequence[PlannedRun], results: Results) -> _Row:
-        first = runs[0]
-        whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
-        scorers: dict[str, dict[str, Mapping[str, Any]]] = {}
+    def __init__(self, runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> None:
+        self.first = runs[0]
+        self.whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
+        self.finished = [results[run.key] for run in runs if run.key in results]
+        self.scorers: dict[
+            str, dict[str, Stored]
+        ] = {}  # setting -> functionality -> the result of the run that scores it
         for name in PARTITIONS:
             members = [run for run in runs if run.partition == name]
             if members and all(run.key in results for run in members):
-                scorers["standard" if first.configuration == "IID" else name] = {
+                self.scorers["standard" if self.first.configuration == "IID" else name] = {
                     functionality: results[run.key]
                     for run in members
                     for functionality in results[run.key]["pass_rates"]
                     if not run.held or functionality in run.held_out
                 }
-        return cls(first.configuration, first.method, first.seed, whole, scorers)
-
-    @functools.cached_property
-    def rates(self) -> dict[str, dict[str, float | None]]:
-        """Setting -> functionality -> its pass rate."""
-        return {
+        self.rates: dict[str, dict[str, float | None]] = {
             setting: {name: result["pass_rates"][name] for name, result in scorers.items()}
-            for setting, scorers in self.runs.items()
+            for setting, scorers in self.scorers.items()
         }
 
     def scored(self, fixed: Sequence[str], baseline: _Row | None, places: Mapping[str, slice]) -> PlanScores:
-        defined = {setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()}
+        """Score the row over fixed functionalities, and compare it with the model of the independent data."""
         iid = None if self.whole is None else float(self.whole["iid_accuracy"])
+        defined = {setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()}
         score = generalization_score(defined, iid or 0.0)
         scores = {} if iid is None else score.scores
         four = [scores[setting] for setting in PARTITIONS if setting in scores]
-        average = float(np.mean(four)) if len(four) == len(PARTITIONS) else None
-        differences, p_values = self._compared(baseline, fixed, places) if scores else ({}, {})
+        before = None if baseline in (None, self) else baseline.whole
+        differences, p_values = {}, {}
+        if self.whole is not None and before is not None and places and "passed" in before:
+            differences, p_values = self._compared(self.whole, before, fixed, places)
         return PlanScores(
-            configuration=self.configuration,
-            method=self.method,
-            seed=self.seed,
+            configuration=self.first.configuration,
+            method=self.first.method,
+            seed=self.first.seed,
             iid_score=iid,
             suite_scores=score.suite_scores,
             scores=scores,
-            average=average,
+            average=float(np.mean(four)) if len(four) == len(PARTITIONS) else None,
             pass_rates=self.rates,
             differences=differences,
             p_values=p_values,
+            n_runs=len(self.finished),
+            n_unchanged=sum(_has_same_outcomes(result, before) for result in self.finished),
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
         )
 
     def _compared(
-        self, baseline: _Row | None, fixed: Sequence[str], places: Mapping[str, slice]
+        self, whole: Stored, before: Stored, fixed: Sequence[str], places: Mapping[str, slice]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Test the row against IID; empty for IID, without it, or without the outcomes of each case."""
-        if baseline is None or baseline is self or self.whole is None or baseline.whole is None:
-            return {}, {}
-        if "passed" not in self.whole or "passed" not in baseline.whole or not places:
-            return {}, {}
-        iid = outcomes(self.whole["iid_right"]), outcomes(baseline.whole["iid_right"])
-        p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value}
-        differences, settings = {}, []
-        for setting, scorers in self.runs.items():
-            suites = [
-                (outcomes(scorers[name]["passed"][places[name]]), outcomes(baseline.whole["passed"][places[name]]))
-                for name in fixed
-            ]
-            settings.append((iid, suites))
-            test = compare_generalization(iid, suites, seed=SHUFFLE_SEED)
-            differences[setting], p_values[setting] = test.difference, test.p_value
-        if len(settings) == len(PARTITIONS):
-            test = compare_mean_generalization(settings, seed=SHUFFLE_SEED)
-            differences["average"], p_values["average"] = test.difference, test.p_value
-        return differences, p_values
+        """Test the row against IID."""
+        iid = outcomes(whole["iid_right"]), outcomes(before["iid_right"])
+        pairs: dict[str, list[Any]] = {}
+        for setting, scorers in self.scorers.items():
+            passed = {name: (scorers[name]["passed"], before["passed"]) for name in fixed}
+            pairs[setting] = [tuple(outcomes(side[places[name]]) for side in both) for name, both in passed.items()]
+        tests = {setting: compare_generalization(iid, suites, seed=SHUFFLE_SEED) for setting, suites in pairs.items()}
+        if len(tests) == len(PARTITIONS):
+            settings = [(iid, suites) for suites in pairs.values()]
+            tests["average"] = compare_mean_generalization(settings, seed=SHUFFLE_SEED)
+        p_values = {name: test.p_value for name, test in tests.items()}
+        p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value, **p_values}
+        return {name: test.difference for name, test in tests.items()}, p_values
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:
@@ -270,34 +266,31 @@ def outcomes(letters: str) -> NDArray[np.float64]:
     return np.array([float(letter) if letter in "01" else np.nan for letter in letters])
 
 
+def _has_same_outcomes(result: Stored, before: Stored | None) -> bool:
+    """Tell whether a model does as the one before on every case that it was asked, and every independent item."""
+    if before is None or "passed" not in before or result["iid_right"] != before["iid_right"]:
+        return False
+    return all(now in (then, NOT_ASKED) for now, then in zip(result["passed"], before["passed"], strict=True))
+
+
 def _case_places(plan: Plan) -> dict[str, slice]:
     """Return the places of each functionality's test cases among the outcomes, in the suite's order."""
-    if not {"functionalities", "n_cases"} <= plan.settings.keys():
-        return {}
-    names = [name for name, *_ in plan.settings["functionalities"]]
-    counts = plan.settings["n_cases"]
-    ends = np.cumsum(counts).tolist()
+    counts = plan.settings.get("n_cases", [])
+    ends = np.cumsum(counts, dtype=np.int64).tolist()
+    names = (name for name, *_ in plan.settings.get("functionalities", []))
     return {name: slice(end - n, end) for name, n, end in zip(names, counts, ends, strict=True)}
 
 
-def _pool(rows: Sequence[PlanScores]) -> list[PooledScores]:
-    groups: dict[tuple[str, str], list[PlanScores]] = {}
-    for row in rows:
-        groups.setdefault((row.configuration, row.method), []).append(row)
-    pooled = []
-    for (configuration, method), members in groups.items():
-        settings = [name for name in members[0].scores if all(name in row.scores for row in members)]
-        values = {name: np.array([row.scores[name] for row in members]) for name in settings}
-        pooled.append(
-            PooledScores(
-                configuration,
-                method,
-                tuple(row.seed for row in members),
-                {name: float(of.mean()) for name, of in values.items()},
-                {name: _over_seeds(of) for name, of in values.items()},
-            )
-        )
-    return pooled
+def _pooled(rows: Sequence[PlanScores]) -> PooledScores:
+    settings = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
+    values = {name: np.array([row.scores[name] for row in rows]) for name in settings}
+    return PooledScores(
+        rows[0].configuration,
+        rows[0].method,
+        tuple(row.seed for row in rows),
+        {name: float(of.mean()) for name, of in values.items()},
+        {name: _over_seeds(of) for name, of in values.items()},
+    )
 
 
 def _over_seeds(values: NDArray[np.float64], level: float = 0.95) -> Interval | None:
@@ -307,27 +300,15 @@ def _over_seeds(values: NDArray[np.float64], level: float = 0.95) -> Interval | 
     return Interval(max(0.0, low), min(1.0, high), level, "Student's t over seeds")
 
 
-def _degenerate(runs: Sequence[PlannedRun], results: Results) -> list[DegenerateRun]:
-    """Find the models that give one answer: the paper finds one that was trained on INV and DIR tests alone."""
-    degenerate = []
-    for run in runs:
-        result = results.get(run.key)
-        called = None if result is None else result.get("iid_predicted_negative")
-        if result is None or called is None or 1 - ONE_ANSWER <= called <= ONE_ANSWER:
-            continue
-        rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
-        known = [rate for rate in rates if rate is not None]
-        degenerate.append(
-            DegenerateRun(
-                run.configuration,
-                run.method,
-                run.seed,
-                run.partition,
-                run.held,
-                float(called),
-                float(result["iid_accuracy"]),
-                float(result["mean_confidence"]),
-                float(np.mean(known)) if known else None,
-            )
-        )
-    return degenerate
+def _gives_one_answer(result: Stored | None) -> bool:
+    """Tell whether a model gives one answer: the paper finds one that was trained on INV and DIR tests alone."""
+    called = None if result is None else result.get("iid_predicted_negative")
+    return called is not None and not 1 - ONE_ANSWER <= called <= ONE_ANSWER
+
+
+def _degenerate(run: PlannedRun, result: Stored) -> DegenerateRun:
+    rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
+    known = [rate for rate in rates if rate is not None]
+    about = (run.configuration, run.method, run.seed, run.partition, run.held)
+    figures = (float(result[name]) for name in ("iid_predicted_negative", "iid_accuracy", "mean_confidence"))
+    return DegenerateRun(*about, *figures, float(np.mean(known)) if known else None)

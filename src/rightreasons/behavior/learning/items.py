@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from rightreasons.behavior.learning.methods import RULES, class_losses, span_losses
 from rightreasons.behavior.measure import reading_texts
 from rightreasons.core.arrays import offsets_of
-from rightreasons.core.errors import unknown_name
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
@@ -36,7 +35,8 @@ Step = list[tuple[int, int]]
 """The items of a batch, each with the text that it shows."""
 
 
-_COLUMNS = ("first", "changed", "n_changed", "targets", "rule", "type", "environment")
+_NUMBERS = ("first", "changed", "n_changed", "rule", "type", "environment")
+_COLUMNS = (*_NUMBERS, "targets")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,8 +80,9 @@ class Items:
         environments: tuple[str, ...],
     ) -> Items:
         """Make items of (n, 6) rows: first, changed, n_changed, rule, type and environment of each item."""
-        columns = dict(zip(("first", "changed", "n_changed", "rule", "type", "environment"), rows.T, strict=True))
-        return cls(texts=texts, text_pairs=text_pairs, targets=targets, environments=environments, **columns)
+        return cls(
+            texts, text_pairs, targets=targets, environments=environments, **dict(zip(_NUMBERS, rows.T, strict=True))
+        )
 
     def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
         """Return which items belong to the named functionalities, (n,)."""
@@ -135,18 +136,15 @@ def join_items(first: Items, second: Items) -> Items:
     """
     if (first.text_pairs is None) != (second.text_pairs is None):
         raise ValueError("Expected one text per item in both sources or two in both, but they differ.")
-    shift, environments = len(first.texts), len(first.environments)
-    moved = dataclasses.replace(
-        second,
-        first=second.first + shift,
-        changed=second.changed + shift,
-        environment=second.environment + environments,
-    )
+    shifts = {"first": len(first.texts), "changed": len(first.texts), "environment": len(first.environments)}
+    columns = {
+        name: np.concatenate((getattr(first, name), getattr(second, name) + shifts.get(name, 0))) for name in _COLUMNS
+    }
     return Items(
         texts=first.texts + second.texts,
         text_pairs=None if first.text_pairs is None else first.text_pairs + (second.text_pairs or []),
         environments=first.environments + second.environments,
-        **{name: np.concatenate((getattr(first, name), getattr(moved, name))) for name in _COLUMNS},
+        **columns,
     )
 
 
@@ -224,47 +222,43 @@ def _draw_texts(items: Items, batch: NDArray[np.int64], rng: np.random.Generator
 LABEL_TREATMENTS = ("sentiment", "classes")
 """How a suite's labels become targets: "sentiment" (0, 1, 2 for a model of two classes), or the model's own classes."""
 
-SENTIMENT_TARGETS: Mapping[Any, tuple[float, float]] = {
-    0: (1.0, 0.0),
-    1: (0.5, 0.5),
-    2: (0.0, 1.0),
-    "not negative": (1 / 3, 2 / 3),
-}
+SENTIMENT_TARGETS = {0: (1.0, 0.0), 1: (0.5, 0.5), 2: (0.0, 1.0), "not negative": (1 / 3, 2 / 3)}
 """Three sentiments for a model of two classes."""
 
 
-def sentiment_targets(labels: Sequence[Any]) -> NDArray[np.float64]:
-    """Turn labels of a sentiment suite into targets of a model of two classes.
+def label_targets(labels: Sequence[Any], n_classes: int = 2, *, treatment: str = "classes") -> NDArray[np.float64]:
+    """Turn labels into target probabilities.
 
     Args:
-        labels: N labels: 0 negative, 1 neutral, 2 positive, or "not negative".
+        labels: N classes, or sentiments (0 negative, 1 neutral, 2 positive), or "not negative", which shares the weight
+            among the other classes.
+        n_classes: C, the model's classes; 2 for sentiments.
+        treatment: One of `LABEL_TREATMENTS`.
 
     Returns:
-        (N, 2) soft labels.
+        (N, C) rows that sum to one.
 
     Raises:
         ValueError: If a label is unknown.
 
     Example:
-        >>> sentiment_targets([0, 1, 2, "not negative"]).round(3).tolist()
+        >>> label_targets([0, 1, 2, "not negative"], treatment="sentiment").round(3).tolist()
         [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.333, 0.667]]
+        >>> label_targets([2, "not negative"], 3).tolist()
+        [[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]]
     """
+    table: dict[Any, Any] = dict(enumerate(np.eye(n_classes)))
+    table["not negative"] = np.append(0.0, np.full(n_classes - 1, 1 / max(n_classes - 1, 1)))
+    if treatment == "sentiment":
+        table = dict(SENTIMENT_TARGETS)
     for label in labels:
-        if label not in SENTIMENT_TARGETS:
-            raise unknown_name("sentiment", label, [str(key) for key in SENTIMENT_TARGETS])
-    return np.array([SENTIMENT_TARGETS[label] for label in labels], dtype=np.float64).reshape(-1, 2)
-
-
-def one_hot_targets(labels: Sequence[int], n_classes: int) -> NDArray[np.float64]:
-    """Turn class labels into (N, `n_classes`) one-hot rows.
-
-    Raises:
-        ValueError: If a label is not one of the classes.
-    """
-    for label in labels:
-        if not 0 <= label < n_classes:
-            raise ValueError(f"Expected labels from 0 to {n_classes - 1}, the model's classes, but got {label}.")
-    return np.eye(n_classes)[np.asarray(labels, dtype=np.int64)]
+        if isinstance(label, str) and label not in table:
+            raise ValueError(
+                f"Expected class labels, but got the text {label[:40]!r}, an answer of a question-answering model."
+            )
+        if label not in table:
+            raise ValueError(f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {label}.")
+    return np.array([table[label] for label in labels], dtype=np.float64).reshape(-1, n_classes)
 
 
 def suite_items(suite: Suite, *, labels: str = "sentiment", n_classes: int = 2) -> Items:
@@ -286,17 +280,26 @@ def suite_items(suite: Suite, *, labels: str = "sentiment", n_classes: int = 2) 
         ValueError: If no loss is known for an expectation, or a label fits no class.
     """
     check_one_of(labels, LABEL_TREATMENTS, "labels")
+    if labels == "sentiment" and n_classes != 2:
+        raise ValueError(f"Expected a model of two classes for the sentiment treatment, but it has {n_classes}.")
+    table, known = _case_rows(suite, _rule, _labels)
+    targets = np.zeros((len(table), n_classes))
+    targets[table[:, 3] == 0] = label_targets(known, n_classes, treatment=labels)
+    return Items.of_rows(*suite_texts(suite), table, targets, tuple(f.name for f in suite.functionalities))
+
+
+def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
+    """Return the texts of all examples, and their second texts where there are two.
+
+    Raises:
+        ValueError: If there are more than two.
+    """
     if len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected one or two texts per example, but the suite {suite.name!r} has {suite.text_columns}."
         )
-    texts = suite.texts()
-    table, known = _case_rows(suite, _rule, _labels)
-    matrix = np.zeros((len(table), n_classes))
-    if known:
-        matrix[table[:, 3] == 0] = _targets(known, labels, n_classes, suite.name)
-    pairs = [row[1] for row in texts] if len(suite.text_columns) == 2 else None
-    return Items.of_rows([row[0] for row in texts], pairs, table, matrix, tuple(f.name for f in suite.functionalities))
+    columns = [list(column) for column in zip(*suite.texts(), strict=True)]
+    return columns[0], columns[1] if len(columns) == 2 else None
 
 
 def _case_rows(
@@ -332,7 +335,7 @@ def iid_items(
     """
     n = check_same_length(texts=texts, labels=labels)
     pairs = None if text_pairs is None else list(text_pairs)
-    return Items.of_rows(list(texts), pairs, _iid_rows(n), one_hot_targets(labels, n_classes), (IID,))
+    return Items.of_rows(list(texts), pairs, _iid_rows(n), label_targets(labels, n_classes), (IID,))
 
 
 def _iid_rows(n: int) -> NDArray[np.int64]:
@@ -341,20 +344,20 @@ def _iid_rows(n: int) -> NDArray[np.int64]:
 
 def _rule(functionality: Functionality) -> int:
     expectation = functionality.expectation
-    name = expectation["name"]
+    name, rises = expectation["name"], expectation.get("increasing", expectation.get("positive"))
+    known = {
+        **dict.fromkeys(("equal", "not_equal", "transitive"), "labeled"),
+        "invariant": "invariant",
+        "monotonic": "not_less_conf" if rises else "not_more_conf",
+        "sentiment_shift": "not_less_2" if rises else "not_less_0",
+    }
     if expectation.get("label") is not None:
         name = f"{name} of one label"
-    if name == "invariant":
-        return RULES.index("invariant")
-    if name == "monotonic":
-        return RULES.index("not_less_conf" if expectation["increasing"] else "not_more_conf")
-    if name == "sentiment_shift":
-        return RULES.index("not_less_2" if expectation["positive"] else "not_less_0")
-    if name in ("equal", "not_equal", "transitive"):
-        return RULES.index("labeled")
-    raise ValueError(
-        f"Expected an expectation with a known loss for {functionality.name!r}, but got {name!r}, which has none."
-    )
+    if name not in known:
+        raise ValueError(
+            f"Expected an expectation with a known loss for {functionality.name!r}, but got {name!r}, which has none."
+        )
+    return RULES.index(known[name])
 
 
 def _labels(functionality: Functionality, case: Case, _: int) -> tuple[Any, ...]:
@@ -367,24 +370,6 @@ def _labels(functionality: Functionality, case: Case, _: int) -> tuple[Any, ...]
         return head + (expectation["value"],) * (len(case.examples) - 1)
     labels = case.labels or (None,) * len(case.examples)
     return tuple(None if label is None or label == -1 else label for label in labels)
-
-
-def _targets(labels: list[Any], treatment: str, n_classes: int, suite: str) -> NDArray[np.float64]:
-    strange = next((label for label in labels if isinstance(label, str) and label != "not negative"), None)
-    if strange is not None:
-        raise ValueError(
-            f"Expected class labels in the suite {suite!r}, but got the text {strange[:40]!r}, an answer of a "
-            "question-answering model."
-        )
-    if treatment == "sentiment":
-        if n_classes != 2:
-            raise ValueError(f"Expected a model of two classes for the sentiment treatment, but it has {n_classes}.")
-        return sentiment_targets(labels)
-    # "Not the first class" shares the weight among the others.
-    rows = one_hot_targets([0 if label == "not negative" else label for label in labels], n_classes)
-    others = np.array([label == "not negative" for label in labels])
-    rows[others] = np.concatenate(([0.0], np.full(n_classes - 1, 1 / (n_classes - 1))))
-    return rows
 
 
 def locate(answer: str, context: str) -> int:
@@ -426,7 +411,7 @@ def _reading_rule(functionality: Functionality) -> int:
             f"Expected equal or invariant answers for {functionality.name!r} of a suite of reading, but got {name!r}, "
             "for which no loss is known."
         )
-    return RULES.index("invariant" if name == "invariant" else "labeled")
+    return _rule(functionality)
 
 
 def _span(answer: Any, context: str) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from rightreasons.behavior.learning.items import (
     reading_items,
     span_target,
     suite_items,
+    suite_texts,
     window_items,
 )
 from rightreasons.behavior.learning.options import ACTIVATIONS
@@ -106,8 +107,7 @@ class Classes:
 
     def texts_of(self, suite: Suite) -> Texts:
         """Return the texts of a suite's examples, in its order."""
-        rows = suite.texts()
-        return [row[0] for row in rows], [row[1] for row in rows] if len(suite.text_columns) == 2 else None
+        return suite_texts(suite)
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a classifier.

@@ -63,6 +63,11 @@ class LearningOptions(Options):
     activation: str = option(
         "softmax", "softmax, or sigmoid as the released sentiment models are trained.", choices=ACTIVATIONS
     )
+    fish_rate: float = option(
+        0.1,
+        "Share of the way that Fish's outer step goes; the released code goes 5e-7 / learning_rate / 5, which is 0.005 "
+        "at 2e-5 and next to nothing at larger rates.",
+    )
     detach: bool = option(False, "Take the predictions for the originals of invariant pairs as constants.")
     precision: str = option(
         "float32",
@@ -74,9 +79,9 @@ class LearningOptions(Options):
     def _check(self) -> None:
         from rightreasons.core.validation import check_number
 
-        for name in ("learning_rate", "head_learning_rate", "epochs"):
+        for name in ("learning_rate", "head_learning_rate", "epochs", "fish_rate"):
             value = getattr(self, name)
-            if check_number(value, name, minimum=0.0) == 0:
+            if check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None) == 0:
                 raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
 
     @property

@@ -122,6 +122,8 @@ class LearningTask:
             "model digest": _model_digest(self.model),
             "suite": self.suite.name,
             "suite digest": fingerprint_texts(rows),
+            "functionalities": [[f.name, f.functionality_class, f.test_type] for f in self.suite.functionalities],
+            "n_cases": [len(f.cases) for f in self.suite.split("test").functionalities],
             "train digest": _data_digest(self.train),
             "test digest": _data_digest(self.test),
             "labels": self.labels,
@@ -239,6 +241,9 @@ def _open_texts(
         labels = match.class_of[labels].tolist()
     return IidData(rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None)
 
+
+NOT_ASKED = "."
+"""What stands for a case that a run was not asked, in the place of its outcome."""
 
 FILE = "plan.json"
 FORMAT = "rightreasons.behavior-plan 3"

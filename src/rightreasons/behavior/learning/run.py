@@ -18,7 +18,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.behavior.learning.items import Items, join_items
 from rightreasons.behavior.learning.kinds import Answers, Classes
-from rightreasons.behavior.learning.plan import LearningTask, Plan, PlannedRun, open_task, shard_of
+from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
 from rightreasons.behavior.learning.trainer import linear_head, train_heads, train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
@@ -279,10 +279,6 @@ class Runner:
             "iid_right": encode_outcomes(right),
             "options": dict(options),
         }
-
-
-NOT_ASKED = "."
-"""What stands for a case that a run was not asked, in the place of its outcome."""
 
 
 def validation_objective(result: BehavioralPassRate) -> float:

@@ -13,10 +13,11 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
-from rightreasons.behavior.learning.methods import Fish, GroupWeights, irm_loss, irm_weight, set_dropout
+from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
+from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, frozen, length_batches, pad
 from rightreasons.models.loading import quiet
@@ -56,8 +57,6 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         super().__init__(data_collator=lambda batches: batches[0], **options)
         self.target, self.objective, self.loss_options = target, objective, loss_options
         self.groups = GroupWeights(n_environments)
-        if objective == "fish":
-            self.add_callback(_OuterSteps(Fish(self.model, self.args.learning_rate)))
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
         return torch.utils.data.SequentialSampler(self.train_dataset)
@@ -65,7 +64,8 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Return the loss of a batch under the method's objective."""
+        """Return the loss of a batch under the method's objective, unless a signal came."""
+        stop_if_signaled()
         batch = {name: value for name, value in inputs.items() if name not in _MODEL_INPUTS}
         outputs = model(**{name: value for name, value in inputs.items() if name in _MODEL_INPUTS})
         loss = self.objective_of(self.target.logits(outputs), batch)
@@ -88,18 +88,38 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
 
 
-class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
-    """Fish's outer step after every few optimizer steps."""
+class Fish(transformers.TrainerCallback):  # type: ignore[misc]
+    """Fish's outer step: after some inner steps, one environment each, go a share of the way to where they led.
 
-    def __init__(self, fish: Fish) -> None:
-        self.fish = fish
+        theta <- theta + rate (inner - theta)
+
+    Args:
+        model: The model; its trainable parameters take part.
+        rate: The share of the way, in (0, 1].
+        inner_steps: Inner steps, one per environment; default 5.
+
+    References:
+        Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for Domain Generalization",
+        ICLR, algorithm 2.
+    """
+
+    def __init__(self, model: torch.nn.Module, rate: float, *, inner_steps: int = 5) -> None:
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.rate, self.inner_steps, self._steps = rate, inner_steps, 0
+        self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.fish.after_step()
+        """Count an inner step; after the last one of a round, take the outer step."""
+        self._steps += 1
+        if self._steps % self.inner_steps == 0:
+            self.on_train_end()
 
+    @torch.no_grad()
     def on_train_end(self, *_: Any, **__: Any) -> None:
-        # Inner steps of an unfinished round count for their share.
-        self.fish.finish()
+        """Take the outer step now: inner steps of an unfinished round count for their share."""
+        for parameter, start in zip(self.parameters, self._start, strict=True):
+            start.lerp_(parameter, self.rate)
+            parameter.copy_(start)
 
 
 @takes(LearningOptions)
@@ -156,6 +176,7 @@ def train_on_behavior(
                 n_environments=len(items.environments),
                 loss_options=options.of_loss,
                 model=model,
+                callbacks=[Fish(model, options.fish_rate)] if chosen.objective == "fish" else [],
                 train_dataset=_Steps(encoded, items, steps, target),
                 args=transformers.TrainingArguments(
                     output_dir=scratch,
@@ -282,6 +303,7 @@ def train_heads(
     optimizer = _HeadsAdamW(weights, options.head_learning_rate, len(steps))
     trained_on = torch.from_numpy(~held_out).float()
     for step in steps:
+        stop_if_signaled()
         texts, batch = target.describe(items, step)
         inside = trained_on[:, [item for item, _ in step]]
         counts = inside.sum(1)

@@ -24,6 +24,7 @@ import openai
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped
+from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
 from rightreasons.models.protocol import Ability, Message, Request
 from rightreasons.models.running import Chunk, Column, Store, join, progress_bar
@@ -852,7 +853,8 @@ class _Flight:
     def __iter__(self) -> Any:
         in_a_row = 0
         for _ in range(self._count):
-            item, row = self._answers.get()
+            with waits():
+                item, row = self._answers.get()
             if isinstance(row, Exception) and not isinstance(row, RequestError):
                 raise row
             # A server that fails again and again is gone, whatever it answers.
