@@ -1,4 +1,4 @@
-"""Verdicts on models of known truth: what decides them is written in their rules, so that each verdict is right or wrong."""
+"""Verdicts on models of known truth: their rules say what decides, so that a verdict is right or wrong."""
 
 from __future__ import annotations
 

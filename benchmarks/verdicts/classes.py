@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +15,8 @@ from benchmarks.verdicts.texts import CUES, LINKS, SECOND_CUES, Draw, Plant, mea
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.shortcuts.families.training import Training
+from rightreasons.shortcuts.judging import TONES, Judge, conclude
 from rightreasons.shortcuts.measure_swaps import measure_swaps
-from rightreasons.shortcuts.question import tone_of
 
 Rule = Callable[[str], float]
 """A text -> the score of label 1 beyond that of label 0."""
@@ -35,13 +36,19 @@ class RuleModel:
     joint: bool = False
 
     def describe(self) -> dict[str, Any]:
+        """Say what the model is."""
         return {"rule": self.name}
 
     def predict(self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any) -> Scores:
+        """Score the texts by the rule."""
         columns = [texts] if text_pairs is None else [texts, text_pairs]
         scores = np.clip([self.rule(*row) for row in zip(*columns, strict=True)], -3, 3)
         names = tuple(map(str, range(len(texts)) if ids is None else ids))
         return Scores(names, np.stack((-scores, scores), axis=1) / 2, label_names=self.label_names)
+
+    def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **_: Any) -> Scores:
+        """It has classes alone."""
+        raise NotImplementedError
 
 
 def by_chance(text: str) -> float:
@@ -144,7 +151,7 @@ def long(draw: Draw) -> None:
 def bigram_rule(text: str) -> float:
     """Follow the combination of two words side by side."""
     words = text.lower().split()
-    for first, second in zip(words, words[1:], strict=False):
+    for first, second in itertools.pairwise(words):
         if first in ("copper", "marble") and second in ("velvet", "linen"):
             return 1.0 if (first == "copper") == (second == "velvet") else -1.0
     return by_chance(text)
@@ -213,7 +220,7 @@ class Classes:
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
-        return tone_of(self.measure(n_items, seed))
+        return TONES[conclude(self.measure(n_items, seed), Judge())]
 
 
 def follows_word(text: str) -> float:

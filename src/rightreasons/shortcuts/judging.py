@@ -56,20 +56,29 @@ class Judge:
 
     def judge(self, row: FamilyEffect) -> Judgment:
         """Say whether what decides is a reason: spurious if the data, the user or the list says so of it."""
-        names = {*row.words, row.family} if row.family != "words" else set(row.words)
-        if names & (self.not_reasons | self.planted | self.vanishing):
+        if self.source(row):
             return "spurious"
         words = set(row.words) or {row.family}
-        if words <= self.reasons or row.family in self.reasons:
-            return "reason"
-        if self.task and row.family in no_reasons()["families"]:
-            return "spurious"
-        if self.task and row.family == "words" and all(map(self._is_listed, row.words)):
-            return "spurious"
-        return "open"
+        return "reason" if words <= self.reasons or row.family in self.reasons else "open"
+
+    def source(self, row: FamilyEffect) -> Literal["", "planted", "vanishing", "named", "listed"]:
+        """Say who calls what decides no reason; "" where nobody does."""
+        names = {*row.words, row.family} if row.family != "words" else set(row.words)
+        if names & self.planted:
+            return "planted"
+        if names & self.vanishing:
+            return "vanishing"
+        if names & self.not_reasons:
+            return "named"
+        if not self.task or names & self.reasons:
+            return ""
+        listed = (
+            all(map(self._is_listed, row.words)) if row.family == "words" else row.family in no_reasons()["families"]
+        )
+        return "listed" if listed else ""
 
     def _is_listed(self, word: str) -> bool:
-        return word not in self.reasons and (kind_of(word) == "mark" or word in no_reasons()["words"].split())
+        return kind_of(word) == "mark" or word in no_reasons()["words"].split()
 
 
 def vanishing_words(
@@ -103,7 +112,7 @@ def vanishing_words(
     return frozenset(found)
 
 
-def conclude(swaps: SwapMeasurement, judge: Judge, resampling: Resampling = Resampling()) -> str:
+def conclude(swaps: SwapMeasurement, judge: Judge) -> str:
     """Conclude from what decides, as the verdict of the question names it.
 
     Returns:

@@ -49,9 +49,10 @@ class FamilyEffect(Result):
         name: The candidate, in words.
         words: The words that it is about.
         association: How well the feature tells a label in the training texts.
-        match: The largest ratio of training frequencies of words and their controls.
-        effect: What it decides; the interval holds for all families and looks together.
+        match: The largest ratio of training frequencies of words and their controls; None where a control is missing.
+        effect: What it decides; its intervals are those of one family at one look.
         decision: The same beside the margin; for several pairs of words, what they decide beyond the sum of each.
+        level: The level of the intervals of all families and looks together.
         n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
     """
 
@@ -59,16 +60,25 @@ class FamilyEffect(Result):
     name: str
     words: tuple[str, ...]
     association: float
-    match: float
+    match: float | None
     effect: DecidingShare
     decision: Decision
+    level: float = 0.95
     n_pairs: int = 1
 
     @property
     def estimate(self) -> Estimate:
-        """The share that it decides."""
+        """The share that it decides, with the interval that holds for all families together."""
         interval = self.effect.interval
-        return Estimate(self.effect.deciding_share, interval.low, interval.high, interval.confidence_level)
+        return Estimate(self.effect.deciding_share, interval.low, interval.high, self.level, interval.method)
+
+    @property
+    def follow_rate(self) -> Estimate | None:
+        """How often a prediction becomes the label of what is put in; None where nothing points at one."""
+        low_high = self.effect.follow_interval
+        return low_high and Estimate(
+            self.effect.follow_rate, low_high.low, low_high.high, self.level, "Wilson score, for all families together"
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,13 +112,6 @@ class SwapMeasurement:
     n_passes: int
     seconds: float
     changed: tuple[tuple[int, Text, int], ...] = ()
-
-    @property
-    def strongest(self) -> FamilyEffect | None:
-        """The row that decides most; of several pairs of words, the smallest number that decides as much."""
-        ranked = sorted(self.rows, key=lambda row: (-round(row.effect.deciding_share, 2), row.n_pairs))
-        large = [row for row in ranked if row.decision.level == "large"]
-        return next(iter(large or ranked), None)
 
     @property
     def curve(self) -> tuple[FamilyEffect, ...]:
@@ -166,7 +169,8 @@ def measure_swaps(
         trial.ask(n_items)
         n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
         level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
-        rows, n_done = tuple(trial.rows(n_items, level, clusters)), n_items
+        found = trial.rows(n_items, level, clusters)
+        rows, n_done = tuple(dataclasses.replace(row, level=resampling.level) for row in found), n_items
         # What surely decides settles the verdict; so does that nothing decides.
         levels = {row.decision.level for row in rows}
         if "large" in levels or levels <= {"small"}:
@@ -346,7 +350,7 @@ class _Trial:
         if named.pairs[1:]:
             estimate, margin = self.beyond_singles(chosen, resampling), REDUNDANT
         decision = decide(estimate, margin, n_units)
-        if decision.level == "small" and named.match > WORST_MATCH and not named.fixes:
+        if decision.level == "small" and (named.match is None or named.match > WORST_MATCH):
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
 

@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.predictions import safe_name
 from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about, fingerprint_texts
-from rightreasons.shortcuts.causal import MIN_TESTED, CausalShortcuts, Effect, WorstGroup
+from rightreasons.shortcuts.causal import CausalShortcuts, WorstGroup
+from rightreasons.shortcuts.families.training import Training
+from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,
     Cue,
@@ -37,6 +40,7 @@ from rightreasons.shortcuts.measure_causal import (
     measure_causal_shortcuts,
     named_cues,
 )
+from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement, measure_swaps
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol
@@ -82,6 +86,8 @@ class ShortcutAnswers:
 
     Attributes:
         context: The audit.
+        swaps: What decides, by swaps.
+        judge: What is known about the reasons of the task.
         protocol: How shortcuts were found.
         splits: What was measured, first of the primary split; none where too few of its attributions are valid.
         withheld: Why nothing is said of the primary split, or else of others.
@@ -94,6 +100,8 @@ class ShortcutAnswers:
     """
 
     context: AuditContext
+    swaps: SwapMeasurement
+    judge: Judge
     protocol: Protocol
     splits: Sequence[SplitShortcuts]
     withheld: Sequence[str] = ()
@@ -106,8 +114,35 @@ class ShortcutAnswers:
 
     @property
     def n_items(self) -> int:
-        """The number of measured items of the primary split."""
+        """The number of items of the primary split whose attributions were measured."""
         return self.reliance.n_items if self.splits else 0
+
+    @functools.cached_property
+    def conclusion(self) -> str:
+        """What follows about what decides, the key of the verdict."""
+        return conclude(self.swaps, self.judge)
+
+    @property
+    def deciding(self) -> list[FamilyEffect]:
+        """The features that surely decide more than a quarter of all predictions, the fewest words first."""
+        large = [row for row in self.swaps.rows if row.decision.level == "large"]
+        large.sort(key=lambda row: (row.n_pairs, -row.effect.deciding_share))
+        # Several pairs decide where one of them does.
+        return [
+            row for row in large if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
+        ]
+
+    @property
+    def strongest(self) -> FamilyEffect | None:
+        """The feature that decides most: of those that the verdict names, or of all."""
+        spurious = [row for row in self.deciding if self.judge.judge(row) == "spurious"]
+        single = [row for row in self.swaps.rows if row.n_pairs == 1]
+        return next(iter(spurious or self.deciding or single), None)
+
+    @property
+    def n_needed(self) -> int | None:
+        """About how many items would decide the families that are open; None where none or no number would."""
+        return max((row.decision.n_needed or 0 for row in self.swaps.rows), default=0) or None
 
     @property
     def first(self) -> SplitShortcuts:
@@ -154,11 +189,6 @@ class ShortcutAnswers:
         """What the cues do; None where none could be tested."""
         return None if self.tested is None else self.tested.shortcuts
 
-    @property
-    def conclusion(self) -> str:
-        """Whether the cues decide."""
-        return "cannot tell" if self.effects is None else self.effects.conclusion
-
     @functools.cached_property
     def changed_by(self) -> dict[str, float]:
         """How many predictions each cue changes beyond its control words."""
@@ -187,47 +217,6 @@ class ShortcutAnswers:
         """How cues were taken out, in words."""
         return [] if self.effects is None else [REMOVALS[name].lower() for name in self.effects.removals]
 
-    @property
-    def inserting_does_more(self) -> bool:
-        """Whether putting a cue in changes more predictions than taking it out, beyond control words."""
-        if self.effects is None or self.effects.insertion is None or self.effects.insertion.n_items < MIN_TESTED:
-            return False
-        return self.effects.insertion.excess > self.effects.removal.excess
-
-    @property
-    def strongest(self) -> Effect | None:
-        """What changes most predictions."""
-        if self.effects is None:
-            return None
-        return self.effects.insertion if self.inserting_does_more else self.effects.removal
-
-    @property
-    def removing_changes(self) -> bool:
-        """Whether predictions surely change without their cues.
-
-        Texts whose cues point elsewhere are evidence only if they do: a word that means its label changes predictions
-        when it is put in, whatever they rest on otherwise.
-        """
-        return self.effects is not None and self.effects.removal.excess_interval.low > 0
-
-    @property
-    def planted_cues(self) -> list[str]:
-        """The cues that change predictions and that the data calls planted, in quotes."""
-        if not self.removing_changes:
-            return []
-        planted = [cue.token for cue in self.cues if cue.planted and self.changed_by.get(cue.token, 0.0) > 0]
-        return [f"“{token}”" for token in planted]
-
-    @property
-    def is_misled(self) -> bool:
-        """Whether it surely does worse, and mostly what the cue says, where cues point elsewhere."""
-        if not self.removing_changes or self.groups is None:
-            return False
-        group, interval, follows = self.groups.group, self.groups.interval, self.groups.follows_interval
-        if group is None or interval is None or follows is None or group.cue_label in (None, group.label):
-            return False
-        return interval.high < self.groups.accuracy_interval.low and follows.low > 0.5
-
     @functools.cached_property
     def flips(self) -> list[tuple[TreatedItem, int]]:
         """The items whose prediction changes when their cue is deleted, surest first, with the new one."""
@@ -240,9 +229,11 @@ class ShortcutAnswers:
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
-    """Find the shortcuts of each split, and test whether those of the primary one decide."""
+    """Measure what decides by swaps, then the figures of the paper on each split."""
     detector = _Detector(context, options)
-    suspected_words(detector.heads, options.words)  # refused before the attributions, which take long
+    suspected_words(detector.heads, options.words)  # refused before anything that takes long
+    swaps = detector.swaps()
+    answers = functools.partial(ShortcutAnswers, context, swaps, detector.judge(swaps), detector.protocol)
     splits, withheld = [], []
     for split in context.splits:
         if split.labeled.sum() < MIN_ITEMS:
@@ -251,7 +242,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
             splits.append(detector.measured(split))
         except WithheldError as error:
             if split is context.primary:
-                return ShortcutAnswers(context, detector.protocol, (), (str(error),))
+                return answers((), (str(error),))
             withheld.append(f"Nothing is said of “{split.name}”: {error}")
     measured, planted = splits[0].measured, splits[0].split.planted
     named = named_cues(measured.cues(detector.heads, N_CUES, planted))
@@ -260,10 +251,8 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     # A piece of a word cannot be taken out of a text.
     tested = detector.tested(splits[0], cues) if detector.protocol.unit == "word" else None
     file = Path(context.scorer.name) / RECORDS
-    return ShortcutAnswers(
-        context=context,
-        protocol=detector.protocol,
-        splits=splits,
+    return answers(
+        splits,
         withheld=withheld,
         cues=cues,
         n_suspected=len(suspected),
@@ -312,6 +301,58 @@ class _Detector:
             text_pairs=train["text_pair"][:] if "text_pair" in train.column_names else None,
             protocol=self.protocol,
             classifier=self.context.classifier if self.protocol.unit != "word" else None,
+        )
+
+    @functools.cached_property
+    def training(self) -> Training:
+        """The training texts for the families of shortcuts."""
+        train = self.context.train
+        if train is None:
+            raise ValueError("Expected a training split, but there is none.")
+        columns = [train["text"][:], *([train["text_pair"][:]] if "text_pair" in train.column_names else [])]
+        n_classes = len(self.context.label_names or ())
+        return Training(columns, train_labels(self.context), n_classes, suspected=self.options.words)
+
+    def swaps(self) -> SwapMeasurement:
+        """Measure what decides the predictions of the primary split."""
+        context, split = self.context, self.context.primary
+        columns = [split.texts, *([split.text_pairs] if split.text_pairs is not None else [])]
+        groups = split.pair_ids if split.groups_column else None
+        with bars_about(split.name, "swaps"):
+            return measure_swaps(
+                context.scorer,
+                columns[: len(self.training.columns)],
+                context.scores().predicted,
+                self.training,
+                ids=split.ids,
+                labels=split.labels,
+                clusters=groups,
+                resampling=context.resampling,
+                seconds=self.options.seconds,
+                out=context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
+                batch_size=context.batch_size,
+                progress=context.progress,
+                fail_fast=context.fail_fast,
+            )
+
+    def judge(self, swaps: SwapMeasurement) -> Judge:
+        """Gather what the data and the user say about the words that may decide."""
+        context, options = self.context, self.options
+        planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
+        named = tuple({word for row in swaps.rows if row.decision.level == "large" for word in row.words})
+        vanishing = frozenset[str]()
+        if options.other_split and named:
+            other = next((s for s in context.splits if s.name == options.other_split), None)
+            if other is None:
+                raise unknown_name("audited split", options.other_split, [split.name for split in context.splits])
+            train = self.training.columns[0], self.training.labels
+            vanishing = vanishing_words(named, train, (other.texts, other.labels), context.resampling)
+        return Judge(
+            label_names=context.label_names or (),
+            reasons=frozenset(map(str.lower, options.reasons)),
+            not_reasons=frozenset(map(str.lower, options.not_reasons)),
+            planted=frozenset(planted),
+            vanishing=vanishing,
         )
 
     def limit(self, split: AuditSplit) -> int:

@@ -26,6 +26,9 @@ prompt, whose passes are cheap beside them, as items share what precedes them.""
 CAUSAL_PASSES = 5.0
 """Most passes per item of the causal test: three ways of taking a word out, a control and an insertion."""
 
+SWAP_PASSES = 15.0
+"""About how many passes the swaps take per item, of at most 400 items."""
+
 
 class ShortcutsOptions(QuestionOptions):
     """Does it decide by shortcuts?
@@ -67,7 +70,26 @@ class ShortcutsOptions(QuestionOptions):
         "Comma-separated words that you suspect; whether they decide is tested with the words that the detector names.",
     )
 
+    seconds: float = option(
+        120.0,
+        "Time for the swaps; after it, no further items are measured. What is then open is called so.",
+        minimum=0.0,
+    )
+    reasons: tuple[str, ...] = option(
+        (), "Comma-separated words, or families such as length, that are reasons for a label."
+    )
+    not_reasons: tuple[str, ...] = option(
+        (),
+        "Comma-separated words, or families such as length, that are no reasons; if one decides, the verdict is red.",
+    )
+    other_split: str | None = option(
+        None, "An audited split in which a spurious word does not go with its label, such as one of another source."
+    )
+
     def _check(self) -> None:
+        both = sorted({*self.reasons} & {*self.not_reasons})
+        if both:
+            raise OptionError(f"Expected {both[0]!r} to be a reason or none, but got both.", option="not_reasons")
         protocol = self.settings()
         odd = [name for name in OF_GRADIENTS if getattr(self, name) is not None]
         if protocol.importance == "occlusion" and odd:
@@ -98,7 +120,7 @@ class ShortcutsOptions(QuestionOptions):
         else:
             each = 3 * (self.steps or (GRADIENTS_OF_PROMPTS if context.prompted else GRADIENTS_PER_ATTRIBUTION))
         counts = [min(self.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
-        return float(sum(counts) * each + counts[0] * CAUSAL_PASSES)
+        return float(sum(counts) * each + counts[0] * CAUSAL_PASSES + min(len(context.primary), 400) * SWAP_PASSES)
 
     def settings(self) -> Protocol:
         """Return the protocol with the settings that take the place of its own."""
@@ -106,5 +128,6 @@ class ShortcutsOptions(QuestionOptions):
 
         names = {"integration": "method"}
         settings = {names.get(name, name): value for name, value in self.to_dict().items()}
-        del settings["items"], settings["words"]
+        for name in ("items", "words", "seconds", "reasons", "not_reasons", "other_split"):
+            del settings[name]
         return protocol_of(settings.pop("protocol"), **settings)

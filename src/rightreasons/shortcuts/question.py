@@ -1,4 +1,4 @@
-"""Does it decide by shortcuts? Which predictions rest on words that give the label away, and whether these decide."""
+"""Does it decide by shortcuts? What decides, by swaps; then the figures of the paper about words that it rests on."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.tokens import is_punctuation
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.shortcuts import plots
 from rightreasons.shortcuts.causal import Effect
+from rightreasons.shortcuts.families.training import tokens_of
+from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
+from rightreasons.shortcuts.measure_swaps import FamilyEffect
 from rightreasons.shortcuts.measurement import MIN_ITEMS, REMOVALS, ShortcutAnswers, measure, missing_class
 from rightreasons.shortcuts.options import ShortcutsOptions
 
@@ -26,6 +30,28 @@ N_EXAMPLES = 5
 PARADOX = "Bihani & Rayz 2025"
 CAUSAL = "This package; Garg et al. 2019"
 
+SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
+
+FAMILY_ROWS = (
+    Column("family", "Family", "text"),
+    Column("name", "Feature that decides most", "text"),
+    Column(
+        "share",
+        "Of all predictions it decides",
+        "share",
+        "Predictions that change by the swap, minus those by the control.",
+    ),
+    Column("coverage", "Texts with it", "share"),
+    Column("rate", "Change by the swap", "share", "Of the texts with it."),
+    Column(
+        "control", "By the control", "share", "Of the texts with a control; for one text alone, agreement by chance."
+    ),
+    Column("follow", "Follow rate", "share", "Swaps after which the prediction is the label of what was put in."),
+    Column("association", "In training", "number", "How well it tells a label there: AUROC, or LMI of words."),
+    Column("decided", "Decides", "text"),
+)
+PAIR_ROWS = FAMILY_ROWS[1:7]
+DECIDED = {"large": "surely over a quarter", "some": "surely over a tenth", "small": "surely little", "unknown": "open"}
 BY_OUTCOME = (
     Column("outcome", "Predictions that are", "text"),
     Column("n", "Predictions", "count"),
@@ -73,6 +99,60 @@ def asks_for_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
     if not context.why_no_gradients() and options.importance != "occlusion":
         return False
     return context.prompted is not None and context.prompted.rendering.scoring == "generated"
+
+
+def subject(row: FamilyEffect) -> str:
+    """Name what decides, as the subject of a sentence in the plural or of one thing."""
+    if row.family == "words":
+        quoted = [f"“{word}”" for word in row.words]
+        kind = "marks" if all(map(is_punctuation, row.words)) else "words" if len(quoted) > 1 else "word"
+        return f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
+    if row.family == "bigrams":
+        return f"the bigrams {row.name}"
+    return row.name if row.name.startswith(("the ", "how ")) else f"the {row.name}"
+
+
+def is_plural(row: FamilyEffect) -> bool:
+    """Return whether the verb of what decides is in the plural."""
+    return row.family == "bigrams" or (row.family == "words" and len(row.words) > 1) or row.name.startswith("words ")
+
+
+def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
+    """Return the cells of a feature from its name on."""
+    effect = row.effect
+    return row.name, row.estimate, effect.coverage, effect.rate, effect.control_rate, row.follow_rate
+
+
+def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return what the strongest feature of each family decides."""
+    for row in m.swaps.rows:
+        name = row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs of words"
+        yield name, *family_cells(row), row.association, DECIDED[row.decision.level]
+
+
+def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
+    """Draw what each family decides."""
+    rows = [Bar.of(row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs", row.estimate) for row in m.swaps.rows]
+    return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
+
+
+def swapped(m: ShortcutAnswers) -> Iterator[Example]:
+    """Show right predictions that change by the swap of the pair of words that decides most, surest first."""
+    split, scores = m.context.primary, m.context.scores()
+    right = [each for each in m.swaps.changed if scores.predicted[each[0]] == split.labels[each[0]]]
+    right.sort(key=lambda each: -float(scores.confidence[each[0]]))
+    for row, text, label in right[:N_EXAMPLES]:
+        before, after = tokens_of(split.texts[row]), tokens_of(text[0])
+        if len(before) != len(after):
+            continue
+        marks = tuple(
+            Mark(old.start, old.end, "cue", note=f"becomes “{new.word}”")
+            for old, new in zip(before, after, strict=True)
+            if old.word != new.word
+        )
+        example = example_of(m.context, split, row, int(scores.predicted[row]), float(scores.confidence[row]), marks)
+        named = ", ".join(dict.fromkeys(mark.note for mark in marks))
+        yield dataclasses.replace(example, note=f"Where it {named}: {m.context.label_name(label)}.")
 
 
 def cells(name: str, effect: Effect) -> tuple[Cell, ...]:
@@ -210,6 +290,21 @@ def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
 
 def data(m: Any) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
+    swaps = {
+        "conclusion": m.conclusion,
+        "families": [row.to_dict() for row in m.swaps.rows],
+        "pairs": [row.to_dict() for row in m.swaps.pairs],
+        "absent": list(m.swaps.absent),
+        "untested": dict(m.swaps.untested),
+        "judged": {row.name: m.judge.judge(row) for row in m.deciding},
+        "n_items": m.swaps.n_items,
+        "n_passes": m.swaps.n_passes,
+    }
+    return {"swaps": swaps, **figures_of_paper(m)}
+
+
+def figures_of_paper(m: Any) -> dict[str, Any]:
+    """Return what is known of the words that predictions rest on."""
     protocol = {"protocol": m.protocol.to_dict(), "overridden": m.protocol.overridden()}
     if not m.splits:
         return {"withheld": m.withheld[0], **protocol}
@@ -241,6 +336,8 @@ SHORTCUTS = Question(
         NUMBERS=plots.NUMBERS,
         REMOVALS=REMOVALS,
         estimate_of=estimate_of,
+        is_plural=is_plural,
+        subject=subject,
         interventions=interventions,
         missing_class=missing_class,
         surest=surest,
@@ -256,6 +353,27 @@ SHORTCUTS = Question(
     ),
     measure=measure,
     figures=(
+        Figure(
+            "deciding_share",
+            lambda m: m.strongest and m.strongest.estimate,
+            SWAPS,
+            better="lower",
+            n=lambda m: m.swaps.n_items,
+        ),
+        Figure(
+            "follow_rate",
+            lambda m: m.strongest and m.strongest.follow_rate,
+            SWAPS,
+            better="lower",
+            n=lambda m: m.swaps.n_items,
+        ),
+        Figure(
+            "accuracy_without_cues",
+            lambda m: m.swaps.accuracy_without,
+            SWAPS,
+            better="higher",
+            n=lambda m: m.swaps.n_items,
+        ),
         Figure(
             "causal_shortcut_rate",
             lambda m: m.effects and estimate_of(m.effects.removal.rate, m.effects.removal.interval),
@@ -288,20 +406,24 @@ SHORTCUTS = Question(
             no_interval="Too few predictions are shortcut-cued.",
         ),
     ),
-    headlines=("causal_shortcut_rate", "shortcut_rate", "shortcut_excess", "shortcut_tradeoff"),
-    # Red takes an effect of taking the named cues out, together with ground truth (a named cue is planted) or with
-    # texts whose cues point elsewhere and surely most of which the model labels as the cue says. A causal effect alone
-    # is amber: words may decide that mean the label. So is attention to words without a causal effect.
-    verdict=(
-        Rule("neutral", "withheld", lambda m: not m.splits),
-        Rule("neutral", "no_word", lambda m: not m.cues),
-        Rule("good", "not_decided", lambda m: m.conclusion == "cues do not decide"),
-        Rule("bad", "followed", lambda m: m.conclusion == "cues decide" and (m.is_misled or m.planted_cues)),
-        Rule("warn", "decided", lambda m: m.conclusion == "cues decide"),
-        Rule("warn", "looked_at", lambda m: m.null.interval.low > 0),
-        Rule("neutral", "open"),
+    headlines=("deciding_share", "follow_rate", "accuracy_without_cues", "shortcut_rate"),
+    verdict=tuple(
+        Rule(TONES[key], key, (lambda m, key=key: m.conclusion == key) if key != "open" else None)  # type: ignore[misc]
+        for key in sorted(TONES, key=lambda key: key == "open")
     ),
     parts=(
+        Part(
+            "swaps",
+            (
+                Plot("families", draw_families, SWAPS, when=lambda m: m.swaps.rows),
+                Table("families", FAMILY_ROWS, family_rows, SWAPS, when=lambda m: m.swaps.rows),
+                Table(
+                    "pairs", PAIR_ROWS, lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs
+                ),
+                Examples("swapped", swapped),
+            ),
+            figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
+        ),
         Part("withheld", when=lambda m: not m.splits),
         Part(
             "decided",
@@ -324,6 +446,7 @@ SHORTCUTS = Question(
                 ),
                 Examples("decided_by_a_word", flipped),
             ),
+            figures=("causal_shortcut_rate",),
             when=lambda m: m.tested,
         ),
         Part(
@@ -375,20 +498,14 @@ SHORTCUTS = Question(
     ),
     leads=(
         Lead(
-            "tested",
-            figure="causal_shortcut_rate",
-            plot="interventions_plot",
-            size=lambda m: max(m.strongest.excess, 0.0),
-            pair=lambda m: tuple(flipped(m))[:1],
-            when=lambda m: m.effects and m.cues,
+            "decides",
+            figure="deciding_share",
+            plot="families",
+            size=lambda m: max(m.strongest.effect.deciding_share, 0.0),
+            pair=lambda m: tuple(swapped(m))[:1],
+            when=lambda m: m.deciding,
         ),
-        Lead(
-            "attributed",
-            figure="shortcut_rate",
-            plot="shortcut_types",
-            size=lambda m: max(m.null.excess, 0.0),
-            when=lambda m: m.splits,
-        ),
+        Lead("spreads", figure="deciding_share", plot="families", when=lambda m: m.swaps.rows),
     ),
     data=data,
     by_item=by_item,

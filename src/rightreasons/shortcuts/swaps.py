@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import Interval, bounded_mean
+from rightreasons.core.intervals import Interval, bounded_mean, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_same_length
@@ -33,6 +33,7 @@ class DecidingShare(Result):
         control_rate: Share of the items with a control whose prediction changes by it; None where there is none.
         follow_rate: Of the swaps that point at another label than the predicted one, the share whose prediction becomes
             that label; None where no swap points at one.
+        follow_interval: Its Wilson interval.
     """
 
     deciding_share: float
@@ -42,6 +43,7 @@ class DecidingShare(Result):
     rate: float | None
     control_rate: float | None
     follow_rate: float | None = None
+    follow_interval: Interval | None = None
 
 
 def deciding_share(
@@ -104,6 +106,7 @@ def deciding_share(
         rate=_share(changes, after >= 0),
         control_rate=_share(control_changes, beside >= 0),
         follow_rate=_share(after == pointing, pointed),
+        follow_interval=_wilson(after == pointing, pointed, resampling),
     )
 
 
@@ -159,6 +162,11 @@ def fixed_share(
 
 def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
     return float(hits[among].mean()) if among.any() else None
+
+
+def _wilson(hits: NDArray[np.bool_], among: NDArray[np.bool_], resampling: Resampling) -> Interval | None:
+    n = int(among.sum())
+    return wilson(int(hits[among].sum()), n, confidence_level=resampling.level) if n else None
 
 
 def _interval(values: Floats, clusters: Any, low: float, high: float, resampling: Resampling) -> Interval:

@@ -58,7 +58,7 @@ class Candidate:
         edit: (item, predicted label, source of random choices) -> what is done to it.
         words: The words that the feature is about, those that a person may call reasons or not.
         match: The largest ratio of training frequencies between what is changed and its control; 1 where edits of the
-            same text are compared.
+            same text are compared, and None where there is no control.
         fixes: Whether a prediction that *stays* under the edit is the sign, as for one text alone.
         pairs: The pairs of words that are swapped, for curves over several; () elsewhere.
     """
@@ -67,7 +67,7 @@ class Candidate:
     association: float
     edit: Callable[[Text, int, Rng], Edits]
     words: tuple[str, ...] = ()
-    match: float = 1.0
+    match: float | None = 1.0
     fixes: bool = False
     pairs: tuple[Any, ...] = ()
 

@@ -207,7 +207,7 @@ def _neutral_like(training: Training, column: int, word: str, texts: int) -> str
     )
 
 
-def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict[str, str]], float]:
+def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict[str, str]], float | None]:
     """Choose neutral words to swap among themselves that are in as many training texts as the pairs.
 
     Where single words are too rare, several pairs of them stand for one pair of words.
@@ -233,7 +233,7 @@ def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict
             taken.update({first: second, second: first})
         ratio = max(wanted / reached, reached / wanted) if reached else math.inf
         worst = max(worst, ratio)
-    return mappings, worst
+    return mappings, worst if math.isfinite(worst) else None
 
 
 def _apply(item: Text, mappings: Mapping[int, Mapping[str, str]]) -> Text:

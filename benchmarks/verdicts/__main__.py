@@ -1,0 +1,118 @@
+"""Run the scenarios at several sizes and seeds: `make -C benchmarks verdicts` writes docs/verdicts.md."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+
+import benchmarks.verdicts as package
+from benchmarks.verdicts import Scenario
+
+SIZES = (50, 100, 200, 400, 1000)
+LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
+PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+STORED = Path(__file__).with_name("results.json")
+MARK = "<!-- tables -->"
+
+
+def scenarios() -> dict[str, Scenario]:
+    """Return the scenarios of every file."""
+    found: dict[str, Scenario] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name != "__main__":
+            found |= getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SCENARIOS", {})
+    return found
+
+
+def rank_auroc(followers: Sequence[int], others: Sequence[int]) -> float | None:
+    """Return how often a follower has the worse verdict than another model, ties counting half."""
+    if not followers or not others:
+        return None
+    table = np.subtract.outer(np.array(followers), np.array(others))
+    return float((table > 0).mean() + (table == 0).mean() / 2)
+
+
+def run(name: str, n_items: int, seed: int) -> tuple[str, int, int, str]:
+    """Run one scenario."""
+    return name, n_items, seed, scenarios()[name].run(n_items, seed)
+
+
+def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[str]:
+    """Write a row per question and size, then one per scenario."""
+    yield "| question | items | followers green | readers red | readers green or gray | followers red or named | cannot tell | AUROC |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for question in dict.fromkeys(scenario.question for scenario in known.values()):
+        for size in sorted({n for _, n, _, _ in results}):
+            tones: dict[str, list[str]] = {"follower": [], "reader": [], "none": []}
+            for name, n, _, tone in results:
+                if n == size and known[name].question == question:
+                    # What decides less than a quarter need not be named.
+                    weak = known[name].truth == "follower" and known[name].strength < 0.35
+                    tones["none" if weak else known[name].truth].append(tone)
+            follow, read = tones["follower"], tones["reader"]
+            if not follow and not read:
+                continue
+            every = follow + read
+            auroc = rank_auroc([LEVELS[t] for t in follow], [LEVELS[t] for t in read])
+            yield (
+                f"| {question} | {size:,} | {share(follow, 'good')} | {share(read, 'bad')} | {share(read, 'good', 'neutral')} "
+                f"| {share(follow, 'bad', 'warn')} | {share(every, 'neutral')} | {'' if auroc is None else f'{auroc:.2f}'} |"
+            )
+    yield ""
+    sizes = sorted({n for _, n, _, _ in results})
+    yield f"| model | truth | decided by it | {' | '.join(f'{size:,} items' for size in sizes)} |"
+    yield f"|---|---|---:|{'---|' * len(sizes)}"
+    names = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
+    for name, scenario in known.items():
+        cells = []
+        for size in sizes:
+            counts = Counter(names[tone] for other, n, _, tone in results if other == name and n == size)
+            cells.append(", ".join(f"{n} {tone}" for tone, n in counts.most_common()))
+        if any(cells):
+            yield f"| {name} | {scenario.truth} | {scenario.strength:.2f} | {' | '.join(cells)} |"
+
+
+def share(tones: Sequence[str], *wanted: str) -> str:
+    """Write the share of verdicts of some tones."""
+    return f"{sum(tone in wanted for tone in tones)} of {len(tones)}"
+
+
+def main() -> None:
+    """Run what is not stored yet, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="scenarios whose name contains this")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write docs/verdicts.md from all that is stored")
+    options = parser.parse_args()
+    known = scenarios()
+    stored = [tuple(row) for row in json.loads(STORED.read_text("utf-8"))] if STORED.exists() else []
+    done = {row[:3] for row in stored}
+    wanted = [
+        (name, size, seed)
+        for size in options.sizes
+        for seed in range(options.seeds)
+        for name in known
+        if options.only in name and (name, size, seed) not in done
+    ]
+    for row in Parallel(n_jobs=options.jobs, return_as="generator")(delayed(run)(*each) for each in wanted):
+        stored.append(row)
+        STORED.write_text(json.dumps(stored), "utf-8")
+    lines = "\n".join(summary([row for row in stored if row[0] in known], known))
+    print(lines)
+    if options.write:
+        text = PAGE.read_text("utf-8")
+        PAGE.write_text(f"{text.partition(MARK)[0]}{MARK}\n\n{lines}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
