@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from joblib import Parallel, delayed
-
 import benchmarks.verdicts as package
+import numpy as np
 from benchmarks.verdicts import Scenario
+from joblib import Parallel, delayed
 
 SIZES = (50, 100, 200, 400, 1000)
 LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
@@ -47,7 +46,8 @@ def run(name: str, n_items: int, seed: int) -> tuple[str, int, int, str]:
 
 def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[str]:
     """Write a row per question and size, then one per scenario."""
-    yield "| question | items | followers green | readers red | readers green or gray | followers red or named | cannot tell | AUROC |"
+    columns = "followers green | readers red | readers green or gray | followers red or named | cannot tell | AUROC"
+    yield f"| question | items | {columns} |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for question in dict.fromkeys(scenario.question for scenario in known.values()):
         for size in sorted({n for _, n, _, _ in results}):
@@ -60,12 +60,16 @@ def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Sc
             follow, read = tones["follower"], tones["reader"]
             if not follow and not read:
                 continue
-            every = follow + read
             auroc = rank_auroc([LEVELS[t] for t in follow], [LEVELS[t] for t in read])
-            yield (
-                f"| {question} | {size:,} | {share(follow, 'good')} | {share(read, 'bad')} | {share(read, 'good', 'neutral')} "
-                f"| {share(follow, 'bad', 'warn')} | {share(every, 'neutral')} | {'' if auroc is None else f'{auroc:.2f}'} |"
-            )
+            cells = [
+                share(follow, "good"),
+                share(read, "bad"),
+                share(read, "good", "neutral"),
+                share(follow, "bad", "warn"),
+                share(follow + read, "neutral"),
+                "" if auroc is None else f"{auroc:.2f}",
+            ]
+            yield f"| {question} | {size:,} | {' | '.join(cells)} |"
     yield ""
     sizes = sorted({n for _, n, _, _ in results})
     yield f"| model | truth | decided by it | {' | '.join(f'{size:,} items' for size in sizes)} |"

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,19 @@ from rightreasons.core.store import digest_of_value
 from rightreasons.core.verdict import MARGINS, Decision, Margin, decide
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.families import FAMILIES, candidates
-from rightreasons.shortcuts.families.training import Candidate, Edits, Text, Training
+from rightreasons.shortcuts.families.training import (
+    Candidate,
+    Edits,
+    Text,
+    Training,
+    deleted,
+    drawn,
+    inserted,
+    put,
+    replaced,
+    tokens_of,
+    with_column,
+)
 from rightreasons.shortcuts.families.words import WORST_MATCH, Pair, apply, swap, without_words, word_pairs
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
 
@@ -76,9 +88,31 @@ class FamilyEffect(Result):
     def follow_rate(self) -> Estimate | None:
         """How often a prediction becomes the label of what is put in; None where nothing points at one."""
         low_high = self.effect.follow_interval
-        return low_high and Estimate(
-            self.effect.follow_rate, low_high.low, low_high.high, self.level, "Wilson score, for all families together"
-        )
+        if low_high is None:
+            return None
+        return Estimate(self.effect.follow_rate, low_high.low, low_high.high, self.level, low_high.method)
+
+
+@dataclasses.dataclass(frozen=True)
+class WordEffect(Result):
+    """What one word does when it is taken out or put in.
+
+    Attributes:
+        word: The word.
+        label: The label that it points at.
+        action: "replaced" by a neutral word or "deleted", in texts that have it and are predicted as its label: how
+            necessary it is; or "put in", in texts that have neither word and are predicted otherwise: how sufficient.
+        n_items: The number of such texts.
+        rate: Share whose prediction changes, or becomes the label.
+        control_rate: The same for a neutral word in the same place; None where nothing stands for one.
+    """
+
+    word: str
+    label: int
+    action: Literal["replaced", "deleted", "put in"]
+    n_items: int
+    rate: Estimate
+    control_rate: Estimate | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,6 +132,8 @@ class SwapMeasurement:
         n_passes: Texts that the model was asked about.
         seconds: How long that took.
         changed: (row, changed item, new label) of the predictions that the strongest candidate of words changes.
+        decided: Row of an item -> whether the strongest feature changes its prediction.
+        words: What the words of the strongest pair do when they are taken out or put in.
     """
 
     rows: tuple[FamilyEffect, ...]
@@ -112,6 +148,8 @@ class SwapMeasurement:
     n_passes: int
     seconds: float
     changed: tuple[tuple[int, Text, int], ...] = ()
+    decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
+    words: tuple[WordEffect, ...] = ()
 
     @property
     def curve(self) -> tuple[FamilyEffect, ...]:
@@ -190,6 +228,8 @@ def measure_swaps(
         n_passes=len(trial.known),
         seconds=time.perf_counter() - began,
         changed=tuple(trial.changed(n_done)),
+        decided=trial.decided(n_done),
+        words=tuple(trial.word_effects(n_done, resampling)),
     )
 
 
@@ -402,3 +442,66 @@ class _Trial:
             text = self.edits(best, row).treated
             if text is not None and self.changes(best, row):
                 yield int(self.rows_of_items[row]), text, self.known[text]
+
+    def decided(self, n_items: int) -> dict[int, bool]:
+        """Return which predictions the feature that changes most of them changes."""
+        singles = [listed for (_, n_pairs), listed in self.groups().items() if n_pairs == 1]
+        flags = [
+            [self.changes(candidate, row) for row, candidate in enumerate(self.choice(listed, n_items))]
+            for listed in singles
+        ]
+        most = max(flags, key=sum, default=[])
+        return dict(zip(self.rows_of_items[: len(most)].tolist(), most, strict=True))
+
+    def word_effects(self, n_items: int, resampling: Resampling) -> Iterable[WordEffect]:
+        """Take each word of the strongest pair out of texts that have it, and put it into those that have neither."""
+        rows = range(min(n_items, self.n_screened))
+        pair = max(
+            self.word_pairs,
+            key=lambda pair: sum(self.changes(self.joint((pair,)), row) for row in rows),
+            default=None,
+        )
+        if pair is None:
+            return
+        column, neutral = pair.column, without_words(self.training, [pair]).get(pair.column, {})
+        for word, label in zip(pair.words, pair.labels, strict=True):
+            if label < 0:
+                continue
+            here = {row: [t for t in tokens_of(self.items[row][column]) if t.word in pair.words] for row in rows}
+            having = [row for row in rows if word in {t.word for t in here[row]} and self.predictions[row] == label]
+            lacking = [row for row in rows if not here[row] and self.predictions[row] != label]
+            edits: dict[Literal["replaced", "deleted", "put in"], dict[int, tuple[str, str | None]]] = {
+                "replaced": {},
+                "deleted": {},
+                "put in": {},
+            }
+            for row in having:
+                text, rng = self.items[row][column], item_rng(self.seed, f"{word} {self.ids[row]}")
+                tokens = [token for token in here[row] if token.word == word]
+                other = drawn(self.training.neutral_places(column, text), len(tokens), rng)
+                filler = self.training.filler(column, rng, {word})
+                if word in neutral:
+                    spans = [(token.start, token.end, filler or neutral[word]) for token in other]
+                    edits["replaced"][row] = replaced(text, {word: neutral[word]}), put(text, spans) if other else None
+                edits["deleted"][row] = deleted(text, tokens), deleted(text, other) if other else None
+            for row in lacking:
+                text, rng = self.items[row][column], item_rng(self.seed, f"{word} {self.ids[row]}")
+                filler, place = self.training.filler(column, rng, {word}), int(rng.integers(2**31))
+                put_in = [
+                    inserted(text, [new], np.random.default_rng(place)) for new in (word, filler) if new is not None
+                ]
+                edits["put in"][row] = put_in[0], put_in[1] if len(put_in) > 1 else None
+            for action, texts in edits.items():
+                items = {
+                    row: [None if new is None else with_column(self.items[row], column, new) for new in both]
+                    for row, both in texts.items()
+                }
+                self._ask(text for both in items.values() for text in both)
+                rates = []
+                for place in (0, 1):
+                    after = [(row, self.label(both[place])) for row, both in items.items()]
+                    said = [(row, new) for row, new in after if new >= 0]
+                    hits = sum(new == label if action == "put in" else new != label for _, new in said)
+                    rates.append(share(hits, len(said), resampling))
+                if rates[0] is not None:
+                    yield WordEffect(word, label, action, len(items), rates[0], rates[1])

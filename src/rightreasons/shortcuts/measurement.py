@@ -19,8 +19,8 @@ from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
-from rightreasons.models.running import bars_about, fingerprint_texts
-from rightreasons.shortcuts.causal import CausalShortcuts, WorstGroup
+from rightreasons.models.running import bars_about
+from rightreasons.shortcuts.causal import WorstGroup
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
@@ -33,13 +33,7 @@ from rightreasons.shortcuts.measure import (
     suspected_words,
     training_heads,
 )
-from rightreasons.shortcuts.measure_causal import (
-    CausalMeasurement,
-    TreatedItem,
-    cue_groups,
-    measure_causal_shortcuts,
-    named_cues,
-)
+from rightreasons.shortcuts.measure_causal import cue_groups, named_cues
 from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement, measure_swaps
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
@@ -57,12 +51,6 @@ MIN_ITEMS = 20
 
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
-
-REMOVALS = {
-    "delete": "Deleted",
-    "mask": "Masked",
-    "swap": "Swapped for a word of like frequency",
-}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,7 +81,6 @@ class ShortcutAnswers:
         withheld: Why nothing is said of the primary split, or else of others.
         cues: The words that the detector names, then those that a user suspects.
         n_suspected: How many the user suspects.
-        tested: What changes without the cues; None where pieces of words were ranked.
         groups: Accuracy by the cues in the text.
         quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
@@ -107,7 +94,6 @@ class ShortcutAnswers:
     withheld: Sequence[str] = ()
     cues: Sequence[Cue] = ()
     n_suspected: int = 0
-    tested: CausalMeasurement | None = None
     groups: WorstGroup | None = None
     quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
@@ -185,25 +171,9 @@ class ShortcutAnswers:
         return named_cues(self.cues)
 
     @property
-    def effects(self) -> CausalShortcuts | None:
-        """What the cues do; None where none could be tested."""
-        return None if self.tested is None else self.tested.shortcuts
-
-    @functools.cached_property
-    def changed_by(self) -> dict[str, float]:
-        """How many predictions each cue changes beyond its control words."""
-        cues = () if self.effects is None else self.effects.cues
-        return {cue.cue: cue.effect.excess * cue.effect.n_items for cue in cues}
-
-    @property
-    def ranked(self) -> list[Cue]:
-        """The cues by how many predictions they change, most first."""
-        return sorted(self.cues, key=lambda cue: -self.changed_by.get(cue.token, 0.0))
-
-    @property
     def words(self) -> list[str]:
         """The words of the cues, ranked."""
-        return list(dict.fromkeys(cue.token for cue in self.ranked))
+        return list(dict.fromkeys(cue.token for cue in self.cues))
 
     def labels_of(self, cues: Sequence[Cue], most: int) -> list[tuple[str, list[str]]]:
         """Return the first words of some cues, each with the names of the labels that it cues."""
@@ -211,21 +181,6 @@ class ShortcutAnswers:
         for cue in cues:
             labels.setdefault(cue.token, []).append(self.context.label_name(cue.label))
         return list(labels.items())[:most]
-
-    @property
-    def removals(self) -> list[str]:
-        """How cues were taken out, in words."""
-        return [] if self.effects is None else [REMOVALS[name].lower() for name in self.effects.removals]
-
-    @functools.cached_property
-    def flips(self) -> list[tuple[TreatedItem, int]]:
-        """The items whose prediction changes when their cue is deleted, surest first, with the new one."""
-        if self.tested is None or not self.tested.items:
-            return []
-        deleted = self.tested.without_cue["delete"].argmax(axis=1).tolist()
-        before, confidence = self.measured.predictions, self.measured.probabilities.max(axis=1)
-        changed = [(item, new) for item, new in zip(self.tested.items, deleted, strict=True) if new != before[item.row]]
-        return sorted(changed, key=lambda flip: -confidence[flip[0].row])
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
@@ -248,16 +203,14 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     named = named_cues(measured.cues(detector.heads, N_CUES, planted))
     suspected = measured.suspected_cues(detector.heads, options.words, planted, without=named)
     cues = [*named, *suspected]
-    # A piece of a word cannot be taken out of a text.
-    tested = detector.tested(splits[0], cues) if detector.protocol.unit == "word" else None
     file = Path(context.scorer.name) / RECORDS
     return answers(
         splits,
         withheld=withheld,
         cues=cues,
         n_suspected=len(suspected),
-        tested=tested,
-        groups=_cue_groups(context, cues if tested is not None else []),
+        # A piece of a word is looked for in no text.
+        groups=_cue_groups(context, cues if detector.protocol.unit == "word" else []),
         quality=measured.detection(planted, context.resampling),
         records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
     )
@@ -392,26 +345,6 @@ class _Detector:
                 fail_fast=context.fail_fast,
             )
         return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
-
-    def tested(self, items: SplitShortcuts, cues: Sequence[Cue]) -> CausalMeasurement:
-        split = items.split
-        # Control words and replacements are drawn from the words of the training data by their frequency.
-        vocabulary = [json.dumps([self.heads.frequencies(), self.heads.heads])]
-        depends = fingerprint_texts(vocabulary), json.dumps([[cue.label, cue.token] for cue in cues])
-        with bars_about(split.name, "without cues"):
-            return measure_causal_shortcuts(
-                self.source,
-                split.texts,
-                items.measured,
-                self.heads,
-                cues,
-                text_pairs=split.text_pairs,
-                resampling=self.context.resampling,
-                progress=self.context.progress,
-                # The fingerprint of a split stays when some of its rows are taken.
-                out=self.folder("shortcuts-causal", self.context.split(split.name), *depends),
-                fail_fast=self.context.fail_fast,
-            )
 
 
 def _cue_groups(context: AuditContext, cues: Sequence[Cue]) -> WorstGroup:

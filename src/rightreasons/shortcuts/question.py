@@ -17,19 +17,16 @@ from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.shortcuts import plots
-from rightreasons.shortcuts.causal import Effect
 from rightreasons.shortcuts.families.training import tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_swaps import FamilyEffect
-from rightreasons.shortcuts.measurement import MIN_ITEMS, REMOVALS, ShortcutAnswers, measure, missing_class
+from rightreasons.shortcuts.measurement import MIN_ITEMS, ShortcutAnswers, measure, missing_class
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 N_EXAMPLES = 5
 
 PARADOX = "Bihani & Rayz 2025"
-CAUSAL = "This package; Garg et al. 2019"
-
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
 FAMILY_ROWS = (
@@ -70,21 +67,16 @@ CUES = (
     Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
     Column("planted", "Planted", "text"),
 )
-INTERVENTIONS = (
-    Column("intervention", "The cue is", "text"),
-    Column("n", "Predictions", "count", "Those whose control word is treated in this way."),
-    Column("rate", "Change", "share", "Share that changes; for a cue that is put in, to its label."),
-    Column("control", "With a control word", "share", "The same done to a word of like frequency."),
-    Column("excess", "Difference", "share"),
-    Column("confidence", "Change of confidence", "share", "Beyond that of the control word."),
+WORD_ROWS = (
+    Column("word", "Word", "text"),
+    Column("action", "Is", "text"),
+    Column(
+        "n", "Predictions", "count", "Of its label on texts with it; of another one on texts that have neither word."
+    ),
+    Column("rate", "Change", "share", "For a word that is put in, to its label."),
+    Column("control", "With a neutral word", "share"),
 )
-BY_CUE = (
-    Column("cue", "Cue", "text"),
-    Column("n", "Predictions", "count"),
-    Column("rate", "Change without it", "share", "Over all ways of taking it out."),
-    Column("control", "Without a control word", "share", "In the one way drawn for each."),
-    Column("excess", "Difference", "share"),
-)
+ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
 GROUPS = (
     Column("cue", "Holds a cue of", "text"),
     Column("label", "Gold label", "text"),
@@ -155,22 +147,16 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
         yield dataclasses.replace(example, note=f"Where it {named}: {m.context.label_name(label)}.")
 
 
-def cells(name: str, effect: Effect) -> tuple[Cell, ...]:
-    """Return the row of an intervention."""
-    return (
-        name,
-        effect.n_items,
-        estimate_of(effect.rate, effect.interval),
-        estimate_of(effect.control_rate, effect.control_interval),
-        estimate_of(effect.excess, effect.excess_interval),
-        estimate_of(effect.confidence, effect.confidence_interval),
-    )
-
-
-def interventions(m: Any) -> dict[str, Effect]:
-    """Return what each intervention does."""
-    effects = {REMOVALS[name]: effect for name, effect in m.effects.removals.items()}
-    return effects | ({"Put into texts that lack it": m.effects.insertion} if m.effects.insertion else {})
+def word_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return what the words of the strongest pair do when they are taken out or put in."""
+    for row in m.swaps.words:
+        yield (
+            f"“{row.word}” ({m.context.label_name(row.label)})",
+            ACTIONS[row.action],
+            row.n_items,
+            row.rate,
+            row.control_rate,
+        )
 
 
 def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
@@ -188,27 +174,12 @@ def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
             yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
 
 
-def by_cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return what each cue does, those that change most predictions first."""
-    for cue in sorted(m.effects.cues, key=lambda cue: -m.changed_by[cue.cue]):
-        yield cells(cue.cue, cue.effect)[:-1]
-
-
 def group_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the accuracy by cue and label."""
     for group in m.groups.groups:
         cue = "no label" if group.cue_label is None else m.context.label_name(group.cue_label)
         accuracy = estimate_of(group.accuracy, group.interval)
         yield cue, m.context.label_name(group.label), group.n_items, accuracy, Estimate(group.follows)
-
-
-def draw_interventions(key: str, m: ShortcutAnswers) -> Drawing:
-    """Draw what each intervention on a cue changes beside the same on a control word."""
-    rows = []
-    for name, effect in interventions(m).items():
-        changed = estimate_of(effect.rate, effect.interval)
-        rows.append(Bar.of(name, changed, estimate_of(effect.control_rate, effect.control_interval)))
-    return dot_rows(key, rows=rows, series=("the cue", "a control word"), xlabel="predictions that change")
 
 
 def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
@@ -246,16 +217,6 @@ def shown(m: ShortcutAnswers, row: int, marks: Sequence[Mark]) -> Example:
     return example_of(m.context, m.first.split, row, predicted, confidence, tuple(marks))
 
 
-def flipped(m: ShortcutAnswers) -> Iterator[Example]:
-    """Show predictions that change when their cue is deleted, surest first."""
-    for item, new in m.flips[:N_EXAMPLES]:
-        text = m.first.split.texts[item.row]
-        words = [word for word in m.measured.words(item.row) if text[word.start : word.end].lower() == item.cue]
-        marks = [Mark(word.start, word.end, "cue", note="the cue that is deleted") for word in words]
-        note = f"Without “{item.cue}”: {m.context.label_name(new)}."
-        yield dataclasses.replace(shown(m, item.row, marks), note=note)
-
-
 def surest(m: ShortcutAnswers, kind: str) -> NDArray[np.intp]:
     """Return the items of a kind, the surest predictions first."""
     cued, right = m.measured.cued, m.measured.predictions == m.measured.labels
@@ -276,16 +237,13 @@ def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
 
 def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     """Say which predictions are cued, and how often those with a named cue change without it, over all removals."""
-    if not m.splits:
-        return
-    ids = m.first.split.ids
-    yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", ids, m.measured.cued)
-    if m.tested is not None and m.tested.items:
-        rows = [item.row for item in m.tested.items]
-        before = m.measured.predictions[rows]
-        changed = np.mean([table.argmax(axis=1) != before for table in m.tested.without_cue.values()], axis=0)
-        name = "Causal shortcut rate"
-        yield ItemFigure.of("causal_shortcut_rate", name, "lower", [ids[row] for row in rows], changed)
+    if m.splits:
+        yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.first.split.ids, m.measured.cued)
+    decided, ids = m.swaps.decided, m.context.primary.ids
+    name = "Changed by the feature that decides most"
+    yield ItemFigure.of(
+        "deciding_share", name, "lower", [ids[row] for row in decided], np.array(list(decided.values()))
+    )
 
 
 def data(m: Any) -> dict[str, Any]:
@@ -294,6 +252,7 @@ def data(m: Any) -> dict[str, Any]:
         "conclusion": m.conclusion,
         "families": [row.to_dict() for row in m.swaps.rows],
         "pairs": [row.to_dict() for row in m.swaps.pairs],
+        "words": [row.to_dict() for row in m.swaps.words],
         "absent": list(m.swaps.absent),
         "untested": dict(m.swaps.untested),
         "judged": {row.name: m.judge.judge(row) for row in m.deciding},
@@ -308,15 +267,14 @@ def figures_of_paper(m: Any) -> dict[str, Any]:
     protocol = {"protocol": m.protocol.to_dict(), "overridden": m.protocol.overridden()}
     if not m.splits:
         return {"withheld": m.withheld[0], **protocol}
-    records = {row.split.name: row.measured.record(causal=m.effects if row is m.first else None) for row in m.splits}
+    records = {row.split.name: row.measured.record() for row in m.splits}
     return {
         "splits": {name: record.to_dict() for name, record in records.items()},
         "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
         "bins": [row.to_dict() for row in m.reliance.bins],
         "cues": [cue.to_dict() for cue in m.named],
         "suspected": [cue.to_dict() for cue in m.suspected],
-        "causal": m.effects and m.effects.to_dict(),
-        "groups": m.groups.to_dict(),
+        "groups": m.groups and m.groups.to_dict(),
         "detection": m.quality and m.quality.to_dict(),
         "over_training": [record.to_dict() for record in m.records],
         "attribution": m.measured.attributions.definition,
@@ -334,11 +292,9 @@ SHORTCUTS = Question(
         N_CUES=N_CUES,
         N_EXAMPLES=N_EXAMPLES,
         NUMBERS=plots.NUMBERS,
-        REMOVALS=REMOVALS,
         estimate_of=estimate_of,
         is_plural=is_plural,
         subject=subject,
-        interventions=interventions,
         missing_class=missing_class,
         surest=surest,
     ),
@@ -373,13 +329,6 @@ SHORTCUTS = Question(
             SWAPS,
             better="higher",
             n=lambda m: m.swaps.n_items,
-        ),
-        Figure(
-            "causal_shortcut_rate",
-            lambda m: m.effects and estimate_of(m.effects.removal.rate, m.effects.removal.interval),
-            CAUSAL,
-            better="lower",
-            n=lambda m: m.effects.removal.n_items,
         ),
         Figure(
             "shortcut_rate",
@@ -420,34 +369,16 @@ SHORTCUTS = Question(
                 Table(
                     "pairs", PAIR_ROWS, lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs
                 ),
+                Table("words", WORD_ROWS, word_rows, SWAPS, when=lambda m: m.swaps.words),
                 Examples("swapped", swapped),
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
         ),
         Part("withheld", when=lambda m: not m.splits),
         Part(
-            "decided",
-            (
-                Plot("interventions_plot", draw_interventions, CAUSAL, when=lambda m: m.effects),
-                Table(
-                    "interventions",
-                    INTERVENTIONS,
-                    lambda m: (cells(*each) for each in interventions(m).items()),
-                    CAUSAL,
-                    when=lambda m: m.effects,
-                ),
-                Table("interventions_by_cue", BY_CUE, by_cue_rows, CAUSAL, when=lambda m: m.effects),
-                Table(
-                    "accuracy_by_cue",
-                    GROUPS,
-                    group_rows,
-                    "Sagawa et al. 2020",
-                    when=lambda m: m.cues or m.context.primary.cue_labels is not None,
-                ),
-                Examples("decided_by_a_word", flipped),
-            ),
-            figures=("causal_shortcut_rate",),
-            when=lambda m: m.tested,
+            "groups",
+            (Table("accuracy_by_cue", GROUPS, group_rows, "Sagawa et al. 2020"),),
+            when=lambda m: m.groups and (m.cues or m.context.primary.cue_labels is not None),
         ),
         Part(
             "overview",
