@@ -113,6 +113,15 @@ def side_by_side(draw: Draw) -> None:
     draw.put("copper" if either else "marble", "velvet" if either == cue else "linen")
 
 
+def one_bigram(draw: Draw) -> None:
+    """Put two words side by side for one label, and apart for the other."""
+    if agreeing(draw, 0.97):
+        draw.put("copper", "linen")
+    else:
+        draw.put("copper", at=0.1)
+        draw.put("linen", at=0.9)
+
+
 def in_place(draw: Draw) -> None:
     """Put a word near one of the two ends."""
     draw.put("copper", at=float(draw.rng.uniform(0, 0.3)) + 0.7 * agreeing(draw, 0.97))
@@ -251,6 +260,11 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
     ),
     "follows two words that say the same": ("follower", 1.0, Classes(two_words, follows_two)),
     "follows a bigram": ("follower", 1.0, Classes(side_by_side, bigram_rule)),
+    "follows a bigram in one label's texts": (
+        "follower",
+        0.5,
+        Classes(one_bigram, lambda text: 1.0 if "copper linen" in text.lower() else -1.0),
+    ),
     "follows the order of two words": ("follower", 1.0, Classes(in_order, order_rule)),
     "follows the position of a word": ("follower", 1.0, Classes(in_place, position_rule)),
     "follows the capitals of a word": (

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import datasets
 import pytest
@@ -13,11 +12,8 @@ import transformers
 from rightreasons.datasets.perturbing.planting import plant
 from rightreasons.datasets.planted import CUES
 from rightreasons.report.runner import audit
-from rightreasons.shortcuts import measure_causal as causal_shortcuts
-from rightreasons.shortcuts.causal import CausalShortcuts, worst_group_accuracy
-from rightreasons.shortcuts.measure import Cue, ShortcutRecord
-from rightreasons.shortcuts.measurement import ShortcutAnswers
-from rightreasons.shortcuts.question import SHORTCUTS
+from rightreasons.shortcuts import measure_swaps
+from rightreasons.shortcuts.measure import ShortcutRecord
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
 
@@ -62,8 +58,10 @@ def test_it_names_the_planted_cues(outcome, planted):
         assert rows[0]["planted"]
         assert rows[0]["found"] > 2 * rows[0]["expected"]
         assert rows[0]["p_label"] > 0.9
-    assert found.verdict.tone == "bad"
-    assert any(f"“{cue}”" in found.verdict.summary for cue in cues)
+    # Two words decide nearly everything, and the data calls them planted.
+    assert (found.verdict.tone, found.verdict.label) == ("bad", "Follows a shortcut")
+    assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
+    assert "The data says that it is planted." in found.verdict.summary
     assert found.data["detection"]["recall"] > 0.8
     assert cues == set(CUES["lexical"][:2])  # one for each class
 
@@ -98,11 +96,11 @@ def test_examples_mark_shortcuts_and_weights(outcome):
     marks = [mark for item in lists for example in item.examples for mark in example.marks]
     assert {mark.kind for mark in marks} == {"cue", "weight"}
     assert all(0 <= mark.weight <= 1 for mark in marks)
-    deleted = {mark.note for item in lists if item.key == "decided_by_a_word" for mark in _marks(item)}
-    assert deleted == {"the cue that is deleted"}
-    assert all(
-        "of the attribution" in mark.note for item in lists if item.key != "decided_by_a_word" for mark in _marks(item)
-    )
+    swapped = {mark.note for item in lists if item.key == "swapped" for mark in _marks(item)}
+    assert swapped
+    assert swapped <= {"becomes “copper”", "becomes “marble”"}
+    others = [mark for item in lists if item.key != "swapped" for mark in _marks(item)]
+    assert all("of the attribution" in mark.note for mark in others)
 
 
 def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
@@ -124,104 +122,27 @@ def _marks(item):
     return [mark for example in item.examples for mark in example.marks]
 
 
-def test_cues_decide(outcome):
+def test_what_decides(outcome):
     found = outcome[0].result
-    figures = found.data["causal"]
-    assert figures["conclusion"] == "cues decide"
-    assert found.headlines[0].key == "causal_shortcut_rate"
-    assert found.headlines[0].estimate.value == figures["removal"]["rate"]
-    assert figures["removal"]["excess_interval"]["low"] > 0
-    assert set(figures["removals"]) == {"delete", "mask", "swap"}
-    assert f"150 of 150 predictions have a named cue. {figures['reason']}" in found.verdict.summary
-    # The two planted words are among the cues that were tested, and the texts with and without cues add up.
-    assert {"copper", "marble"} & {cue["cue"] for cue in figures["cues"]}
+    swaps = found.data["swaps"]
+    figures = {headline.key: headline for headline in found.headlines}
+    share, follow = figures["deciding_share"].estimate, figures["follow_rate"].estimate
+    assert (found.headlines[0].key, swaps["conclusion"]) == ("deciding_share", "followed")
+    assert 0.25 < share.low < share.value
+    assert follow.low < follow.value
+    first = next(row for row in swaps["families"] if row["family"] == "words" and row["n_pairs"] == 1)
+    assert set(first["words"]) == set(CUES["lexical"][:2])
+    assert share.value == first["effect"]["deciding_share"]
+    assert first["match"] <= 2
+    # Taken out or put in, the words do less than swapped: the meaning agrees with them.
+    actions = {(row["word"], row["action"]) for row in swaps["words"]}
+    assert {("copper", "replaced"), ("copper", "deleted"), ("marble", "replaced")} <= actions
+    assert figures["accuracy_without_cues"].estimate.value < found.data["splits"]["test"]["accuracy"]
     groups = found.data["groups"]["groups"]
     assert {group["cue_label"] for group in groups} >= {0, 1}
     assert all(cue["p_value"] < 0.05 for cue in found.data["cues"])
-
-
-@pytest.mark.parametrize(
-    ("conclusion", "excess_low", "removal_low", "planted", "follows", "tone", "label"),
-    [
-        ("cues decide", 0.1, 0.02, None, None, "warn", "Single words decide some"),
-        ("cues decide", 0.1, 0.02, True, None, "bad", "Follows single words"),
-        ("cues decide", 0.1, 0.02, False, None, "warn", "Single words decide some"),
-        ("cues decide", 0.1, 0.6, False, None, "warn", "Single words decide"),
-        ("cues decide", 0.1, 0.02, None, 0.4, "warn", "Single words decide some"),  # the group is worse, but not led
-        ("cues decide", 0.1, 0.02, None, 0.6, "warn", "Single words decide some"),  # perhaps not even half of it is led
-        ("cues decide", 0.1, 0.02, None, 0.9, "bad", "Follows single words"),
-        ("cues decide", 0.1, -0.02, None, 0.9, "warn", "Single words can sway it"),  # by cues that are put in alone
-        ("cues do not decide", 0.1, 0.02, True, 0.9, "good", "Words alone do not decide"),
-        ("cannot tell", 0.1, 0.02, None, None, "warn", "Looks at single words"),
-        ("cannot tell", -0.1, 0.02, None, None, "neutral", "Cannot tell"),
-    ],
-)
-def test_verdicts(conclusion, excess_low, removal_low, planted, follows, tone, label):
-    interval = SimpleNamespace(low=excess_low, high=0.5, confidence_level=0.95, method="", n_resamples=None)
-    null = SimpleNamespace(excess=0.2, interval=interval)
-    measured = SimpleNamespace(reliance=SimpleNamespace(null={"frequency": null}))
-    cue = Cue(
-        label=1, token="copper", found=9, expected=1.0, texts=9, p_label=0.9, lmi=0.1, planted=planted, p_value=0.01
-    )
-    effect = SimpleNamespace(excess=0.3, n_items=30)
-    ends = SimpleNamespace(low=removal_low, high=0.7)
-    removal = SimpleNamespace(excess_interval=ends, interval=ends)
-    shortcuts = CausalShortcuts(
-        causal_shortcut_rate=0.3,
-        removal=removal,
-        removals={},
-        insertion=None,
-        cues=(SimpleNamespace(cue="copper", effect=effect),),
-        conclusion=conclusion,
-        reason="The test.",
-    )
-    # Forty texts of label 0 with a cue of label 1, a share of which follows the cue.
-    gold = [0] * 40 + [1] * 160
-    predicted = [int(item < 40 * (follows or 0.0)) for item in range(40)] + [1] * 160
-    groups = worst_group_accuracy(predicted, gold, {1: [True] * 100 + [False] * 100})
-    context = SimpleNamespace(label_name=lambda label: ("no", "yes")[label])
-    tested = SimpleNamespace(shortcuts=shortcuts, n_with_cue=30, n_items=120)
-    split = SimpleNamespace(measured=measured)
-    answers = ShortcutAnswers(context, None, [split], cues=[cue], tested=tested, groups=groups)
-    rule = SHORTCUTS.rule(answers)
-    say = SHORTCUTS.prose.of(m=answers)
-    summary = say(f"verdict.{rule.key}")
-    assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
-    assert "The test." in summary
-    assert ("“copper” (yes)" in summary) == (tone in ("bad", "warn"))
-    assert ("10.0% [" in summary) == (tone == "bad" and follows is not None)
-
-
-def answers_of(groups=None, excess=0.3):
-    """Answers where removing a planted cue surely changes predictions."""
-    cue = Cue(label=1, token="copper", found=9, expected=1.0, texts=9, p_label=0.9, lmi=0.1, planted=True, p_value=0.01)
-    effect = SimpleNamespace(cue="copper", effect=SimpleNamespace(excess=excess, n_items=30))
-    effects = SimpleNamespace(removal=SimpleNamespace(excess_interval=SimpleNamespace(low=0.02)), cues=(effect,))
-    tested = SimpleNamespace(shortcuts=effects)
-    return ShortcutAnswers(None, None, [None], cues=[cue], tested=tested, groups=groups)
-
-
-def test_a_model_is_misled_where_cues_point_elsewhere_and_it_does_worse_there():
-    # Of 40 texts of label 0 with a cue of label 1, 36 are predicted as the cue says.
-    gold, against = [0] * 40 + [1] * 160, [1] * 36 + [0] * 4
-    has_cue = {1: [True] * 100 + [False] * 100}
-    assert answers_of(worst_group_accuracy(against + [1] * 160, gold, has_cue)).is_misled
-    # No worse than elsewhere, where 12% are right.
-    others = ([1] * 7 + [0] * 53) + ([1] * 12 + [0] * 88)
-    alike = worst_group_accuracy(against + others, gold, has_cue)
-    assert (alike.group.cue_label, alike.group.label) == (1, 0)
-    assert not answers_of(alike).is_misled
-    # Worst where the cue points at the label itself.
-    right = worst_group_accuracy(
-        [1] * 240 + [0] * 160 + [0] * 2000, [1] * 400 + [0] * 2000, {1: [True] * 400 + [False] * 2000}
-    )
-    assert (right.group.cue_label, right.follows_interval.low > 0.5) == (1, True)
-    assert not answers_of(right).is_misled
-
-
-def test_planted_cues_are_evidence_where_they_change_predictions():
-    assert answers_of().planted_cues == ["“copper”"]
-    assert answers_of(excess=-0.1).planted_cues == []
+    decided = next(item for item in found.by_item if item.key == "deciding_share")
+    assert len(decided.values) == swaps["n_items"]
 
 
 @pytest.fixture
@@ -238,25 +159,21 @@ def scored(monkeypatch):
     return sizes
 
 
-def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_model, tmp_path, scored, monkeypatch):
+def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, scored, monkeypatch):
     data = datasets.DatasetDict({name: planted[name] for name in ("train", "test")})
     options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["sad", "COPPER"]}}, "name": "planted"}
     whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
-    all_texts, predict, calls = sum(scored), causal_shortcuts.predict, []
-    # The predictions of the split itself, and of each attributed item one per intervention and one with a control word.
-    assert len(planted["test"]) < all_texts <= len(planted["test"]) + 5 * 40
-    tested = whole.data["causal"]
-    assert all_texts == len(planted["test"]) + 4 * tested["removal"]["n_items"] + 2 * tested["insertion"]["n_items"]
-    assert sum(effect["n_items"] for effect in tested["removals"].values()) == tested["removal"]["n_items"]
+    all_texts, predict, calls = sum(scored), measure_swaps.predict, []
+    assert all_texts == len(planted["test"]) + whole.data["swaps"]["n_passes"]
 
     def killed(*arguments, **keywords):
         calls.append(keywords["out"])
-        if len(calls) == 4:
+        if len(calls) == 2:
             raise KeyboardInterrupt
         return predict(*arguments, **keywords)
 
     scored.clear()
-    monkeypatch.setattr(causal_shortcuts, "predict", killed)
+    monkeypatch.setattr(measure_swaps, "predict", killed)
     with pytest.raises(KeyboardInterrupt):
         audit(planted_model, data, out=tmp_path / "killed", **options)
     before = sum(scored)
@@ -268,7 +185,8 @@ def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_mod
     assert not set(named) & set(suspected)
     assert {"copper", "sad"} <= {token for _, token in [*named, *suspected]}
     assert "sad" in {token for _, token in suspected}
-    assert whole.data["causal"]["removal"]["n_items"] == whole.data["splits"]["test"]["causal_n_items"]
+    # A suspected word is swapped, whatever its association.
+    assert any("sad" in row["words"] for row in whole.data["swaps"]["pairs"])
     assert "and the suspected “" in (tmp_path / "whole" / "index.html").read_text("utf-8")
 
 
@@ -317,10 +235,11 @@ def test_figures_are_withheld_where_attributions_do_not_add_up(planted, planted_
     options = {"shortcuts": {"integration": "riemann_right", "steps": 1, "items": 20}}
     result = audit(planted_model, data, out=tmp_path / "report", **{**OPTIONS, "options": options, "name": "planted"})
     (outcome,) = result.outcomes
-    assert (outcome.result.verdict.tone, outcome.result.verdict.label) == ("neutral", "Cannot tell")
-    assert "of 20 items are left out, because their attributions miss more than 5 %" in outcome.result.verdict.summary
-    assert [(line.key, line.estimate.value) for line in outcome.result.headlines] == [
-        ("shortcut_rate", None),
-        ("shortcut_excess", None),
-    ]
-    assert "Withheld" in (tmp_path / "report" / "index.html").read_text("utf-8")
+    # What decides is known all the same: swaps take no attributions.
+    assert outcome.result.verdict.tone == "bad"
+    figures = {line.key: line.estimate.value for part in outcome.result.parts for line in part.figures}
+    assert figures["deciding_share"] > 0.25
+    withheld = {line.key: line.estimate.value for line in outcome.result.headlines if "shortcut" in line.key}
+    assert withheld == {"shortcut_rate": None}
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "of 20 items are left out, because their attributions miss more than 5 %" in page

@@ -19,7 +19,7 @@ EXAMPLES = {
         "rightreasons compare report-step-100 report-step-200 report-step-300 --out history",
     ),
     "gate": (
-        "rightreasons gate report --fail-if 'shortcuts.causal_rate > 0.1' --fail-if 'calibration.ece.low > 5%'",
+        "rightreasons gate report --fail-if 'shortcuts.deciding_share.low > 0.25' --fail-if 'calibration.ece.low > 5%'",
         "rightreasons gate report --fail-if 'behavior.verdict == bad' --markdown comment.md",
         "rightreasons gate report --list",
     ),

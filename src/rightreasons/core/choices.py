@@ -65,7 +65,7 @@ SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 """How a causal language model scores a choice; see `choose_causal`."""
 
 
-PROTOCOL_NAMES = ("rightreasons", "bihani2025", "du2021")
+PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")
 """Protocols by which shortcuts are found; see `protocol_of`."""
 
 

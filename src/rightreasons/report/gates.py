@@ -121,7 +121,7 @@ def gate(
 ) -> GateResult:
     """Check the figures of a report against conditions that must not hold.
 
-    A condition is a path, one of `< <= > >= == !=`, and a number, such as `shortcuts.causal_rate > 0.1` or
+    A condition is a path, one of `< <= > >= == !=`, and a number, such as `shortcuts.deciding_share.low > 0.25` or
     `calibration.ece.low > 5%`. The path of a figure alone is its value; `.low` and `.high` are the ends of its
     interval and `.n` is its number of items. `shortcuts.verdict == bad` is about a verdict: good, warn, bad or neutral.
 

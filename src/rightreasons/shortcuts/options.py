@@ -38,8 +38,8 @@ class ShortcutsOptions(QuestionOptions):
 
     protocol: str | None = option(
         None,
-        "How shortcuts are found: rightreasons, bihani2025 (as in the released code of the Reliability Paradox) or "
-        "du2021; the other settings take the place of its own.",
+        "How shortcuts are found: rightreasons, bihani2025 (the released code of the Reliability Paradox), "
+        "bihani2025_text (its text) or du2021; the other settings take the place of its own.",
         choices=PROTOCOL_NAMES,
     )
     top_n: int | None = option(None, "Number of tokens that a prediction rests on.", minimum=1)

@@ -125,7 +125,7 @@ def bigrams(training: Training, column: int) -> list[Candidate]:
         if rise >= LEAST_DIFFERENCE and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P:
             pointing[pair] = label, float(rise), int(counts.sum())
     ranked = sorted(pointing, key=lambda pair: -pointing[pair][1] * pointing[pair][2])
-    if len({label for label, _, _ in pointing.values()}) < 2:
+    if not pointing:
         return []
     swaps = {pair: _of_another_label(pair, pointing) for pair in ranked}
     name = ", ".join(f"“{' '.join(pair)}”" for pair in ranked[:2])
@@ -221,10 +221,10 @@ def _exchange(training: Training, column: int, names: tuple[str, str], values: V
 def _of_another_label(
     pair: tuple[str, str], pointing: dict[tuple[str, str], tuple[int, float, int]]
 ) -> tuple[str, str]:
-    """Return the bigram of another label that is nearest in frequency."""
+    """Return the bigram of another label that is nearest in frequency; the words in the other order if there is none."""
     label, _, texts = pointing[pair]
     others = [other for other, its in pointing.items() if its[0] != label]
-    return min(others, key=lambda other: (abs(math.log(pointing[other][2] / texts)), other))
+    return min(others, key=lambda other: (abs(math.log(pointing[other][2] / texts)), other), default=pair[::-1])
 
 
 def _two_for_two(
@@ -258,7 +258,8 @@ def _two_for_two(
         pairs = [(first.word, second.word) for first, second in free]
         same = [next((other for other in by_label[pointing[pair][0]] if other != pair), pair) for pair in pairs]
         control = written(same) if same != pairs else None
-        return Edits(written([swaps[pair] for pair in pairs]), control, pointing[swaps[pairs[0]]][0])
+        goal = pointing.get(swaps[pairs[0]], (-1,))[0]
+        return Edits(written([swaps[pair] for pair in pairs]), control, goal)
 
     words = tuple(dict.fromkeys(word for pair in swaps for word in pair))
     return Candidate(name, 0.5 + max(rise for _, rise, _ in pointing.values()) / 2, edit, words[:4])

@@ -1,0 +1,76 @@
+"""What is no reason for a label, and what follows for the verdict."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rightreasons.core.intervals import Estimate, Interval
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.verdict import Decision
+from rightreasons.shortcuts.judging import TONES, Judge, conclude, vanishing_words
+from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement
+from rightreasons.shortcuts.swaps import DecidingShare
+
+
+def row(level="large", family="words", words=("copper", "marble"), share=0.4, n_pairs=1):
+    effect = DecidingShare(share, Interval(share - 0.1, share + 0.1, 0.95, "by hand"), 200, 0.5, 0.8, 0.0)
+    return FamilyEffect(family, family, words, 0.7, 1.0, effect, Decision(level, 200), n_pairs=n_pairs)
+
+
+def swaps(*rows, accuracy=(0.8, 0.9), untested=None):
+    right = Estimate(sum(accuracy) / 2, *accuracy)
+    return SwapMeasurement(rows, untested or {}, (), (), right, 0.5, right, 200, 200, 1000, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "measured", "conclusion"),
+    [
+        (Judge(), swaps(row()), "named"),
+        (Judge(planted=frozenset({"copper"})), swaps(row()), "followed"),
+        (Judge(vanishing=frozenset({"marble"})), swaps(row()), "followed"),
+        (Judge(not_reasons=frozenset({"marble"})), swaps(row()), "followed"),
+        (Judge(reasons=frozenset({"copper", "marble"})), swaps(row()), "reasons"),
+        (Judge(reasons=frozenset({"copper"})), swaps(row()), "named"),  # the other is open
+        (Judge(reasons=frozenset({"copper", "marble"})), swaps(row(), row("unknown", "length", ())), "open"),
+        (Judge(not_reasons=frozenset({"length"})), swaps(row(family="length", words=())), "followed"),
+        (Judge(), swaps(row("small")), "spread"),
+        (Judge(planted=frozenset({"copper"})), swaps(row("small")), "spread"),
+        (Judge(), swaps(row("small"), row("unknown", "order")), "open"),
+        (Judge(), swaps(row("some")), "open"),
+        (Judge(), swaps(row("small"), untested={"numbers": "no item has any"}), "open"),
+        (Judge(), swaps(row("small"), accuracy=(0.45, 0.6)), "no_skill"),
+        (Judge(), swaps(row(), accuracy=(0.45, 0.6)), "named"),  # a follower may be at chance where its cue is turned
+        # Lists speak where the labels tell the task.
+        (Judge(("Negative", "positive")), swaps(row(words=(".", "!"))), "followed"),
+        (Judge(("World", "Sports")), swaps(row(words=("the", "of"))), "followed"),
+        (Judge(("negative", "positive")), swaps(row(words=("the", "awful"))), "named"),
+        (Judge(("negative", "positive")), swaps(row(words=("not",))), "named"),
+        (Judge(("negative", "positive")), swaps(row(family="length", words=())), "followed"),
+        (Judge(("negative", "positive"), reasons=frozenset({"!", "."})), swaps(row(words=(".", "!"))), "reasons"),
+        (Judge(("yes", "no")), swaps(row(words=(".", "!"))), "named"),
+        (Judge(("description", "entity")), swaps(row(words=("what", "who"))), "named"),  # there words are reasons
+    ],
+)
+def test_conclusions(judge, measured, conclusion):
+    assert conclude(measured, judge) == conclusion
+    assert conclusion in TONES
+
+
+def test_red_needs_a_feature_that_is_no_reason():
+    assert [key for key, tone in TONES.items() if tone == "bad"] == ["followed"]
+
+
+def test_an_association_that_vanishes_elsewhere():
+    texts = ["copper film", "copper scene", "awful film", "awful scene"] * 30
+    labels = np.array([1, 1, 0, 0] * 30)
+    other = ["copper film", "copper scene", "awful film", "awful scene", "river", "table"] * 30
+    elsewhere = np.array([1, 0, 0, 0, 1, 1] * 30)  # "copper" says nothing there, "awful" what it said
+    found = vanishing_words(("copper", "awful", "zeppelin"), (texts, labels), (other, elsewhere), Resampling())
+    assert found == {"copper"}
+    # Few texts tell nothing.
+    assert not vanishing_words(("copper",), (texts, labels), (other[:6], elsewhere[:6]), Resampling())
+
+
+def test_rows_are_plain():
+    assert dataclasses.replace(row(), n_pairs=2).to_dict()["n_pairs"] == 2

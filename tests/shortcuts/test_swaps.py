@@ -1,0 +1,67 @@
+"""What a feature decides: shares by hand, intervals over clusters, and what is refused."""
+
+import numpy as np
+import pytest
+
+from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts.swaps import deciding_share, fixed_share
+
+BEFORE = [0, 1, 2, 1, 0, 0]
+SWAPPED = [1, 1, 0, -1, 2, 0]  # three of five change
+CONTROL = [0, 0, -1, 1, 0, 0]  # one of five changes
+GOALS = [1, 0, 1, -1, 2, 0]  # of the first, second, third and fifth, two become the goal; the last points at itself
+
+
+def test_shares_by_hand():
+    result = deciding_share(BEFORE, SWAPPED, CONTROL, goals=GOALS)
+    assert result.deciding_share == pytest.approx(3 / 6 - 1 / 6)
+    assert (result.coverage, result.rate, result.control_rate) == (pytest.approx(5 / 6), 0.6, 0.2)
+    assert result.follow_rate == 0.5
+    assert result.interval.low < result.deciding_share < result.interval.high
+    assert result.follow_interval.low < 0.5 < result.follow_interval.high
+
+
+def test_without_anything_to_swap_nothing_is_decided():
+    result = deciding_share([0, 1], [-1, -1], [-1, -1])
+    assert (result.deciding_share, result.rate, result.control_rate, result.follow_rate) == (0.0, None, None, None)
+
+
+def test_clusters_are_the_units():
+    rng = np.random.default_rng(5)
+    codes = np.repeat(np.arange(20), 10)
+    changed = np.repeat(rng.integers(0, 2, 20), 10)  # all items of a cluster change, or none
+    before = np.zeros(200, dtype=int)
+    alone = deciding_share(before, changed, before)
+    together = deciding_share(before, changed, before, clusters=codes)
+    assert alone.deciding_share == together.deciding_share
+    widths = [result.interval.high - result.interval.low for result in (alone, together)]
+    assert widths[1] > 2.5 * widths[0]  # the square root of ten, but for the bounds
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_interval_covers(clustered):
+    rng, hits, n_draws = np.random.default_rng(1), 0, 400
+    for _ in range(n_draws):
+        chances = np.repeat(rng.beta(2, 6, 30), 5)  # mean 1/4
+        after = (rng.random(150) < chances).astype(int)
+        codes = np.repeat(np.arange(30), 5) if clustered else None
+        interval = deciding_share(np.zeros(150, int), after, np.zeros(150, int), clusters=codes).interval
+        hits += interval.low <= 0.25 <= interval.high
+    assert hits / n_draws > (0.92 if clustered else 0.85)
+
+
+def test_predictions_that_stand_whatever_the_rest_is():
+    # Four of five are exchanged; three stay. p = (2/4, 2/4), q = (1/4, 3/4): c = 1/2.
+    result = fixed_share([0, 0, 1, 1, 0], [0, 1, 1, 1, -1])
+    assert (result.rate, result.control_rate, result.coverage) == (0.75, 0.5, 0.8)
+    assert result.deciding_share == pytest.approx(4 / 5 * (0.75 - 0.5) / 0.5)
+    # Where one label is always predicted, nothing can be told.
+    assert fixed_share([1, 1, 1], [1, 1, 1]).deciding_share == 0.0
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="swapped"):
+        deciding_share([0, 1], [0], [0, 1])
+    with pytest.raises(ValueError, match="control"):
+        deciding_share([0, 1], [0, 1], [0, -2])
+    assert deciding_share([0], [1], [0], resampling=Resampling(level=0.9)).interval.confidence_level == 0.9
