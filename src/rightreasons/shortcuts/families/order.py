@@ -221,7 +221,7 @@ def _exchange(training: Training, column: int, names: tuple[str, str], values: V
 def _of_another_label(
     pair: tuple[str, str], pointing: dict[tuple[str, str], tuple[int, float, int]]
 ) -> tuple[str, str]:
-    """Return the bigram of another label that is nearest in frequency; the words in the other order if there is none."""
+    """Return the bigram of another label that is nearest in frequency; else the words in the other order."""
     label, _, texts = pointing[pair]
     others = [other for other, its in pointing.items() if its[0] != label]
     return min(others, key=lambda other: (abs(math.log(pointing[other][2] / texts)), other), default=pair[::-1])
