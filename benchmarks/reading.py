@@ -23,7 +23,8 @@ import datasets
 
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_predictions
-from rightreasons.io.tables import open_dataset, read_tables
+from rightreasons.io.reading import as_table
+from rightreasons.io.tables import open_dataset
 
 
 def write(folder: Path, n_rows: int) -> list[Path]:
@@ -100,7 +101,7 @@ def main() -> None:
         print(f"{'':<10}{'datasets':>10}{'read':>10}{'ratio':>8}{'open':>10}{'ratio':>8}")
         for path in write(Path(folder), options.rows):
             base, expected = seconds(lambda path=path: theirs(path), options.rounds)
-            read, table = seconds(lambda path=path: read_tables(path), options.rounds)
+            read, table = seconds(lambda path=path: as_table(path), options.rounds)
             opened, data = seconds(lambda path=path: open_dataset(path), options.rounds)
             assert table["text"][:] == expected["text"][:] == data["text"][:]
             assert data["label"][:] == expected["label"][:]

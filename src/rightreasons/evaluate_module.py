@@ -299,14 +299,21 @@ class KernelModule:
                 terms = MatchTerms(f"the ClassLabel of `{name}`", whose)
                 match = match_labels(own, classes, used=np.unique(ids), terms=terms)
                 plain[name] = match.class_of[ids]
-        for name in words:
-            ids = resolve_labels(plain[name], classes, where=f"`{name}`").ids
+        bare = set[str]()
+        if tables and whose == f"the columns of `{next(iter(tables))}`":  # their order means nothing
+            bare = {name for name in present if self._is_label(name)} - {*words, *class_labels}
+        for name in (*words, *bare):
+            values = check_labels(plain[name], name=name, minimum=None) if name in bare else plain[name]
+            ids = resolve_labels(values, classes, where=f"`{name}`", headings=name in bare).ids
             if (ids < 0).any():
                 item = int(np.argmax(ids < 0))
                 raise ValueError(
                     f"Expected a label in each item of `{name}`, but item {item} is {plain[name][item]!r}."
                 )
             plain[name] = ids
+
+    def _is_label(self, name: str) -> bool:
+        return any(getattr(form[name], "dtype", None) == "int64" for form in self._forms())
 
     def _takes_numbers(self, name: str) -> bool:
         return all(getattr(form[name], "dtype", None) != "string" for form in self._forms())

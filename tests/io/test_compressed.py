@@ -86,5 +86,5 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="Expected one file in .*, but it holds 2: unpack it"):
         open_dataset(tmp_path / "two.csv.zip")
     (tmp_path / "x.doc.gz").write_bytes(gzip.compress(b"x"))
-    with pytest.raises(ValueError, match=r"\.parquet \(or compressed: .gz, .*but got .*x.doc.gz"):
+    with pytest.raises(ValueError, match=r"\.eval \(or compressed: .gz, .*but got .*x.doc.gz"):
         open_dataset(tmp_path / "x.doc.gz")

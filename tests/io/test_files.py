@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 from rightreasons.io import files
-from rightreasons.io.files import read_file
-from rightreasons.io.tables import read_tables
+from rightreasons.io.files import FileForm, read_file, values_in
+from rightreasons.io.reading import as_table
 
 datasets.disable_progress_bars()
 
@@ -55,7 +55,7 @@ def test_a_folder_means_what_its_files_mean(tmp_path, suffix):
     write(tmp_path / "data" / f"test-00{suffix}", rows[1:3])
     write(tmp_path / "data" / f"test-01{suffix}", rows[:2])
     (tmp_path / "data" / "README.md").write_text("---\nlicense: mit\n---\nconfigs: none", "utf-8")
-    one, parts = read_tables(path), read_tables(tmp_path / "data")
+    one, parts = as_table(path), as_table(tmp_path / "data")
     assert one["text"][:] == odd
     assert list(parts) == ["train", "test"]
     assert parts["train"].to_dict() == one.to_dict()
@@ -67,7 +67,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     for suffix in (".csv", ".tsv", ".jsonl", ".json"):
         path = write(tmp_path / f"a{suffix}", [{"text": "x", "n": "1"}])
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-        assert read_tables(path).to_list() == [{"text": "x", "n": "1"}]
+        assert as_table(path).to_list() == [{"text": "x", "n": "1"}]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_names_tell_the_splits_as_they_do_for_datasets(tmp_path, names, splits):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"text,n\n{path.relative_to(tmp_path).with_suffix('')},1\n", "utf-8")
-    parts = {split: part["text"][0] for split, part in read_tables(tmp_path).items()}
+    parts = {split: part["text"][0] for split, part in as_table(tmp_path).items()}
     if splits is not None:
         assert parts == splits
     if "labels.json" not in names:  # `datasets` would read the labels alone
@@ -98,7 +98,7 @@ def test_names_tell_the_splits_as_they_do_for_datasets(tmp_path, names, splits):
 def test_a_split_without_a_column_has_nulls_there(tmp_path):
     write(tmp_path / "train.jsonl", [{"text": "a", "n": 1}])
     (tmp_path / "test.jsonl").write_text('{"text": "b"}\n', "utf-8")
-    parts = read_tables(tmp_path)
+    parts = as_table(tmp_path)
     assert parts["test"].to_list() == [{"text": "b", "n": None}]
     assert parts["test"].features == parts["train"].features
 
@@ -107,14 +107,14 @@ def test_what_datasets_wrote_or_a_card_describes_is_read_by_it(tmp_path):
     rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]})
     rows.save_to_disk(tmp_path / "one")
     datasets.DatasetDict({"train": rows}).save_to_disk(tmp_path / "parts")
-    assert read_tables(tmp_path / "one").to_list() == read_tables(tmp_path / "parts")["train"].to_list()
+    assert as_table(tmp_path / "one").to_list() == as_table(tmp_path / "parts")["train"].to_list()
     write(tmp_path / "hub" / "en" / "a.csv", [{"text": "x", "n": 5}])
     write(tmp_path / "hub" / "de" / "a.csv", [{"text": "y", "n": 6}])
     (tmp_path / "hub" / "README.md").write_text(
         "---\nconfigs:\n- config_name: en\n  data_files: en/a.csv\n- config_name: de\n  data_files: de/a.csv\n---\n",
         "utf-8",
     )
-    assert read_tables(tmp_path / "hub", "de")["train"].to_list() == [{"text": "y", "n": 6}]
+    assert as_table(tmp_path / "hub", "de")["train"].to_list() == [{"text": "y", "n": 6}]
 
 
 # ------------------------------------------------------------------------------------------------- the same cells
@@ -146,12 +146,13 @@ def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
         names = [f"c{place}" for place in range(len(rows[0]))] if rows else ["c0"]
         outcome = "open" if is_open else "ragged" if len(set(map(len, rows))) > 1 else "read" if rows else "empty"
         outcomes.add(outcome)
+        form = FileForm(column_names=names, separator="\t" if tabs else ",")
         if outcome == "read":
-            table = read_file(path, names)
+            table = read_file(path, form)
             assert [list(row.values()) for row in table.to_pylist()] == rows, text
         else:
             with pytest.raises(ValueError, match="still open|columns|one row|is a quotation mark open"):
-                read_file(path, names)
+                read_file(path, form)
     assert outcomes == {"open", "ragged", "read", "empty"}
 
 
@@ -161,7 +162,8 @@ def test_a_fast_and_an_exact_reading_of_quotes(tmp_path):
     for last in ('""', '""""', "b", '"b"', '"b""c"', 'b"c', '"b"c', '"\n"', ""):
         path.write_text(f"x,{last}", "utf-8", newline="")
         expected = next(csv.reader(io.StringIO(f"x,{last}", newline="")))
-        assert read_file(path, ["a", "b"]).to_pylist() == [dict(zip("ab", expected, strict=True))]
+        read = read_file(path, FileForm(column_names=["a", "b"]))
+        assert read.to_pylist() == [dict(zip("ab", expected, strict=True))]
 
 
 def test_records_in_every_wrapping(tmp_path):
@@ -182,7 +184,7 @@ def test_records_in_every_wrapping(tmp_path):
 
 
 def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_TEXT", 20)
+    monkeypatch.setattr(files, "_CHUNK", 1)
     rows = [{"a": None}, {"a": 1, "q": {"x": []}}, {"a": 2.5}, {"b": [1], "q": {"y": 1}}, {}, {"q": {"x": ["z"]}}]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
@@ -192,18 +194,17 @@ def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
     assert table["q"].to_pylist()[1] == {"x": [], "y": None}
     assert table["q"].to_pylist()[5] == {"x": ["z"], "y": None}
     path.write_text('{"a": 1}\n{"a": 1}\n{"a": "x"}\n', "utf-8")
-    with pytest.raises(ValueError, match="values of one type .* Field a has incompatible types: int64 vs string"):
-        read_file(path)
+    assert values_in(read_file(path)["a"]) == [1, 1, "x"]
 
 
 def test_labels_in_a_file_of_their_own(tmp_path):
     (tmp_path / "dev.jsonl").write_text('{"goal": "a"}\n{"goal": "b"}\n', "utf-8")
     (tmp_path / "dev-labels.lst").write_text("1\n0\n", "utf-8")
-    assert read_tables(tmp_path / "dev.jsonl")["label"][:] == ["1", "0"]
-    assert read_tables(tmp_path)["validation"]["label"][:] == ["1", "0"]
+    assert as_table(tmp_path / "dev.jsonl")["label"][:] == ["1", "0"]
+    assert as_table(tmp_path)["validation"]["label"][:] == ["1", "0"]
     (tmp_path / "dev-labels.lst").write_text("1\n0\n1\n", "utf-8")
     with pytest.raises(ValueError, match=r"a label for each of the 2 rows of .*dev.jsonl in .*lst, but it has 3"):
-        read_tables(tmp_path / "dev.jsonl")
+        as_table(tmp_path / "dev.jsonl")
 
 
 # ------------------------------------------------------------------------------------------------- one sentence
@@ -218,19 +219,10 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         ("a.jsonl", '{"a": ' + "[" * 900 + "]" * 900 + "}", "line 1 of .* nested deeper|column 'a' is nested deeper"),
         ("a.json", "[" * 1_000_000, "nested deeper"),
         ("a.json", '[{"a": ' + "[" * 900 + "]" * 900 + "}]", "nested deeper"),
-        (
-            "a.jsonl",
-            '{"a": 1}\n{"a": ' + "9" * 31 + "}\n",
-            "whole numbers of at most 64 bits in the column 'a' .* line 2",
-        ),
-        ("a.jsonl", '{"a": 9223372036854775808}\n', "at most 64 bits .* line 1 holds 9223372036854775808"),
         ("a.jsonl", '{"a": ' + "1" * 5000 + "}\n", "line 1 of .* more than 4,300 digits"),
-        ("a.jsonl", '{"a": "x"}\n{"a": 5}\n', r"in the column 'a' of .* line 2 holds 5 \(int\)"),
-        ("a.jsonl", '{"a": {"b": 1}}\n{"a": {"b": "x"}}\n', r"in the column 'a' of .* line 2 holds .*\(dict\)"),
-        ("a.jsonl", r'{"a": "\ud800"}', "line 1 holds half of a character"),
-        ("a.jsonl", r'{"\ud800": 1}', "one type|half of a character"),
+        ("a.jsonl", r'{"\ud800": 1}', "values that a table can hold in the column"),
         ("a.jsonl", "{}\n{}\n", "at least one row"),
-        ("a.json", '{"a": 1}\n', "a list of records .* it holds one dict"),
+        ("a.json", '3', "a list of records .* it holds one int"),
         ("a.json", "[1]", "record 0 is int"),
         ("a.csv", 'a,b\n1,"open\n2,3\n', "the last cell is still open"),
         ("a.csv", "a,b\n1," + "x" * (1 << 24) + "y\n", "cell of 16,777,217|every cell has at most"),
@@ -242,14 +234,14 @@ def test_labels_in_a_file_of_their_own(tmp_path):
 def test_what_is_wrong_in_a_file(tmp_path, name, content, message):
     (tmp_path / name).write_text(content, "utf-8")
     with pytest.raises(ValueError, match=message) as caught:
-        read_tables(tmp_path / name)
+        as_table(tmp_path / name)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / name).rename(folder / name)
     with pytest.raises(ValueError, match=message):
-        read_tables(folder)
+        as_table(folder)
 
 
 def test_what_is_wrong_in_parquet(tmp_path):
@@ -270,17 +262,17 @@ def test_what_is_wrong_in_parquet(tmp_path):
     ):
         pyarrow.parquet.write_table(table, path)
         with pytest.raises(ValueError, match=message) as caught:
-            read_tables(path)
+            as_table(path)
         assert "\n" not in str(caught.value)
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(ValueError, match="Expected a parquet file"):
-        read_tables(path)
+        as_table(path)
 
 
 def test_categories_of_pandas_are_texts(tmp_path):
     table = pa.table({"a": pa.array(["x", None, "y"]).dictionary_encode()})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    assert read_tables(tmp_path / "a.parquet")["a"][:] == ["x", None, "y"]
+    assert as_table(tmp_path / "a.parquet")["a"][:] == ["x", None, "y"]
 
 
 def folder_of(tmp_path, **contents):
@@ -307,26 +299,27 @@ def folder_of(tmp_path, **contents):
             {"train_DOT_csv": b"a,b\n1,2\n", "train2_DOT_csv": b"a,c\n1,2\n"},
             "same columns in all files of a split, but .*train.csv has a, b and",
         ),
-        ({"train_test_DOT_csv": b"a\n1\n"}, "one split by its name, but train_test.csv is named after train and test"),
+        ({"train_test_DOT_csv": b"a\n1\n"}, "one split by its name, but train_test is named after train and test"),
         ({"a_DOT_csv": b"a,b\n1\n"}, "Expected 2 columns"),
         ({"x_DOT_jsonl": b'{"a": 1}\n', "y_DOT_jsonl": b'{"a": "1"}\n'}, "columns of the same types"),
+        ({"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"}, "train.csv.gz and train.csv are one"),
         ({"notes_DOT_docx": b"a"}, "cannot be read"),
     ],
 )
 def test_what_is_wrong_in_a_folder(tmp_path, contents, message):
     with pytest.raises(ValueError, match=message) as caught:
-        read_tables(folder_of(tmp_path, **contents))
+        as_table(folder_of(tmp_path, **contents))
     assert "\n" not in str(caught.value)
 
 
 def test_names_that_no_data_set_has(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is none at 'xxx"):
-        read_tables("x" * 5000)
+        as_table("x" * 5000)
     with pytest.raises(ValueError, match="Expected at most 10,000 files"):
-        read_tables("/")
+        as_table("/")
     for name in (write(tmp_path / "a.csv", [{"text": "x", "n": 1}]), tmp_path):
         with pytest.raises(ValueError, match="Expected no configuration for .* got 'en'"):
-            read_tables(name, "en")
+            as_table(name, "en")
 
 
 # ------------------------------------------------------------------------------------------------- memory
@@ -361,9 +354,9 @@ def bombs(tmp_path):
 
 def test_no_input_exhausts_memory(bombs):
     code = (
-        "import sys; from rightreasons.io.tables import read_tables\n"
+        "import sys; from rightreasons.io.reading import as_table\n"
         "for name in sys.argv[1:]:\n"
-        "    try: print(read_tables(name))\n"
+        "    try: print(as_table(name))\n"
         "    except ValueError as error: print(error)"
     )
     limit = 2 << 30

@@ -88,7 +88,7 @@ def test_positive_probability_alone():
     ("text", "sentence"),
     [
         ("", "Expected a table of predictions, but the text is empty."),
-        ("p0,p1,label", "Expected at least one row in the text, but it is empty."),
+        ("p0,p1,label", "Expected at least one row in the text, but it has none."),
         ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
         ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
         ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
@@ -97,7 +97,7 @@ def test_positive_probability_alone():
             "Expected scores once in the text, but got logits and p0, p1: choose by `scores` or `score_columns`.",
         ),
         ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
-        ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
+        ("p1,p3,label\n.5,.5,1", "to be numbered from 0 or from 1, but got p1, p3;"),
         ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
         (
             "p_a,p_b,label\n.5,.5,c",
@@ -116,8 +116,8 @@ def test_positive_probability_alone():
             '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
             "Expected JSON in the text, but line 2, column 2 cannot be read",
         ),
-        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
-        ("[[0.5, 0.5]]", "Expected one JSON object per item in the text, but item 1 is"),
+        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 is 'None'"),
+        ("[[0.5, 0.5]]", "Expected names of columns in the text, but its rows are lists of values"),
         ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
         ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
         ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
@@ -125,7 +125,7 @@ def test_positive_probability_alone():
             '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
             "one length in the text, but 'predictions' has 1 rows and 'label' 2",
         ),
-        ('p0,p1,label\n"', "Expected a table with headings in the text, but it cannot be read"),
+        ('p0,p1,label\n"', "quotation mark in the text to be closed, but the last cell is still open"),
     ],
 )
 def test_mistakes_have_their_sentence(text, sentence):
@@ -137,11 +137,11 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
         (
             "run.xlsx",
-            "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, .eval, but got 'run.xlsx'.",
+            "Expected a file that ends in .csv, .tsv, .jsonl, .json, .parquet, .npz, .eval, but got 'run.xlsx'.",
         ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
-        ("run.csv", "Expected text in UTF-8 in run.csv, but it holds other bytes."),
+        ("run.csv", "Expected utf-16 text in run.csv, but it holds other bytes"),
     ):
         path = tmp_path / name
         path.write_bytes(b"\xff\xfe\x00no")
@@ -322,7 +322,8 @@ def test_a_released_file_goes_in_as_it_is(tmp_path):
 def test_options_name_what_no_name_tells():
     columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["yes", "no"], "y": ["a", "b"], "z": [1, 0]}
     with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
-        find_predictions(columns, label_column="y")
+        find_predictions(columns, label_column="z")
+    assert find_predictions(columns, label_column="y").label_names == ("a", "b")  # columns that are named as the labels
     read = find_predictions(columns, label_column="y", score_columns="b,a")
     assert (read.predictions.tolist(), read.label_names) == ([[0.1, 0.9], [0.8, 0.2]], ("b", "a"))
     assert read.references.tolist() == [1, 0]
@@ -430,11 +431,11 @@ def test_predicted_classes_are_no_scores():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("p_0,p_1,label\n.9,.1,0,7\n", r"3 cells \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
-        ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 cells .* but row 1 has 2"),
-        ("p_0,p_0,label\n.9,.1,0\n", "distinct columns in the text, but 'p_0' comes twice: p_0, p_0, label"),
-        ("p_0;p_1;label\n.9;.1;0\n", "commas between the columns of the text, but its first line has semicolons"),
-        ('p_0,p_1,label\n.9,.1,"0\n', "cannot be read: unexpected end of data"),
+        ("p_0,p_1,label\n.9,.1,0,7\n", r"3 columns \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
+        ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
+        ("p_0,p_1,label,label\n.9,.1,0,1\n", "distinct columns in the text, but 'label', which is used, comes twice"),
+        ("p_0,p_1,p_1,label\n.9,.1,.2,0\n", "distinct columns in the text, but 'p_1', which is used, comes twice"),
+        ('p_0,p_1,label\n.9,.1,"0\n', "quotation mark in the text to be closed, but the last cell is still open"),
     ],
 )
 def test_tables_whose_rows_are_not_their_header(text, sentence):
@@ -444,7 +445,7 @@ def test_tables_whose_rows_are_not_their_header(text, sentence):
 
 def test_texts_of_a_tsv_may_begin_with_a_quotation_mark():
     read = parse_predictions('text\tp_a\tp_b\tlabel\n"fine\t.9\t.1\ta\ngood"\t.2\t.8\tb\n')
-    assert read.columns["text"] == ('"fine', 'good"')
+    assert read.columns["text"] == ['"fine', 'good"']
     assert len(read) == 2
 
 

@@ -307,7 +307,7 @@ def test_tables_that_are_no_files(tmp_path):
         assert [str(answer) for answer in answers] == words
     for table, message in (
         (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "distinct columns in the table, but 'p' comes twice"),
-        ([0, 1], r"a file or a table of predictions, but got \[0, 1\]"),
+        ([0, 1], r"a table .*, but got \[0, 1\]"),
         (pd.DataFrame({"text": ["x"] * 7}), "a column of scores .* in the table, but its columns are: text"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

@@ -57,10 +57,20 @@ def test_columns_of_a_table_are_matched_by_name(ece, figures, make):
     assert ece.compute(predictions=table, references=IDS, label_names=NAMES) == figures
     assert ece.compute(predictions=table, references=WORDS, label_names=NAMES) == figures
     assert ece.compute(predictions=table, references=class_label(NAMES, WORDS)) == figures
-    # Without other names the columns are the classes in their order.
+    # Words are looked up among the columns; bare numbers say nothing of an order of columns that have names.
     in_order = ece.compute(predictions=[[row[2], row[0], row[1]] for row in ROWS], references=[1, 0, 2])
     assert ece.compute(predictions=table, references=WORDS) == in_order
-    assert ece.compute(predictions=table, references=[1, 0, 2]) == in_order
+    assert ece.compute(predictions=table, references=[1, 0, 2], label_names=OTHER) == in_order
+    with pytest.raises(ValueError, match="Expected labels in words in `references`, .*fear, joy, anger, but they are 0"):
+        ece.compute(predictions=table, references=[1, 0, 2])
+
+
+@pytest.mark.parametrize(("one", "zero"), [("true", "false"), ("Yes", "no"), ("LABEL_1", "LABEL_0"), ("class1", "class 0")])
+def test_names_that_say_a_number_are_that_number(one, zero):
+    """0.9 and 0.8 of two right answers: an error of 0.15; in the other order it would be 0.85."""
+    table = pd.DataFrame({f"p_{one}": [0.9, 0.2], f"p_{zero}": [0.1, 0.8]})
+    made = rightreasons.load("ece").compute(predictions=table, references=[1, 0])
+    assert made["ece"] == pytest.approx(0.15)
 
 
 def test_labels_in_words_take_their_classes_from_where_they_are_named(ece, figures):
@@ -80,8 +90,8 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
     for references in (WORDS[1:], class_label(["anger", "fear", "joy"], WORDS[1:])):
         ece.add_batch(predictions=first(NAMES), references=WORDS[:1])
         assert ece.compute(predictions=rest, references=references) == figures
-    # A table beside numbers tells the order for the batches that follow; names at compute may be in another one.
-    ece.add_batch(predictions=first(NAMES), references=IDS[:1])
+    # The first table tells the order for the batches that follow; names at compute may be in another one.
+    ece.add_batch(predictions=first(NAMES), references=WORDS[:1])
     ece.add_batch(predictions=rest, references=WORDS[1:])
     assert ece.compute() == figures
     ece.add_batch(predictions=first(OTHER), references=WORDS[:1])
@@ -90,7 +100,7 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
     # A batch whose classes have other names is refused, and those before stay.
     ece.add_batch(predictions=reordered(NAMES), references=WORDS)
     with pytest.raises(ValueError, match=r"those of the batches before \(joy, anger, fear\), but they are a, b, c"):
-        ece.add_batch(predictions=pd.DataFrame(ROWS, columns=["a", "b", "c"]), references=IDS)
+        ece.add_batch(predictions=pd.DataFrame(ROWS, columns=["a", "b", "c"]), references=["a", "b", "c"])
     assert ece.compute() == figures
 
 

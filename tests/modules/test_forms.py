@@ -187,11 +187,13 @@ def test_another_form_than_before_is_refused_and_nothing_is_lost():
     assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
 
 
-def test_columns_of_a_table_are_classes_in_their_order():
+def test_columns_of_a_table_are_classes():
     frame = pd.DataFrame({"joy": [0.9, 0.8], "anger": [0.1, 0.2]})
     # A frame that is read as its column names gives 0.5.
-    assert loaded("ece").compute(predictions=frame, references=[0, 0])["ece"] == pytest.approx(0.15)
-    assert loaded("ece").compute(predictions=frame[["anger", "joy"]], references=[1, 1])["ece"] == pytest.approx(0.15)
+    names = {"label_names": ["joy", "anger"]}
+    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)["ece"] == pytest.approx(0.15)
+    frame = frame[["anger", "joy"]]
+    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)["ece"] == pytest.approx(0.15)
     twice = pd.DataFrame([[0.9, 0.1], [0.8, 0.2]], columns=["p", "p"])
     assert check_scores(twice).tolist() == [[0.9, 0.1], [0.8, 0.2]]
     for by_number in (pd.DataFrame({1: [0.1, 0.2], 0: [0.9, 0.8]}), pa.table({"p_1": [0.1, 0.2], "p_0": [0.9, 0.8]})):

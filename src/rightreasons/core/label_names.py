@@ -15,9 +15,9 @@ refused, and the sentence holds both lists.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
@@ -46,6 +46,9 @@ _WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
 # Numbers that no class has: negative, fractions, or of more digits.
 _ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
 _BOOLEANS = frozenset(("false", "true"))
+_SAID = ({"false": 0, "true": 1}, {"no": 0, "yes": 1})  # words that say a number
+# Characters that nobody sees, such as marks of the direction of a text.
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -89,6 +92,49 @@ class LabelColumn:
     names: tuple[str, ...]
     how: str
     reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelRow(Result):
+    """A row of a mapping table: one value of a column of labels.
+
+    Attributes:
+        value: The value, as it is written.
+        count: How often it occurs.
+        label: The class that it is; "" for none.
+        rule: By what they met; "by name" where the two names were compared, and agree.
+    """
+
+    value: str
+    count: int
+    label: str
+    rule: str
+
+
+def label_rows(values: Iterable[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
+    """Return the mapping table of a column of labels, the most frequent value first.
+
+    Example:
+        >>> values = ["Up", "down", None, "Up"]
+        >>> rows = label_rows(values, resolve_labels(values, ["down", "up"]))
+        >>> [(row.value, row.count, row.label, row.rule) for row in rows]
+        [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
+    """
+    pairs = Counter(zip(("" if value is None else str(value) for value in values), column.ids.tolist(), strict=True))
+    rows = []
+    for (value, number), count in pairs.most_common():
+        label = column.names[number] if number >= 0 else ""
+        rule = f"{column.how}, as {column.reason}" if column.reason else column.how
+        if number < 0:
+            rule = "no label"
+        elif value.strip() == label:
+            rule = BY_NAME
+        elif folded(value) == folded(label):
+            rule = BY_FOLDED_NAME
+        elif column.how != BY_NUMBER:
+            rule = column.reason or "by the number that stands for the name"
+        rows.append(LabelRow(value, count, label, rule))
+    return tuple(rows)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,6 +215,51 @@ def match_labels(
     return LabelMatch(table, how, reason, pairs)
 
 
+def other_order(scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None) -> str:
+    """Say that labels which were taken by number or position would fit far better in another order.
+
+    It says so where the accuracy is surely below chance (99.9 %, one-sided) and another order is surely above it.
+
+    Args:
+        scores: (N, K) scores, the largest being the answer, or (N,) P(class 1).
+        labels: (N,) labels, -1 for none.
+        names: K names of the classes; None for numbers.
+
+    Returns:
+        A sentence; "" where there is no such doubt.
+
+    Example:
+        >>> scores = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
+        >>> other_order(scores, np.array([1, 0] * 20), ["bad", "good"])
+        'The labels fit 0.0% of the answers as they are taken (0 is bad, 1 is good), but in the other order (0 is \
+good, 1 is bad) it would be 100.0%: check which is which.'
+    """
+    from scipy.optimize import linear_sum_assignment
+    from scipy.stats import binom
+
+    answers = (scores > 0.5).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+    n_classes = 2 if scores.ndim == 1 else scores.shape[1]
+    kept = (labels >= 0) & (labels < n_classes)
+    n_items, chance = int(kept.sum()), 1 / n_classes
+    counts = np.zeros((n_classes, n_classes), dtype=np.int64)
+    np.add.at(counts, (labels[kept], answers[kept]), 1)
+    right = int(np.trace(counts))
+    order = linear_sum_assignment(counts, maximize=True)[1]
+    best = int(counts[range(n_classes), order].sum())
+    if not n_items or binom.cdf(right, n_items, chance) > 0.001 or binom.sf(best - 1, n_items, chance) > 0.001:
+        return ""
+    shown = [str(number) for number in range(n_classes)] if names is None else list(names)
+    as_taken, otherwise = (
+        ", ".join(f"{number} is {shown[place]}" for number, place in enumerate(places[:6]))
+        for places in ([*range(n_classes)], order.tolist())
+    )
+    which = "the other order" if n_classes == 2 else "another order"
+    return (
+        f"The labels fit {right / n_items:.1%} of the answers as they are taken ({as_taken}), but in {which} "
+        f"({otherwise}) it would be {best / n_items:.1%}: check which is which."
+    )
+
+
 def match_columns(columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str) -> NDArray[np.int64]:
     """Find the column of each class by `match_labels`; there must be one for each, and no others.
 
@@ -204,6 +295,7 @@ def resolve_labels(
     first: int | None = None,
     where: str = "the labels",
     remedy: str = "",
+    headings: bool = False,
 ) -> LabelColumn:
     """Turn a column of labels into ids of named classes; see `resolve_label_columns`.
 
@@ -218,7 +310,7 @@ def resolve_labels(
         ...
         ValueError: Expected either numbers or words as labels in the labels, but it holds both: 0, 1 and 'n/a'.
     """
-    return resolve_label_columns({where: values}, names, first=first, remedy=remedy)[where]
+    return resolve_label_columns({where: values}, names, first=first, remedy=remedy, headings=headings)[where]
 
 
 def resolve_label_columns(
@@ -227,6 +319,7 @@ def resolve_label_columns(
     *,
     first: int | None = None,
     remedy: str = "",
+    headings: bool = False,
 ) -> dict[str, LabelColumn]:
     """Turn columns of labels that share their classes, such as those of several splits, into ids.
 
@@ -242,6 +335,8 @@ def resolve_label_columns(
         names: K names of the classes by id; None where they are not known.
         first: The number of the first class where labels are numbers, 0 or 1; None to find out, as in `match_labels`.
         remedy: What a person can do about doubt, after a colon at the end of the sentence.
+        headings: Whether the names are those of columns in an order that means nothing: a number is then the class
+            whose name says it (LABEL_1, class 1, true, yes), and is refused where names say none.
 
     Returns:
         The ids and the names by column; all columns have the same names.
@@ -268,7 +363,10 @@ def resolve_label_columns(
     unlabeled = [mark for mark in _UNLABELED if _is_no_label(mark, places, known)]
     marks = [places.pop(mark) for mark in unlabeled]
     _check_marks(marks, places, known, remedy)
-    id_of, shown, how, reason = _classes(places, known, first, read, remedy)
+    if known is not None and headings:
+        id_of, shown, how, reason = _among_headings(places, known, first, read, remedy)
+    else:
+        id_of, shown, how, reason = _classes(places, known, first, read, remedy)
     resolved = {}
     for where, (values, cells) in read.items():
         index = {value: -1 if cell is None else id_of.get(cell.text, -1) for value, cell in cells.items()}
@@ -340,7 +438,8 @@ def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 def folded(name: str) -> str:
     """Return what a name is without letter case, and with one space for spaces, hyphens and underscores."""
-    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold() or name
+    seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+    return re.sub(r"[\s_-]+", " ", seen).strip().casefold() or name
 
 
 def _by_name(names: Sequence[str], classes: Sequence[str]) -> tuple[dict[str, int], Callable[[str], str], str] | None:
@@ -362,15 +461,18 @@ def _by_number(
     terms: MatchTerms,
 ) -> tuple[NDArray[np.int64], str]:
     """Match by number, given the positions of the names that occur here, and of those that occur anywhere."""
-    numbers, targets = _numbers([names[label] for label in anywhere]), _numbers(classes)
-    in_order = targets is not None and targets in ([*range(len(classes))], [*range(1, len(classes) + 1)])
+    numbers, targets = _numbers([names[label] for label in anywhere]), numbers_said(classes)
+    counted = targets is not None and sorted(targets) in ([*range(len(classes))], [*range(1, len(classes) + 1)])
+    in_order = counted and targets == sorted(targets or ())
     problem = ""
-    if numbers is not None and (targets is None or in_order):
+    if numbers is not None and (targets is None or counted):
         start = first_number(set(numbers), len(classes), first)
+        place = {number: position for position, number in enumerate(targets or range(len(classes)))}
+        shift = min(place)
         table = np.full(len(names), -1, dtype=np.int64)
         for label, number in zip(anywhere, numbers, strict=True):
-            if start is not None and 0 <= number - start < len(classes):
-                table[label] = number - start
+            if start is not None:
+                table[label] = place.get(number - start + shift, -1)
         if start is not None and (table[here] >= 0).all():
             return table, f"{terms.where} {'counts from 1' if start else 'numbers its labels'}"
         problem = number_doubt(set(numbers), len(classes), terms.remedy) if start is None else ""
@@ -379,9 +481,7 @@ def _by_number(
         return np.arange(len(names), dtype=np.int64), f"{terms.classes_of} only numbers its classes (labels in {order})"
     odd = [names[label] for label in here]
     if terms.rename and not problem and odd:
-        pairs = zip(odd[:2], itertools.cycle(classes))
-        example = ",".join(f"{name}={label}" for name, label in pairs) + ",…" * (len(odd) > 2)
-        problem = f": say which is which, as in {terms.rename}='{example}'"
+        problem = f": say which is which, as in {terms.rename}='{renaming(odd, classes)}'"
     raise ValueError(
         f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({listing(classes)}), but they "
         f"are {listing(odd)}{problem}."
@@ -393,6 +493,34 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     matches = [_NUMBERED.fullmatch(name.strip()) for name in names]
     numbers = [int(match[1]) for match in matches if match]
     return numbers if names and len(set(numbers)) == len(names) else None
+
+
+def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str:
+    """Return what says which class each name is, with a gap for each that only a person knows.
+
+    Example:
+        >>> renaming(["c", "e", "not_entailment"], ["entailment", "neutral", "contradiction"])
+        'c=contradiction,e=entailment,not_entailment=?'
+    """
+    pairs = []
+    for name in names[:most]:
+        begun = [label for label in classes if folded(label).startswith(folded(name))]
+        rivals = [other for other in names if begun and folded(begun[0]).startswith(folded(other))]
+        pairs.append(f"{name}={begun[0] if len(begun) == len(rivals) == 1 else '?'}")
+    return ",".join(pairs) + ",…" * (len(names) > most)
+
+
+def numbers_said(names: Sequence[str]) -> list[int] | None:
+    """Return the number that each name says; None where one says none, or two say the same.
+
+    Example:
+        >>> numbers_said(["LABEL_1", "class 0"]), numbers_said(["yes", "no"]), numbers_said(["positive", "negative"])
+        ([1, 0], [1, 0], None)
+    """
+    for said in _SAID:
+        if {folded(name) for name in names} == said.keys():
+            return [said[folded(name)] for name in names]
+    return _numbers(names)
 
 
 def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
@@ -572,6 +700,33 @@ def _among(
         )
     reason = "the labels count from 1" if low else ""
     return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason
+
+
+def _among_headings(
+    places: Mapping[str, _Place],
+    known: tuple[str, ...],
+    first: int | None,
+    read: Mapping[str, _Column],
+    remedy: str,
+) -> tuple[dict[str, int], tuple[str, ...], str, str]:
+    """Find labels among names of columns: numbers only where these say numbers."""
+    numbers = [place.cell.number for place in places.values()]
+    by_name = first is None and _by_name(list(places), known) is not None
+    if not places or None in numbers or by_name:
+        return _classes(places, known, first, read, remedy)
+    said = numbers_said(known)
+    used = {number for number in numbers if number is not None}
+    shift = 0 if said is None or first is None else min(said) - first
+    if said is None or not {number + shift for number in used} <= set(said):
+        where = next(iter(places.values())).where
+        raise OptionError(
+            f"Expected labels in words in {where}, as the columns of scores are {listing(known)}, but they are "
+            f"{listing(sorted(used))}: which of these is which does not follow from the order of the columns; "
+            "`label_names` gives the names in the order of the numbers.",
+            option="label_names",
+        )
+    ids = {text: said.index(int(place.cell.number or 0) + shift) for text, place in places.items()}
+    return ids, known, BY_NUMBER, "the names of the columns say it"
 
 
 def _row(place: _Place, read: Mapping[str, _Column]) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import os
 import re
 import string
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -13,7 +16,7 @@ import datasets
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import first_number, folded, listing, number_doubt
 from rightreasons.io import columns
-from rightreasons.io.files import nested_names, with_nested
+from rightreasons.io.columns import nested_names, with_nested
 from rightreasons.io.options import ChoiceOptions
 
 
@@ -39,42 +42,32 @@ class ChoiceForm:
     seen: frozenset[int] | None = None
 
 
-# Prompt, choices, right choice (one of several columns), and the number of the first choice where labels are numbers.
-# The first format whose columns are all present is used; narrow ones come before wide ones.
-KNOWN_FORMS = (
-    ("prompt", "choices", "label", 0),
-    ("ctx", "endings", "label", 0),  # HellaSwag
-    ("goal", "sol1 sol2", "label", 0),  # PIQA
-    ("context question", "answerA answerB answerC", "label correct", 1),  # SocialIQA, with numbers or letters
-    ("context question", "answer0 answer1 answer2 answer3", "label", 0),  # CosmosQA
-    ("context question", "answers", "label", 0),  # ReClor
-    ("context query", "options", "correct_option", 0),  # LogiQA
-    ("passage question", "options", "label", 0),  # AGIEval
-    ("premise question", "choice1 choice2", "label", 0),  # COPA
-    ("observation_1 observation_2", "hypothesis_1 hypothesis_2", "label", 1),  # aNLI
-    ("obs1 obs2", "hyp1 hyp2", "label", 1),  # aNLI as released
-    ("startphrase", "ending0 ending1 ending2 ending3", "label", 0),  # SWAG
-    ("sentence", "option1 option2", "answer", 1),  # Winogrande
-    ("question_stem", "choices", "answerKey", 0),  # OpenBookQA
-    ("question", "choices", "answerKey", 0),  # ARC, CommonsenseQA
-    ("context question.stem", "question.choices", "answerKey", 0),  # aNLI in the form of CommonsenseQA
-    ("question.stem", "question.choices", "answerKey", 0),  # ARC, CommonsenseQA, OpenBookQA as released
-    ("question", "A B C D", "answer", 0),
-    ("question", "choices", "answer label", 0),  # MMLU
-    ("query", "choices", "gold", 0),
-    ("question", "options", "answer_idx answer correct", 0),  # MedQA, AQuA-RAT
-    ("question", "opa opb opc opd", "cop", 0),  # MedMCQA
-    ("article question", "options", "answer", 0),  # RACE
-)
+FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
+"""The environment variable that names a file like choice_forms.yaml, whose formats come first."""
 
 # Where no known format fits: a column per choice, counted from 0 or 1 (choice_0, Option 1) or lettered (answer_a).
 _COUNTED = re.compile(r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE)
+# A choice that begins with its letter: "(A) yes", "A) yes", "A. yes".
+_MARKED = re.compile(r"\s*\(?([A-Z])[).:]\s*(.*\S)\s*", re.DOTALL)
 _PASSAGES = ("context", "passage", "article", "premise")
 _QUESTIONS = ("prompt", "question", "query", "question_stem", "stem", "goal", "sentence", "text", "input")
 _RIGHT = ("label", "answer", "answerkey", "answer_key", "gold", "target", "correct", "correct_answer", "correct_option")
 
-# COPA's own wording of its questions; the column says "cause" or "effect".
-_COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+
+@functools.cache
+def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], ...]:
+    """Return the formats with the columns that each needs: those of a user's file, then ours."""
+    import yaml
+
+    forms = []
+    files = [Path(extra)] if extra else []
+    for file in (*files, Path(__file__).with_name("choice_forms.yaml")):
+        for row in yaml.safe_load(file.read_text("utf-8")):
+            needed = {name for each in (*row["prompt"], *row["choices"]) for name in columns.read_by(each)}
+            for label in row["label"]:
+                form = ChoiceForm(tuple(row["prompt"]), tuple(row["choices"]), label, row.get("first_label", 0))
+                forms.append((frozenset(needed), form))
+    return tuple(forms)
 
 
 def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None:
@@ -84,12 +77,8 @@ def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None
 
 def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm]:
     """Return the known formats that columns have; `prompt` names the columns of the prompt where it is not empty."""
-    known = [
-        ChoiceForm(tuple(prompts.split()), tuple(choices.split()), label, first)
-        for prompts, choices, labels, first in KNOWN_FORMS
-        if {*present}.issuperset(f"{prompts} {choices}".split())
-        for label in labels.split()
-    ]
+    forms = _known_forms(os.environ.get(FORMS_VARIABLE))
+    known = [form for needed, form in forms if needed <= {*present}]
     return known or [*filter(None, [_counted_form(present, prompt)])]
 
 
@@ -151,6 +140,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     ):
         for column in named:
             columns.named_column(data, column, option, name)
+        columns.check_once(data, named, name)
     if form.label is None and options.require_labels:
         raise columns.no_column(data, "right choices", ("label", "answer", "answerKey"), "label_column", name)
     return data, form
@@ -159,9 +149,8 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
 def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[list[str], list[list[str]], list[int]]:
     """Return the prompts, the choices and the labels of every row."""
     names = [*dict.fromkeys((*form.prompt, *form.choices))]
-    table = data.select_columns(names).with_format("arrow")[:]
     prompts, choices, marks = [], [], []
-    for row, cells in enumerate(zip(*(table.column(each).to_pylist() for each in names), strict=True)):
+    for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in names), strict=True)):
         item = dict(zip(names, cells, strict=True))
         prompts.append(_prompt(item, form, row, name))
         choices.append(_choices(item, form, row, name))
@@ -179,11 +168,11 @@ def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
     parts = []
     for column in form.prompt:
         part = item[column]
+        if part is None and len(form.prompt) > 1:  # a passage that this item does not have
+            continue
         if not isinstance(part, str):
             raise TypeError(f"Expected texts in the column {column!r} of {name}, but row {row} holds {part!r}.")
         parts.append(part.strip())
-    if form.prompt == ("premise", "question"):
-        parts[1] = _COPA_QUESTIONS.get(parts[1], parts[1])
     prompt = " ".join(part for part in parts if part)
     if not prompt:
         raise ValueError(f"Expected a prompt in each row of {name}, but row {row} has none.")
@@ -197,7 +186,7 @@ def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> lis
         while content and content[-1] in (None, ""):  # this item has fewer choices than others
             content.pop()
     if isinstance(content, list) and len(content) > 1 and set(map(type, content)) == {str}:  # the usual case
-        return [choice.strip() for choice in content]
+        return _without_letters(content)
     lettered = _lettered(content)
     if lettered:  # {"A": …, "B": …}
         content = list(lettered.values())
@@ -210,7 +199,15 @@ def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> lis
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
     if len(content) < 2:
         raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
-    return [choice.strip() for choice in content]
+    return _without_letters(content)
+
+
+def _without_letters(choices: Sequence[str]) -> list[str]:
+    """Return choices without their letters, as in "(A) yes", "(B) no", where each has its own."""
+    marked = [_MARKED.fullmatch(choice) for choice in choices]
+    if all(mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)):
+        return [mark[2] for mark in marked if mark]
+    return [choice.strip() for choice in choices]
 
 
 def _lettered(content: Any) -> dict[str, Any]:
@@ -240,7 +237,7 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     if form.label is None:
         return set()
     feature = data.features[form.label]
-    values = feature.names if isinstance(feature, datasets.ClassLabel) else data[form.label][:]
+    values = feature.names if isinstance(feature, datasets.ClassLabel) else columns.values_of(data, form.label)
     plain = {value for value in values if isinstance(value, (int, float, str))}
     return {number for value in plain if (number := _whole(value)) is not None}
 
@@ -256,7 +253,7 @@ def _labels(
 
     The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
     """
-    values, feature = data[form.label][:], data.features[form.label]
+    values, feature = columns.values_of(data, str(form.label)), data.features[form.label]
     if not isinstance(feature, datasets.ClassLabel):
         return _read(values, choices, marks, form, name)
     known = range(feature.num_classes)
@@ -355,7 +352,8 @@ def _number(value: Any, n_choices: int, first: int) -> int | None:
 
 def _letter(value: Any, n_choices: int) -> int | None:
     letters = string.ascii_uppercase[:n_choices]
-    return letters.index(value.upper()) if isinstance(value, str) and value.upper() in tuple(letters) else None
+    letter = value.strip("() .").upper() if isinstance(value, str) else None  # also "(B)"
+    return letters.index(letter) if letter and letter in tuple(letters) else None
 
 
 def _unreadable(

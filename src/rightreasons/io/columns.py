@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import csv
+import dataclasses
+import functools
 import gc
-import io
 import json
 import os
-import zipfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import class_column, columns_of, ingest, is_tensor, kind_of
-from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
+from rightreasons.core.errors import OptionError, did_you_mean, naming
 from rightreasons.core.label_names import (
     BY_NAME,
     LabelColumn,
@@ -30,9 +30,8 @@ from rightreasons.core.label_names import (
     match_labels,
     resolve_label_columns,
 )
-from rightreasons.core.validation import parse_json, read_text
-from rightreasons.io.files import check_separator, data_type, dataset_of, nested_names, read_parquet, unpacked
-from rightreasons.io.logs import inspect_columns, is_inspect, is_lm_eval, lm_eval_columns, read_archive
+from rightreasons.io.files import AGAIN, FILE_TYPES, FileForm, column_of, data_type, dataset_of, short_reason, values_in
+from rightreasons.io.reading import NO_FORM, as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("usual_columns.json").read_text("utf-8")
@@ -64,6 +63,13 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
             option=option,
         )
     return column
+
+
+def check_once(table: datasets.Dataset | Columns, names: Iterable[str | None], where: str) -> None:
+    """Refuse to take a column whose heading comes twice; others may come as often as they like."""
+    twice = next((name for name in names if name is not None and AGAIN + name in _names(table)), None)
+    if twice is not None:
+        raise ValueError(f"Expected distinct columns in {where}, but {twice!r}, which is used, comes twice.")
 
 
 def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str | None:
@@ -125,7 +131,7 @@ def read_labels(
     Returns:
         The labels of each split, with the same names.
     """
-    renamed = _renamed(label_names)
+    renamed = renamed_labels(label_names)
     if renamed:
         label_names = None
     where = {
@@ -141,7 +147,7 @@ def read_labels(
     if known is None and named:
         first_named = next(iter(named))
         known, whose = named[first_named], where[first_named]
-    values = {split: data[column][:] for split, (data, column) in parts.items()}
+    values = {split: values_of(data, column) for split, (data, column) in parts.items()}
     plain = {where[split]: values[split] for split in parts if split not in named}
     resolved = resolve_label_columns(plain, known, first=first_label, remedy=remedy)
     columns = {split: resolved[where[split]] for split in parts if split not in named}
@@ -166,7 +172,7 @@ def read_labels(
     return {split: _rename(column, renamed, where[split]) for split, column in columns.items()}
 
 
-def _renamed(label_names: Sequence[str] | None) -> dict[str, str]:
+def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     """Return the new name of each label where every entry is "old=new"; none where they are plain names."""
     if not label_names or isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
         return {}
@@ -212,10 +218,137 @@ def _numbers(values: Column, names: Sequence[str], where: str) -> NDArray[np.int
     return ids
 
 
+# -------------------------------------------------------------------------------------- nested columns: `question.stem`
+
+
+def nested_names(data: datasets.Dataset) -> list[str]:
+    """Return the dotted names of all fields within the columns, those in lists of objects included.
+
+    Example:
+        >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
+        >>> nested_names(datasets.Dataset.from_list([row]))
+        ['question.stem', 'question.choices', 'question.choices.text', 'question.choices.label']
+    """
+    return [name for column, feature in data.features.items() for name in _fields(column, feature)]
+
+
+def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
+    """Add the columns that have these dotted names, with their features, or are expressions; others change nothing.
+
+    A field of a list of objects becomes a list; where an object is missing, so is its field. An expression is a
+    template of jinja over the columns; one in braces alone keeps its value, such as a list.
+
+    Example:
+        >>> rows = datasets.Dataset.from_list([{"q": {"stem": "Why?", "choices": [{"text": "So."}, {"text": "No."}]}}])
+        >>> data = with_nested(rows, ["q.stem", "q.choices.text"])
+        >>> data["q.stem"][:], data["q.choices.text"][:]
+        (['Why?'], [['So.', 'No.']])
+        >>> with_nested(rows, ["{{ q.choices | length }}"])["{{ q.choices | length }}"][:]
+        [2]
+    """
+    names = list(dict.fromkeys(names))
+    for name in names:
+        if is_expression(name) and name not in data.column_names:
+            added = dataset_of(pa.table({name: column_of(evaluated(name, data), name, "the data")}), "the data")
+            data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
+    fields = {
+        name: field for column, feature in data.features.items() for name, field in _fields(column, feature).items()
+    }
+    wanted = [name for name in names if name in fields and name not in data.column_names]
+    for name in wanted:
+        root = max((column for column in data.column_names if name.startswith(f"{column}.")), key=len)
+        steps = name.removeprefix(f"{root}.").split(".")
+        values = [_pick(value, steps) for value in values_of(data, root)]
+        features = datasets.Features({name: fields[name]})
+        added = datasets.Dataset.from_dict({name: values}, features=features)
+        data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
+    return data
+
+
+def is_expression(name: Any) -> bool:
+    """Tell whether the name of a column is a template over other columns."""
+    return isinstance(name, str) and "{{" in name
+
+
+@functools.cache
+def _expressions() -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    return SandboxedEnvironment(undefined=StrictUndefined)
+
+
+def read_by(name: str) -> set[str]:
+    """Return the columns that an expression reads; of another name, itself.
+
+    Example:
+        >>> sorted(read_by("{{ premise }} {{ question.stem }}")), read_by("label")
+        (['premise', 'question'], {'label'})
+    """
+    from jinja2 import meta
+
+    return set(meta.find_undeclared_variables(_expressions().parse(name))) if is_expression(name) else {name}
+
+
+def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
+    """Evaluate an expression for every row.
+
+    Raises:
+        ValueError: If it is no template, or reads what a row does not have.
+    """
+    from jinja2 import TemplateError
+
+    alone = re.fullmatch(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", expression, re.DOTALL)
+    row = -1
+    try:
+        names = sorted(read_by(expression) & set(data.column_names))
+        if alone:
+            read = _expressions().compile_expression(alone[1], undefined_to_none=False)
+        else:
+            read = _expressions().from_string(expression).render
+        columns = [values_of(data, name) for name in names]
+        values: list[Any] = []
+        for cells in zip(*columns, strict=True) if columns else [()] * len(data):
+            row = len(values)
+            value = read(**dict(zip(names, cells, strict=True)))
+            values.append(str(value) if type(value).__name__.endswith("Undefined") else value)
+        return values
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        at = "" if row < 0 else f" in row {row}"
+        raise ValueError(
+            f"Expected an expression over the columns {listing(data.column_names)}, but {expression!r} fails{at}: "
+            f"{short_reason(error)}."
+        ) from None
+
+
+def values_of(data: datasets.Dataset, column: str) -> list[Any]:
+    """Return the values of a column as they were read."""
+    return values_in(data.select_columns([column]).with_format("arrow")[:].column(column))
+
+
+def _fields(name: str, feature: Any) -> dict[str, Any]:
+    """Return the features of the fields below a column by their dotted names, each as a list where it is in one."""
+    if isinstance(feature, (datasets.List, datasets.LargeList)):
+        return {inner: datasets.List(field) for inner, field in _fields(name, feature.feature).items()}
+    fields: dict[str, Any] = {}
+    for key, field in feature.items() if isinstance(feature, dict) else ():
+        fields |= {f"{name}.{key}": field, **_fields(f"{name}.{key}", field)}
+    return fields
+
+
+def _pick(value: Any, steps: Sequence[str]) -> Any:
+    if not steps or value is None:
+        return value
+    if isinstance(value, list):
+        return [_pick(part, steps) for part in value]
+    return _pick(value.get(steps[0]), steps[1:])
+
+
 # ------------------------------------------------------------------------------------- columns of a file of predictions
 
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet", ".eval")
+SUFFIXES = FILE_TYPES
+"""The suffixes of files of predictions."""
 
 
 class NamedLabels(list[str | None]):
@@ -253,204 +386,62 @@ def collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-@collection_paused()
-def read_columns(source: Any, headings: Sequence[str] = (), *, log_filter: str | None = None) -> Columns:
-    """Read the columns of a table, or of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
+def read_columns(source: Any, *, log_filter: str | None = None, form: FileForm = NO_FORM) -> Columns:
+    """Read the columns of a table; the cells of a csv or tsv file stay texts.
 
     Args:
-        source: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file, or
-            a compressed one (`.csv.gz`); also a samples file of lm-evaluation-harness, or a log of inspect_ai (.json,
-            .eval); or a DataFrame of pandas or polars, a Table of pyarrow, a Dataset of datasets, or columns by their
-            names.
-        headings: Names of columns. Where there are some, a JSON object of single values without any of them, nor with
-            one of a column of `CLASS_COLUMNS`, is read as answers by ids: the columns `id` and `prediction`.
+        source: A file of predictions, or a table in memory, as `as_table` takes them.
         log_filter: The filter or scorer of a log whose answers are meant, where there are several.
+        form: How a file is to be read where it does not say so.
 
     Raises:
         TypeError: If it is neither a table nor a path.
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
-    if not isinstance(source, (str, os.PathLike)):
-        return check_columns(_table_columns(source), "the table")
-    path = Path(source)
-    suffix = data_type(path)
-    if suffix not in SUFFIXES:
-        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
-    if not path.is_file():
-        raise FileNotFoundError(f"Expected a file of predictions at {path}, but there is no such file.")
-    with unpacked(path) as file:
-        if suffix == ".npz":
-            columns = _npz(file)
-        elif suffix == ".parquet":
-            columns = _parquet(file)
-        elif suffix == ".eval":
-            columns = inspect_columns(read_archive(file), file.name, scorer=log_filter)
-        else:
-            columns = _text_columns(read_text(file, file.name), suffix, file.name, headings, log_filter)
-        return check_columns(columns, file.name)
+    where = source_name(source)
+    if isinstance(source, (str, os.PathLike)) and "://" not in str(source):
+        path = Path(source)
+        if data_type(path) not in SUFFIXES:
+            raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
+        if not path.is_file():
+            raise FileNotFoundError(f"Expected a file of predictions at {path}, but there is no such file.")
+    form = form if log_filter is None else dataclasses.replace(form, log_filter=log_filter)
+    return columns_in(only_part(as_table(source, form=form, where=where), where), where)
 
 
-def parse_columns(text: str) -> Columns:
-    """Read the columns of a pasted text: JSON, one JSON object per line, or comma- or tab-separated values."""
-    text = text.strip().removeprefix("\ufeff").lstrip()
-    if not text:
-        raise ValueError("Expected a table of predictions, but the text is empty.")
-    if text[0] in "[{":
-        suffix = ".json"
-    else:
-        suffix = ".tsv" if "\t" in text.split("\n", 1)[0] else ".csv"
-    return check_columns(_text_columns(text, suffix, "the text"), "the text")
+@collection_paused()
+def columns_in(data: datasets.Dataset, where: str) -> Columns:
+    """Return the columns of a Dataset: floats, and rows of equally many of them, as arrays, and others as lists.
 
-
-def check_distinct(names: Sequence[str], where: str) -> Sequence[str]:
-    """Check that no two columns have one name."""
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"Expected distinct columns in {where}, but {twice!r} comes twice: {listing(names)}.")
-    return names
-
-
-def check_columns(columns: Columns, where: str) -> Columns:
-    """Check that there are rows, the same number in each column."""
-    single = next((name for name, column in columns.items() if not hasattr(column, "__len__")), None)
-    if single is not None:
-        raise TypeError(f"Expected a list in the column {single!r} of {where}, but got {one_line(columns[single])}.")
-    lengths = {name: len(column) for name, column in columns.items()}
-    if not lengths or not max(lengths.values()):
+    Raises:
+        ValueError: If it has no row.
+    """
+    if not len(data):
         raise ValueError(f"Expected at least one row in {where}, but it is empty.")
-    first, rows = next(iter(lengths.items()))
-    odd = next((name for name, length in lengths.items() if length != rows), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected columns of one length in {where}, but {first!r} has {rows:,} rows and {odd!r} {lengths[odd]:,}."
-        )
-    return columns
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _table_columns(source: Any) -> Columns:
-    table = None if is_tensor(source) else columns_of(source)
-    if table is None and isinstance(source, Mapping):
-        return {str(name): column for name, column in source.items()}
-    if table is None:
-        raise TypeError(f"Expected a file or a table of predictions, but got {kind_of(source)}.")
-    names = check_distinct(list(map(str, table[0])), "the table")
-    columns = {name: ingest(column, name) for name, column in zip(names, table[1], strict=True)}
-    return _with_names(columns, getattr(source, "features", None), "the table")
-
-
-def _with_names(columns: dict[str, Column], features: Any, where: Any) -> Columns:
-    """Put names in the place of the numbers of ClassLabels."""
-    for name, feature in features.items() if isinstance(features, datasets.Features) else ():
+    table = data.with_format("arrow")[:]
+    columns: dict[str, Column] = {}
+    for name, feature in data.features.items():
         if isinstance(feature, datasets.ClassLabel):
-            columns[name] = NamedLabels(columns[name], feature.names, name, where)
+            columns[name] = NamedLabels(table.column(name).to_pylist(), feature.names, name, where)
+        else:
+            columns[name] = _plain_column(table.column(name))
     return columns
 
 
-def _are_answers_by_id(content: Mapping[str, Any], headings: Sequence[str]) -> bool:
-    names = {name.lower() for name in content}
-    kinds = set(map(type, content.values()))
-    record = not names.isdisjoint(headings) or any(class_column(name)[0] for name in names)
-    return bool(headings) and not record and (kinds == {str} or kinds == {int})
+def _plain_column(column: pa.ChunkedArray) -> Column:
+    if column.null_count == 0:
+        inner = getattr(column.type, "value_type", None)
+        if pa.types.is_floating(column.type):
+            return np.asarray(column.to_numpy())
+        if inner is not None and pa.types.is_floating(inner):
+            rows, flat = column.combine_chunks(), pc.list_flatten(column)
+            widths = np.unique(pc.list_value_length(rows).to_numpy(zero_copy_only=False))
+            if len(widths) == 1 and widths[0] and flat.null_count == 0:
+                return np.asarray(flat.to_numpy()).reshape(-1, widths[0])
+    return values_in(column)
 
 
-def _text_columns(
-    text: str, suffix: str, where: str, headings: Sequence[str] = (), log_filter: str | None = None
-) -> Columns:
-    if suffix in (".csv", ".tsv"):
-        return _separated(text, "\t" if suffix == ".tsv" else ",", where)
-    if suffix == ".jsonl":
-        return _lines(text, where, log_filter)
-    try:
-        content = parse_json(text, where)
-    except ValueError as error:
-        if "Extra data" not in str(error):
-            raise
-        return _lines(text, where, log_filter)  # one object per line, in a file that is called .json
-    if is_inspect(content):
-        return inspect_columns(content, where, scorer=log_filter)
-    if isinstance(content, Mapping):
-        if is_lm_eval(content):
-            return lm_eval_columns([content], where, filter_name=log_filter)
-        if all(isinstance(column, list) for column in content.values()):
-            nested = [column for column in content.values() if column and isinstance(column[0], Mapping)]
-            # {"data": [{...}, …]} is how many tools wrap their records.
-            return _rows_to_columns(nested[0], "item", where) if len(content) == len(nested) == 1 else dict(content)
-        if _are_answers_by_id(content, headings):
-            return {"id": list(content), "prediction": list(content.values())}
-        content = [content]
-    if isinstance(content, list):
-        return _rows_to_columns(content, "item", where)
-    raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
-
-
-def _lines(text: str, where: str, log_filter: str | None) -> Columns:
-    lines = enumerate(io.StringIO(text, newline=None), start=1)
-    rows = [parse_json(line, where, line=number) for number, line in lines if line.strip()]
-    if rows and is_lm_eval(rows[0]):
-        return lm_eval_columns(rows, where, filter_name=log_filter)
-    return _rows_to_columns(rows, "line", where)
-
-
-def _rows_to_columns(rows: list[Any], unit: str, where: str) -> Columns:
-    if not rows:
-        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, Mapping):
-            raise ValueError(
-                f"Expected one JSON object per {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
-            )
-        if row.keys() != rows[0].keys():
-            odd = sorted(map(str, set(row) ^ set(rows[0])))
-            raise ValueError(
-                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {listing(odd)}."
-            )
-    return {str(name): [row[name] for row in rows] for name in rows[0]}
-
-
-def _separated(text: str, separator: str, where: str) -> Columns:
-    """Read cells as texts: `NA` is a word, `007` keeps its zeros, and a tsv file has no quoting."""
-    options: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"skipinitialspace": True}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True, **options)
-    limit = csv.field_size_limit(max(len(text), 1))  # a cell may be as long as the text
-    try:
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {error}.") from None
-    finally:
-        csv.field_size_limit(limit)
-    if not rows:
-        raise ValueError(f"Expected a table with headings in {where}, but it is empty.")
-    names, body = check_distinct([name.strip() for name in rows[0]], where), rows[1:]
-    check_separator(names, separator == "\t", where)
-    odd = next((number for number, row in enumerate(body) if len(row) != len(names)), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected {len(names)} cells ({', '.join(names)}) in each row of {where}, but row {odd} has "
-            f"{len(body[odd])}."
-        )
-    return dict(zip(names, zip(*body, strict=True), strict=True)) if body else {name: [] for name in names}
-
-
-def _npz(path: Path) -> Columns:
-    # allow_pickle=False: an array of objects could run code. MemoryError: a header may ask for 1e12 rows.
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            columns = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
-        raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
-    single = next((name for name, column in columns.items() if column.ndim == 0), None)
-    if single is not None:
-        raise ValueError(f"Expected arrays of one entry per item in {path.name}, but {single!r} is a single value.")
-    return columns
-
-
-def _parquet(path: Path) -> Columns:
-    try:
-        data = dataset_of(read_parquet(path), path)
-        return _with_names(data.data.to_pydict(), data.features, path)
-    except ValueError as error:  # people who upload a file do not know its folder
-        raise ValueError(str(error).replace(str(path), path.name)) from None
+def source_name(source: Any) -> str:
+    """Return what a file or a table is called in errors."""
+    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"

@@ -1,14 +1,16 @@
-"""Reads one file of rows (csv, tsv, JSON lines, json, parquet) into an Arrow table, within the limits of `bounds`.
+"""Reads one file (csv, tsv, JSON lines, json, parquet, npz, a log) into an Arrow table, within limits.
 
 A csv or tsv file holds texts alone: `NA` is a word, `007` keeps its zeros, and an empty cell is an empty text. A tsv
-file has no quoting.
+file has no quoting. A column of values that no other type of Arrow holds together is one of JSON.
 """
 
 from __future__ import annotations
 
-import bisect
 import bz2
+import codecs
+import contextlib
 import csv
+import dataclasses
 import gc
 import gzip
 import itertools
@@ -17,20 +19,24 @@ import lzma
 import re
 import shutil
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from rightreasons.core.arrays import ingest
+from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.validation import (
     MAX_CELL_CHARACTERS,
@@ -39,7 +45,9 @@ from rightreasons.core.validation import (
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
     parse_json,
+    read_text,
 )
+from rightreasons.io.logs import inspect_columns, is_inspect, is_lm_eval, lm_eval_columns, read_archive
 
 EXPANSION = 100
 """A file may hold this many times its size, or `SMALL` bytes if that is more."""
@@ -89,20 +97,21 @@ def plain_name(path: Path) -> str:
 
 
 @contextmanager
-def unpacked(path: Path, maximum: int | None = None) -> Iterator[Path]:
+def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterator[Path]:
     """Unpack a compressed file for as long as it is read; another file is left where it is.
 
     Args:
         path: The file.
         maximum: The number of bytes that it may hold; None for `EXPANSION` times its size, or `SMALL` if that is more.
+        where: What it is called in errors; "" for its path.
 
     Yields:
-        The unpacked file, which keeps its name. Errors that name it name the compressed one.
+        The unpacked file, which keeps its name.
 
     Raises:
         ValueError: If it is damaged, holds more than `maximum`, or is a .zip of several files.
     """
-    compression = path.suffix.lower()
+    compression, where = path.suffix.lower(), where or str(path)
     if compression not in COMPRESSIONS:
         yield path
         return
@@ -115,170 +124,105 @@ def unpacked(path: Path, maximum: int | None = None) -> Iterator[Path]:
                 while left >= 0 and (block := source.read(_BLOCK)):
                     left -= target.write(block)
         except _DAMAGED:
-            raise ValueError(f"Expected a file compressed as {compression}, but {path} cannot be unpacked.") from None
+            raise ValueError(f"Expected a file compressed as {compression}, but {where} cannot be unpacked.") from None
         if left < 0:
             raise ValueError(
-                f"Expected {path}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
+                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
                 "more."
             )
         shutil.copystat(path, plain)
-        try:
-            yield plain
-        except ValueError as error:
-            names = {str(plain): str(path), plain.name: path.name}
-            sentence = re.sub("|".join(map(re.escape, names)), lambda match: names[match[0]], str(error))
-            raise ValueError(sentence) from None
+        yield plain
 
 
-# -------------------------------------------------------------------------------------- nested columns: `question.stem`
-
-
-def nested_names(data: datasets.Dataset) -> list[str]:
-    """Return the dotted names of all fields within the columns, those in lists of objects included.
-
-    Example:
-        >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
-        >>> nested_names(datasets.Dataset.from_list([row]))
-        ['question.stem', 'question.choices', 'question.choices.text', 'question.choices.label']
-    """
-    return [name for field in data.features.arrow_schema for name, _ in _fields(field.name, field.type)]
-
-
-def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
-    """Add the columns that have these dotted names; names of other columns, or of none, change nothing.
-
-    A field of a list of objects becomes a list; where an object is missing, so is its field.
-
-    Example:
-        >>> rows = datasets.Dataset.from_list([{"q": {"stem": "Why?", "choices": [{"text": "So."}, {"text": "No."}]}}])
-        >>> data = with_nested(rows, ["q.stem", "q.choices.text"])
-        >>> data["q.stem"][:], data["q.choices.text"][:]
-        (['Why?'], [['So.', 'No.']])
-    """
-    types = {name: kind for field in data.features.arrow_schema for name, kind in _fields(field.name, field.type)}
-    wanted = [name for name in dict.fromkeys(names) if name in types and name not in data.column_names]
-    if not wanted:
-        return data
-    added = {}
-    for name in wanted:
-        root = max((column for column in data.column_names if name.startswith(f"{column}.")), key=len)
-        steps = name.removeprefix(f"{root}.").split(".")
-        values = data.select_columns([root]).with_format("arrow")[:].column(root).to_pylist()
-        added[name] = pa.array([_pick(value, steps) for value in values], types[name])
-    return datasets.concatenate_datasets([data, datasets.Dataset(pa.table(added))], split=data.split, axis=1)
-
-
-def _fields(name: str, kind: pa.DataType, lists: int = 0) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield the fields below a column with their types, each as a list where it is in one."""
-    while pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        kind, lists = kind.value_type, lists + 1
-    if pa.types.is_struct(kind):
-        for field in kind:
-            listed = field.type
-            for _ in range(lists):
-                listed = pa.list_(listed)
-            yield f"{name}.{field.name}", listed
-            yield from _fields(f"{name}.{field.name}", field.type, lists)
-
-
-def _pick(value: Any, steps: Sequence[str]) -> Any:
-    if not steps or value is None:
-        return value
-    if isinstance(value, list):
-        return [_pick(part, steps) for part in value]
-    return _pick(value.get(steps[0]), steps[1:])
-
-
-FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
 LABELS_SUFFIX = "-labels.lst"
 """The end of the name of a file of labels, one per line, beside a file of items: `dev-labels.lst` and `dev.jsonl`."""
 
+AGAIN = "(2) "
+"""What a repeated heading begins with: it is no name that anything is looked up by."""
+
+SEPARATORS = ",;\t|"
+_SAMPLE, _LONG_LINE = 20, 1 << 17  # lines of a file that tell its separator, and characters of them
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
-_TEXT = 1 << 22  # characters of JSON lines that are parsed at a time
 _BLOCK_BYTES = 1 << 25  # bytes that Arrow parses at a time
 _UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")
 
 Record = dict[str, Any]
-Chunk = tuple[Sequence[int], list[Any]]  # the numbers of the records in the file, and the records
+Parsed: TypeAlias = "pa.Table | dict[str, pa.Table]"
 
 
-def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table:
+@dataclasses.dataclass(frozen=True)
+class FileForm:
+    """How a file is to be read where it does not say so itself.
+
+    Attributes:
+        column_names: The column names of a table without a heading.
+        separator: What stands between the cells of a csv file; None for what its first lines show.
+        encoding: The encoding of its text; None for UTF-8, or what a mark at its beginning says, or else, of a csv or
+            tsv file, cp1252, with a warning.
+        log_filter: The filter or scorer of a log whose answers are meant.
+    """
+
+    column_names: Sequence[str] | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    log_filter: str | None = None
+
+
+def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
     """Read a file with its columns unchanged.
 
     Args:
         path: The file; its suffix is one of `FILE_TYPES`, perhaps followed by one of `COMPRESSIONS`.
-        column_names: The column names of a csv or tsv file without a header.
+        form: How it is to be read.
+        where: What it is called in errors; "" for its path.
 
     Returns:
-        The table. Items whose labels are in a file of their own (see `LABELS_SUFFIX`) have them in the column `label`.
+        The table, or the tables of its splits. Items whose labels are in a file of their own (see `LABELS_SUFFIX`) have
+        them in the column `label`. A column of unlike values is one of JSON.
 
     Raises:
         ValueError: If the suffix is another, the file is damaged or passes a limit, or it has no rows.
     """
-    kind = data_type(path)
+    kind, where = data_type(path), where or str(path)
     if kind not in FILE_TYPES:
         types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
-        raise ValueError(f"Expected a file of type {types}, but got {path}.")
-    if column_names is not None and kind not in (".csv", ".tsv"):
-        raise ValueError(f"Expected `column_names` for a csv or tsv file alone, but got them for {path}.")
-    with unpacked(path) as file:
+        raise ValueError(f"Expected a file of type {types}, but got {where}.")
+    if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
+        raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
+    with unpacked(path, where=where) as file:
         if kind == ".parquet":
-            table = read_parquet(file)
+            table: Parsed = read_parquet(file, where)
+        elif kind == ".npz":
+            table = table_of(_arrays(file, where), where)
+        elif kind == ".eval":
+            table = table_of(inspect_columns(read_archive(file), where, scorer=form.log_filter), where)
         elif kind in (".csv", ".tsv"):
-            table = _separated(file, column_names)
+            table = _separated(file, form, where)
         else:
-            table = _json(file, lines=kind == ".jsonl")
-    if not table.num_rows or not table.num_columns:
-        raise ValueError(f"Expected at least one row in {path}, but it has none.")
-    return _with_label_file(table, path)
+            table = _json(file, form, where, lines=kind == ".jsonl")
+    for part in table.values() if isinstance(table, dict) else [table]:
+        if not part.num_rows or not part.num_columns:
+            raise ValueError(f"Expected at least one row in {where}, but it has none.")
+    return table if isinstance(table, dict) else _with_label_file(table, path)
 
 
-def read_batches(path: Path, size: int) -> Iterator[pa.Table]:
-    """Read a file in batches of rows, in bounded memory but for .json; otherwise as `read_file`.
+def dataset_of(table: pa.Table, where: str, split: str | None = None, path: Path | None = None) -> datasets.Dataset:
+    """Make a Dataset of a table.
 
     Args:
-        path: The file.
-        size: Maximum rows per batch of a parquet file; batches of other types are smaller or similar.
-    """
-    kind = data_type(path)
-    with unpacked(path, maximum=1 << 62) as file:
-        if kind == ".parquet":
-            with _parquet(file) as parquet:
-                for batch in parquet.iter_batches(size):
-                    yield pa.Table.from_batches([batch])
-        elif kind in (".csv", ".tsv"):
-            for number, table in enumerate(_cells(file, _column_names(file, None), pa.csv.open_csv, header=True)):
-                yield table if number else table.slice(1)
-        elif kind == ".jsonl":
-            with _utf8(file) as stream:
-                for chunk in _records(stream, file):
-                    if chunk[1]:
-                        yield _table([chunk], file, "line")
-        else:
-            yield read_file(file)
-
-
-def check_separator(headings: Sequence[str], tabs: bool, where: object) -> None:
-    """Refuse a table whose only heading holds what separates columns elsewhere, as in what spreadsheets write."""
-    expected, others = (
-        ("tabs", {"commas": ",", "semicolons": ";"}) if tabs else ("commas", {"semicolons": ";", "tabs": "\t"})
-    )
-    for name, separator in others.items():
-        if len(headings) == 1 and separator in headings[0]:
-            raise ValueError(
-                f"Expected {expected} between the columns of {where}, but its first line has {name}: {headings[0]!r}."
-            )
-
-
-def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> datasets.Dataset:
-    """Make a Dataset of what `read_file` returned.
+        table: The table; its metadata may hold the features of `datasets`.
+        where: What it is called, for errors.
+        split: The name of the split.
+        path: The file that it is from.
 
     Raises:
         ValueError: If the file describes its columns in a way that `datasets` does not know.
     """
     fingerprint = None
-    if path.is_file():
+    if path is not None and path.is_file():
         # Otherwise datasets would pickle and digest the whole table, which takes longer than reading it.
         status = path.stat()
         state = (str(path.resolve()), status.st_mtime_ns, status.st_size, str(table.schema), table.num_rows)
@@ -288,7 +232,7 @@ def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> dataset
         return datasets.Dataset(table, split=name, fingerprint=fingerprint)
     except Exception as error:  # the description is a part of a parquet file, and may hold anything
         raise ValueError(
-            f"Expected columns that `datasets` can hold in {path}, but it cannot: {short_reason(error)}."
+            f"Expected columns that `datasets` can hold in {where}, but it cannot: {short_reason(error)}."
         ) from error
 
 
@@ -302,286 +246,143 @@ def _with_label_file(table: pa.Table, path: Path) -> pa.Table:
     file = path.with_name(Path(plain_name(path)).stem + LABELS_SUFFIX)
     if "label" in table.column_names or not file.is_file():
         return table
-    with _utf8(file) as stream:
-        labels = [line.strip() for line in _lines(stream, file)]
-    while labels and not labels[-1]:
-        labels.pop()
+    labels = read_text(file).strip().split("\n")
     if len(labels) != table.num_rows:
         raise ValueError(
             f"Expected a label for each of the {table.num_rows} rows of {path} in {file}, but it has {len(labels)}."
         )
-    return table.append_column("label", pa.array(labels, pa.string()))
+    return table.append_column("label", pa.array([label.strip() for label in labels], pa.string()))
 
 
-# ---------------------------------------------------------------------------------------------------------------- text
-
-
-@contextmanager
-def _utf8(path: Path) -> Iterator[IO[str]]:
+def _arrays(path: Path, where: str) -> dict[str, Any]:
+    # allow_pickle=False: an array of objects could run code. MemoryError: a header may ask for 1e12 rows.
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            yield stream
-    except UnicodeDecodeError:
-        raise ValueError(f"Expected UTF-8 text in {path}, but it holds other bytes.") from None
+        with np.load(path, allow_pickle=False) as file:
+            columns = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
+        raise ValueError(f"Expected plain numpy arrays in {where}, but it cannot be read as such.") from None
+    single = next((name for name, column in columns.items() if column.ndim == 0), None)
+    if single is not None:
+        raise ValueError(f"Expected arrays of one entry per item in {where}, but {single!r} is a single value.")
+    return columns
 
 
-def _lines(stream: IO[str], path: Path) -> Iterator[str]:
-    for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
-        if len(line) > MAX_LINE_CHARACTERS:
-            raise _long_line(path, number)
-        yield line
+# -------------------------------------------------------------------------------------------------- columns and records
 
 
-def _long_line(path: Path, number: int) -> ValueError:
-    return ValueError(
-        f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {path}, but line {number} has more."
-    )
+def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
+    """Make a table of columns of any kind that `ingest` takes; one of unlike values becomes JSON.
 
+    Raises:
+        TypeError: If a column is no list or array.
+        ValueError: If columns have different lengths, or there are too many.
 
-# ------------------------------------------------------------------------------------------------- csv and tsv
-
-
-def _column_names(path: Path, column_names: Sequence[str] | None) -> list[str]:
-    """Return the names of the columns; none for an empty file."""
-    first = next(_rows(path), [])
-    names = list(first if column_names is None else column_names)
-    if column_names is None:
-        check_separator(first, data_type(path) == ".tsv", path)
-    if len(set(names)) < len(names):
-        raise ValueError(f"Expected distinct column names in {path}, but got {listing(names)}.")
-    if max(len(names), len(first)) > MAX_COLUMNS:
-        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but it has {len(first):,}.")
-    return names if first else []
-
-
-def _separated(path: Path, column_names: Sequence[str] | None) -> pa.Table:
-    header = column_names is None
-    tables = list(_cells(path, _column_names(path, column_names), pa.csv.read_csv, header=header))
-    return tables[0].slice(int(header)) if tables else pa.table({})
-
-
-def _cells(path: Path, names: Sequence[str], read: Callable[..., Any], *, header: bool) -> Iterator[pa.Table]:
-    """Yield the rows, the first included, that a reader of Arrow gives at once or in batches; every cell is a text."""
-    tabs = data_type(path) == ".tsv"
-    last = ""
-    if not names:
-        return
-    try:
-        rows = read(
-            path,
-            read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
-            parse_options=pa.csv.ParseOptions(
-                delimiter="\t" if tabs else ",", quote_char=False if tabs else '"', newlines_in_values=not tabs
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
-            ),
+    Example:
+        >>> table_of({"id": ["a", 7], "p": np.array([0.5, 1.0])}, "the table").schema.types
+        [JsonType(extension<arrow.json>), DataType(double)]
+    """
+    if len(columns) > MAX_COLUMNS:
+        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(columns):,}.")
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+            raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
+        made[str(name)] = column_of(ingest(column, str(name)), str(name), where)
+    lengths = {name: len(column) for name, column in made.items()}
+    first, rows = next(iter(lengths.items()), ("", 0))
+    odd = next((name for name, length in lengths.items() if length != rows), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected columns of one length in {where}, but {first!r} has {rows:,} rows and {odd!r} {lengths[odd]:,}."
         )
-        for table in [rows] if isinstance(rows, pa.Table) else map(pa.Table.from_batches, zip(rows, strict=True)):
-            _check_cells(table, path)
-            last = str(table[-1][-1]) if table.num_rows else last
-            yield table
-    except (pa.ArrowException, OSError) as error:
-        _check_rows(path, names, header)
-        raise ValueError(f"Expected a table in {path}, but it cannot be read: {short_reason(error)}.") from None
-    # The last cell runs to the end of the file where a quotation mark is never closed.
-    raw = ('"' + last.replace('"', '""')).encode()
-    with open(path, "rb") as stream:
-        stream.seek(max(0, path.stat().st_size - len(raw)))
-        if not tabs and stream.read() == raw:
-            _check_rows(path, names, header)
+    return pa.table(made)
 
 
-def _check_rows(path: Path, names: Sequence[str], header: bool) -> None:
-    """Read the rows with Python's reader, which tells what is wrong and where."""
-    for number, row in enumerate(_rows(path), start=-1 if header else 0):
-        if len(row) != len(names):
-            raise ValueError(
-                f"Expected {len(names)} columns ({listing(names)}) in each row of {path}, but row {number} has "
-                f"{len(row)}."
-            )
+def column_of(values: Any, name: str, where: str) -> pa.Array:
+    """Make an Arrow column; unlike values, numbers of more than 64 bits and half characters become JSON.
 
-
-def _rows(path: Path) -> Iterator[list[str]]:
-    """Yield the rows that are not blank, as Python's csv module reads them; every quotation mark must be closed."""
-    tabs, end = data_type(path) == ".tsv", "end of the table"
-    previous: list[str] = []
-    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    Raises:
+        ValueError: If a value is nested deeper than the limit, or neither Arrow nor JSON can hold it.
+    """
+    if isinstance(values, np.ndarray) and values.ndim > 1:
+        inner = column_of(values.reshape(-1, *values.shape[2:]), name, where)
+        offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
+        return pa.LargeListArray.from_arrays(offsets, inner)
     try:
-        with _utf8(path) as stream:
-            # A cell that is still open at the end of the file swallows the row that is added.
-            reader = csv.reader(
-                itertools.chain(_lines(stream, path), ("\n", f"{end}\n")),
-                delimiter="\t" if tabs else ",",
-                quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
-            )
-            for row in filter(None, reader):
-                if previous:
-                    yield previous
-                previous = row
-    except csv.Error:
-        raise ValueError(
-            f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
-            f"{reader.line_num} of {path} cannot be read as such: is a quotation mark open?"
-        ) from None
-    finally:
-        csv.field_size_limit(limit)
-    if previous != [end]:
-        raise ValueError(f"Expected every quotation mark in {path} to be closed, but the last cell is still open.")
-
-
-def _check_cells(table: pa.Table, path: Path) -> None:
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        longest = pc.max(pc.binary_length(column)).as_py() or 0
-        if longest > MAX_CELL_CHARACTERS:
-            raise ValueError(
-                f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {path}, but the column {name!r} holds a "
-                f"cell of {longest:,}."
-            )
-
-
-# ------------------------------------------------------------------------------------------------- json and JSON lines
-
-
-def _json(path: Path, *, lines: bool) -> pa.Table:
-    with _utf8(path) as stream:
-        if lines or _is_json_lines(stream, path):
-            stream.seek(0)
-            return _table(_records(stream, path), path, "line")
-        stream.seek(0)
-        content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1).removeprefix("\ufeff"), str(path))
-    records = _listed(content, path)
-    starts = range(0, len(records), _CHUNK)
-    return _table(((range(n, n + _CHUNK), records[n : n + _CHUNK]) for n in starts), path, "record")
-
-
-def _is_json_lines(stream: IO[str], path: Path) -> bool:
-    """Tell whether the first line that is not blank is an object, and another one follows."""
-    full = (line for line in _lines(stream, path) if line.strip())
-    first, second = next(full, ""), next(full, "")
-    if not (first.lstrip().startswith("{") and second.lstrip().startswith("{")):
-        return False
-    try:
-        return isinstance(parse_json(first, str(path)), dict)
-    except ValueError:
-        return False
-
-
-def _listed(content: Any, path: Path) -> list[Record]:
-    """Find the records in a document: a list of them, or an object that holds one."""
-    if isinstance(content, dict):
-        values = list(content.values())
-        lists = [value for value in values if isinstance(value, list)]
-        if len(lists) == 1:  # {"data": [...]} is how many tools wrap their records
-            content = lists[0]
-        elif lists and len(lists) == len(values) and len({len(column) for column in lists}) == 1:
-            content = [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-        elif values and all(isinstance(value, dict) for value in values):
-            content = [{"id": key, **record} for key, record in content.items()]
-    if not isinstance(content, list):
-        raise ValueError(f"Expected a list of records in {path}, but it holds one {type(content).__name__}.")
-    return content
-
-
-def _records(stream: IO[str], path: Path) -> Iterator[Chunk]:
-    """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
-    scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-    first, rest = 1, ""
-    while True:
-        text = stream.read(_TEXT)
-        lines = (rest + text).removeprefix("\ufeff" if first == 1 else "").replace("\r\n", "\n").split("\n")
-        rest = lines.pop() if text else ""
-        if len(rest) > MAX_LINE_CHARACTERS:
-            raise _long_line(path, first + len(lines))
-        collects = gc.isenabled()
-        gc.disable()  # the search for circles, which JSON cannot hold, would take as long as the parsing
-        try:
-            scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
-        except (ValueError, RecursionError):
-            scanned = []
-        finally:
-            if collects:
-                gc.enable()
-        if [end for _, end in scanned] == list(map(len, lines)):
-            yield range(first, first + len(lines)), [record for record, _ in scanned]
-        else:
-            full = [(number, line.strip()) for number, line in enumerate(lines, start=first) if line.strip()]
-            yield (
-                [number for number, _ in full],
-                [parse_json(line, str(path), line=number) for number, line in full],
-            )
-        first += len(lines)
-        if not text:
-            return
-
-
-def _table(chunks: Iterable[Chunk], path: Path, unit: str) -> pa.Table:
-    """Make a table of numbered records; every key of any record is a column, and what a record lacks is null."""
-    tables: list[pa.Table] = []
-    keys: dict[str, None] = {}
-    n_rows, n_bytes = 0, path.stat().st_size
-    for numbers, records in chunks:
-        if set(map(type, records)) - {dict}:
-            number, record = next((n, r) for n, r in zip(numbers, records, strict=False) if not isinstance(r, dict))
-            raise ValueError(
-                f"Expected each {unit} of {path} to be an object, but {unit} {number} is {type(record).__name__}."
-            )
-        chunk_keys = dict.fromkeys(itertools.chain.from_iterable(records))
-        keys |= chunk_keys
-        n_rows += len(records)
-        if len(keys) > MAX_COLUMNS:
-            raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but its records have more keys.")
-        if 8 * n_rows * len(keys) > max(SMALL, 8 * n_bytes):
-            raise ValueError(
-                f"Expected records with the same keys in {path}, but {n_rows:,} records have {len(keys):,} keys, most "
-                "of which are missing from most of them."
-            )
-        if chunk_keys:
-            columns = {key: _column(numbers, records, key, path, unit) for key in chunk_keys}
-            tables.append(pa.table(columns))
-        elif records:
-            tables.append(pa.table({"": pa.nulls(len(records))}))
-    try:
-        return pa.concat_tables(tables, promote_options="permissive").select(list(keys)) if tables else pa.table({})
-    except pa.ArrowException as error:
-        raise ValueError(
-            f"Expected values of one type in each column of {path}, but Arrow cannot join them: {short_reason(error)}."
-        ) from None
-
-
-def _column(numbers: Sequence[int], records: Sequence[Record], key: str, path: Path, unit: str) -> pa.Array:
-    values = [record.get(key) for record in records]
-    try:
-        key.encode()
+        name.encode()
         column = pa.array(values)
     except _UNFIT:
-        raise _odd_value(numbers, values, key, path, unit) from None
+        try:
+            name.encode()
+            texts = [None if value is None else json.dumps(value, default=str) for value in values]
+        except (ValueError, RecursionError):
+            shown = name.encode("ascii", "backslashreplace").decode()
+            raise ValueError(
+                f"Expected values that a table can hold in the column {shown!r} of {where}, but one is none."
+            ) from None
+        return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if _depth(column.type) > MAX_NESTING:
-        raise ValueError(f"Expected at most {MAX_NESTING} levels in {path}, but the column {key!r} is nested deeper.")
+        raise ValueError(f"Expected at most {MAX_NESTING} levels in {where}, but the column {name!r} is nested deeper.")
     return column
 
 
-def _odd_value(numbers: Sequence[int], values: Sequence[Any], key: str, path: Path, unit: str) -> ValueError:
-    """Tell which value does not fit into a column: the first one that Arrow refuses, alone or after those before it."""
+def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Return the values of an Arrow column, those of JSON as they were.
 
-    def misfit(column: Sequence[Any]) -> type[Exception] | None:
-        try:
-            pa.array(column)
-        except _UNFIT as error:
-            return type(error)
-        return None
+    Example:
+        >>> values_in(column_of(["a", 7, None], "id", "the table"))
+        ['a', 7, None]
+    """
+    if isinstance(column.type, pa.JsonType):
+        return [None if text is None else json.loads(text) for text in column.cast(pa.string()).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
 
-    last = len(values) - 1  # where the key itself does not fit
-    place = bisect.bisect_left(range(last), True, key=lambda number: misfit(values[: number + 1]) is not None)
-    value = values[place]
-    alone = misfit([value])
-    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}…"
-    expected, held = "values of one type", f"{shown} ({type(value).__name__})"
-    if alone is OverflowError:
-        expected, held = "whole numbers of at most 64 bits", shown
-    elif alone is not None and isinstance(value, str):
-        expected, held = "Unicode text", "half of a character"
-    return ValueError(f"Expected {expected} in the column {key!r} of {path}, but {unit} {numbers[place]} holds {held}.")
+
+def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: int = 0) -> pa.Table:
+    """Make a table of records; every key of any record is a column, and what a record lacks is null.
+
+    Args:
+        chunks: The records, a part of them at a time.
+        where: What they are from, for errors.
+        unit: What a record is called there.
+        n_bytes: The size of the file: few bytes may not become many cells.
+    """
+    parts: dict[str, list[pa.Array]] = {}
+    n_rows = 0
+    for records in chunks:
+        if set(map(type, records)) - {dict}:
+            number, record = next(
+                (n, r) for n, r in enumerate(records, n_rows + (unit == "line")) if not isinstance(r, dict)
+            )
+            raise ValueError(
+                f"Expected each {unit} of {where} to be an object, but {unit} {number} is {type(record).__name__}."
+            )
+        keys = dict.fromkeys(itertools.chain(parts, *records))
+        if len(keys) > MAX_COLUMNS:
+            raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but its records have more keys.")
+        if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
+            raise ValueError(
+                f"Expected records with the same keys in {where}, but {n_rows + len(records):,} records have "
+                f"{len(keys):,} keys, most of which are missing from most of them."
+            )
+        for key in keys:
+            before = parts.setdefault(key, [pa.nulls(n_rows)] if n_rows else [])
+            before.append(column_of([record.get(key) for record in records], key, where))
+        n_rows += len(records)
+    return pa.table({key: _joined(column, key, where) for key, column in parts.items()})
+
+
+def _joined(parts: Sequence[pa.Array], key: str, where: str) -> pa.ChunkedArray | pa.Array:
+    tables = [pa.table({"": part}) for part in parts]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
+    except pa.ArrowException:  # of unlike types: JSON
+        return column_of([value for part in parts for value in values_in(part)], key, where)
 
 
 def _depth(kind: pa.DataType) -> int:
@@ -592,33 +393,365 @@ def _depth(kind: pa.DataType) -> int:
     return deepest - 1
 
 
+# ------------------------------------------------------------------------------------------------- csv and tsv
+
+
+def _encoding(path: Path, where: str, given: str | None) -> str:
+    """Return the encoding of a text: the given one, that of its mark, UTF-8, or cp1252, which is told."""
+    with path.open("rb") as stream:
+        if given is None and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            given = "utf-16"
+        try:
+            decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
+            while block := stream.read(_BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", True)
+            return given or "utf-8-sig"
+        except LookupError:
+            raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
+        except UnicodeDecodeError:
+            stream.seek(0)
+            text = stream.read(_BLOCK).decode("cp1252", "replace")
+    if given is not None or "\ufffd" in text or _CONTROL.search(text):
+        raise OptionError(
+            f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
+            option="encoding",
+        )
+    warnings.warn(
+        f"{where} is not in UTF-8 and is read as cp1252, as spreadsheets write it; `encoding` says otherwise.",
+        stacklevel=2,
+    )
+    return "cp1252"
+
+
+def _separator(path: Path, encoding: str, form: FileForm) -> tuple[str, int]:
+    """Return the separator of a table and the number of lines before it, by its first lines."""
+    usual = "\t" if data_type(path) == ".tsv" else ","
+    with path.open(encoding=encoding, newline="") as stream:
+        lines = list(filter(None, (stream.readline(_LONG_LINE) for _ in range(_SAMPLE))))
+    told = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
+    if told or form.separator is not None:
+        return form.separator or (told[1] if told else usual), int(told is not None)
+    for separator in dict.fromkeys(usual + SEPARATORS):
+        with contextlib.suppress(csv.Error):  # a cell that is too long
+            rows = list(filter(None, csv.reader(lines, delimiter=separator)))
+            rows = rows[:-1] if len(lines) == _SAMPLE else rows  # the last record may go on
+            if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
+                return separator, 0
+    first = lines[0] if lines else ""
+    return next((each for each in usual + SEPARATORS if each in first), usual), 0
+
+
+def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
+    """Return the names of the columns, each once: an empty or a repeated heading gets a name of its own."""
+    headings = list(first if names is None else names)
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"Expected distinct column names in {where}, but got {listing(names)}.")
+    if max(len(headings), len(first)) > MAX_COLUMNS:
+        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(first):,}.")
+    seen: dict[str, None] = {}
+    for place, heading in enumerate(headings):
+        name = heading.strip() or f"(column {place + 1})"
+        while name in seen:
+            name = AGAIN + name
+        seen[name] = None
+    return list(seen)
+
+
+def _separated(path: Path, form: FileForm, where: str) -> pa.Table:
+    encoding = _encoding(path, where, form.encoding)
+    separator, skipped = _separator(path, encoding, form)
+    text = _Separated(path, where, encoding, separator, skipped, data_type(path) == ".tsv")
+    first = next(text.rows(), [])
+    if not first:
+        return pa.table({})
+    names = _headings(first, form.column_names, where)
+    return text.table(names, header=form.column_names is None)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Separated:
+    """A file of separated cells, all of which are texts; a tsv file has no quoting."""
+
+    path: Path
+    where: str
+    encoding: str
+    separator: str
+    skipped: int
+    plain: bool
+
+    def table(self, names: Sequence[str], *, header: bool) -> pa.Table:
+        try:
+            table = pa.csv.read_csv(
+                self.path,
+                read_options=pa.csv.ReadOptions(
+                    column_names=names,
+                    block_size=_BLOCK_BYTES,
+                    skip_rows=self.skipped,
+                    encoding=self.encoding.replace("utf-8-sig", "utf8"),
+                ),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self.separator,
+                    quote_char=False if self.plain else '"',
+                    newlines_in_values=not self.plain,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+                ),
+            )
+        except (pa.ArrowException, OSError, LookupError) as error:
+            self.check(names, header)
+            raise ValueError(
+                f"Expected a table in {self.where}, but it cannot be read: {short_reason(error)}."
+            ) from None
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            longest = pc.max(pc.binary_length(column)).as_py() or 0
+            if longest > MAX_CELL_CHARACTERS:
+                raise ValueError(
+                    f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {self.where}, but the column {name!r} "
+                    f"holds a cell of {longest:,}."
+                )
+        # The last cell runs to the end of the file where a quotation mark is never closed.
+        last = '"' + str(table[-1][-1]).replace('"', '""') if table.num_rows else ""
+        raw = last.encode(self.encoding.removesuffix("-sig"))
+        with self.path.open("rb") as stream:
+            stream.seek(max(0, self.path.stat().st_size - len(raw)))
+            if raw and not self.plain and stream.read() == raw:
+                self.check(names, header)
+        return table.slice(int(header))
+
+    def check(self, names: Sequence[str], header: bool) -> None:
+        """Read the rows with Python's reader, which tells what is wrong and where."""
+        for number, row in enumerate(self.rows(), start=-1 if header else 0):
+            if len(row) != len(names):
+                raise ValueError(
+                    f"Expected {len(names)} columns ({listing(names)}) in each row of {self.where}, but row {number} "
+                    f"has {len(row)}."
+                )
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
+        end = "end of the table"
+        previous: list[str] = []
+        limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+        try:
+            with self.path.open(encoding=self.encoding, newline="") as stream:
+                # A cell that is still open at the end of the file swallows the row that is added.
+                lines = itertools.islice(_lines(stream, self.where), self.skipped, None)
+                reader = csv.reader(
+                    itertools.chain(lines, ("\n", f"{end}\n")),
+                    delimiter=self.separator,
+                    quoting=csv.QUOTE_NONE if self.plain else csv.QUOTE_MINIMAL,
+                )
+                for row in filter(None, reader):
+                    if previous:
+                        yield previous
+                    previous = row
+        except csv.Error:
+            raise ValueError(
+                f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
+                f"{reader.line_num} of {self.where} cannot be read as such: is a quotation mark open?"
+            ) from None
+        finally:
+            csv.field_size_limit(limit)
+        if previous != [end]:
+            raise ValueError(
+                f"Expected every quotation mark in {self.where} to be closed, but the last cell is still open."
+            )
+
+
+# ------------------------------------------------------------------------------------------------- json and JSON lines
+
+
+def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
+    encoding = _encoding(path, where, form.encoding or ("utf-8-sig" if not _is_utf16(path) else "utf-16"))
+    with path.open(encoding=encoding, newline="") as stream:
+        if lines or _is_json_lines(stream, where):
+            stream.seek(0)
+            chunks = _records(stream, where)
+            first = next((chunk for chunk in chunks if chunk), [])
+            if first and is_lm_eval(first[0]):
+                rows = [*first, *itertools.chain.from_iterable(chunks)]
+                return table_of(lm_eval_columns(rows, where, filter_name=form.log_filter), where)
+            return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
+        stream.seek(0)
+        content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
+    return document_table(content, form, where, path.stat().st_size)
+
+
+def _is_utf16(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -> Parsed:
+    """Find the table, or the tables of splits, in a document of JSON, in any of the usual orientations."""
+    if is_inspect(content):
+        return table_of(inspect_columns(content, where, scorer=form.log_filter), where)
+    if is_lm_eval(content):
+        content = [content]
+    if isinstance(content, Mapping):
+        values = list(content.values())
+        lists = [value for value in values if isinstance(value, list)]
+        nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
+        if content.keys() >= {"columns", "data"} and content.keys() <= {"columns", "data", "index"}:  # pandas, "split"
+            form, content = (
+                dataclasses.replace(form, column_names=[str(name) for name in content["columns"]]),
+                content["data"],
+            )
+        elif values and nested == values and all(map(split_of, content)):
+            return {
+                str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))
+                for name, part in content.items()
+            }
+        elif len(lists) == 1 and nested and not (len(values) == 1 and isinstance(nested[0][0], list)):
+            content = lists[0]  # {"data": [...]} is how many tools wrap their records
+        elif values and lists == values:
+            return table_of(content, where)
+        elif values and all(isinstance(value, dict) for value in values):
+            if values[0] and all(list(value) == [str(row) for row in range(len(values[0]))] for value in values):
+                return table_of({name: list(value.values()) for name, value in content.items()}, where)  # of pandas
+            content = [{"id": key, **record} for key, record in content.items()]
+        else:
+            content = [content]
+    if not isinstance(content, list):
+        raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
+    if content and is_lm_eval(content[0]):
+        return table_of(lm_eval_columns(content, where, filter_name=form.log_filter), where)
+    if content and all(isinstance(row, list) for row in content):
+        content = rows_of(content, form, where)
+    starts = range(0, len(content), _CHUNK)
+    return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
+
+
+def _one(parsed: Parsed) -> pa.Table:
+    return pa.concat_tables(parsed.values(), promote_options="permissive") if isinstance(parsed, dict) else parsed
+
+
+def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
+    """Return records of rows of values whose columns have names, or of what a pipeline returns for each item."""
+    if all(row and all(is_class_score(cell) for cell in row) for row in rows):
+        return [{f"p_{cell['label']}": cell["score"] for cell in row} for row in rows]
+    names = form.column_names
+    odd = next((number for number, row in enumerate(rows) if len(row) != len(names or row)), None)
+    if names is None or odd is not None:
+        but = "its rows are lists of values" if odd is None else f"row {odd} has {len(rows[odd])} values"
+        raise OptionError(
+            f"Expected {'names of columns' if names is None else f'{len(names)} columns'} in {where}, but {but}; "
+            "`column_names` names them.",
+            option="column_names",
+        )
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def is_class_score(cell: Any) -> bool:
+    """Tell whether a value is one class with its score, as a pipeline of transformers returns it."""
+    return isinstance(cell, Mapping) and cell.keys() == {"label", "score"}
+
+
+def _lines(stream: IO[str], where: str) -> Iterator[str]:
+    for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise ValueError(
+                f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {where}, but line {number} has more."
+            )
+        yield line
+
+
+def _is_json_lines(stream: IO[str], where: str) -> bool:
+    """Tell whether the first line that is not blank is an object, and another one follows."""
+    full = (line for line in _lines(stream, where) if line.strip())
+    first, second = next(full, ""), next(full, "")
+    if not (first.lstrip().startswith("{") and second.lstrip().startswith("{")):
+        return False
+    try:
+        return isinstance(parse_json(first, where), dict)
+    except ValueError:
+        return False
+
+
+def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
+    """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
+    scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+    numbered = enumerate(_lines(stream, where), start=1)
+    while chunk := list(itertools.islice(numbered, _CHUNK)):
+        lines = [line.rstrip("\r\n") for _, line in chunk]
+        collects = gc.isenabled()
+        gc.disable()  # the search for circles, which JSON cannot hold, would take as long as the parsing
+        try:
+            scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
+        except (ValueError, RecursionError):
+            scanned = []
+        finally:
+            if collects:
+                gc.enable()
+        if [end for _, end in scanned] == list(map(len, lines)):
+            yield [record for record, _ in scanned]
+        else:
+            yield [parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()]
+
+
+# ------------------------------------------------------------------------------------------------------------- splits
+
+
+_KEYWORDS = {
+    "train": "train|training",
+    "validation": "validation|valid|dev|val",
+    "test": "test|testing|eval|evaluation",
+}
+_MARK = "[-._ 0-9]"
+_SPLIT_NAMES = {
+    split: re.compile(f"(?:.*{_MARK})?(?:{words})(?:{_MARK}.*)?", re.IGNORECASE) for split, words in _KEYWORDS.items()
+}
+
+
+def split_of(name: str) -> str:
+    """Return the split that a name of a folder, of a file without its suffix, or of a key tells; "" for none.
+
+    Raises:
+        ValueError: If it tells two.
+
+    Example:
+        >>> split_of("my_Dev-2"), split_of("contested")
+        ('validation', '')
+    """
+    told = [split for split, words in _SPLIT_NAMES.items() if words.fullmatch(name)]
+    if len(told) > 1:
+        raise ValueError(
+            f"Expected each file of one split by its name, but {name} is named after {' and '.join(told)}."
+        )
+    return told[0] if told else ""
+
+
 # ------------------------------------------------------------------------------------------------------------- parquet
 
 
 @contextmanager
-def _parquet(path: Path, **options: Any) -> Iterator[pa.parquet.ParquetFile]:
+def _parquet(path: Path, where: str, **options: Any) -> Iterator[pa.parquet.ParquetFile]:
     try:
         with pa.parquet.ParquetFile(path, **options) as file:
             yield file
     except (pa.ArrowException, OSError, OverflowError, UnicodeError) as error:
-        raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
+        raise ValueError(
+            f"Expected a parquet file, but {where} cannot be read as one: {short_reason(error)}."
+        ) from None
 
 
-def read_parquet(path: Path) -> pa.Table:
+def read_parquet(path: Path, where: str) -> pa.Table:
     """Read a parquet file; one that would fill the memory is refused."""
     allowed = max(SMALL, EXPANSION * path.stat().st_size)
-    with _parquet(path) as file:
+    with _parquet(path, where) as file:
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Expected distinct column names in {path}, but {double!r} comes more than once.")
+            raise ValueError(f"Expected distinct column names in {where}, but {double!r} comes more than once.")
         if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
             raise ValueError(
-                f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {path}, but it has more."
+                f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
-        if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file)) > allowed:
+        if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file), where) > allowed:
             raise ValueError(
-                f"Expected {path}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
+                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
                 "more."
             )
         table = pa.parquet.read_table(path)
@@ -635,21 +768,22 @@ def parquet_values(file: pa.parquet.ParquetFile) -> int:
     return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
 
 
-def text_bytes(path: Path, allowed: int) -> int:
+def text_bytes(path: Path, allowed: int, where: str) -> int:
     """Return the bytes of all texts of a parquet file, without making them: one that comes often is stored once.
 
     Args:
         path: The file.
         allowed: Where the count stops.
+        where: What the file is called in errors.
 
     Returns:
         The bytes, or a number beyond `allowed` where there are more; 0 where a bound shows that there are not.
     """
-    with _parquet(path) as file:
+    with _parquet(path, where) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     size = 0
-    with _parquet(path, read_dictionary=[leaf.path for leaf in texts]) as file:
+    with _parquet(path, where, read_dictionary=[leaf.path for leaf in texts]) as file:
         rest = {leaf.path.partition(".")[0] for leaf in texts} - _clear_texts(file, texts, allowed)
         columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
         for batch in file.iter_batches(1 << 14, columns=columns) if rest else ():

@@ -20,7 +20,15 @@ from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
 from rightreasons.core.validation import check_ragged, check_scores
-from rightreasons.io.columns import USUAL_COLUMNS, Column, Columns, named_column, read_columns, usual_column
+from rightreasons.io.columns import (
+    USUAL_COLUMNS,
+    Column,
+    Columns,
+    named_column,
+    read_columns,
+    source_name,
+    usual_column,
+)
 from rightreasons.io.logs import UNREAD
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
 from rightreasons.io.predictions import (
@@ -35,7 +43,6 @@ from rightreasons.io.predictions import (
     find_predictions,
     has_scores,
     number_in,
-    source_name,
 )
 
 # -------------------------------------------------------------------------------------------------------- answers alone

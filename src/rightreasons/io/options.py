@@ -73,6 +73,8 @@ class TableOptions(Options):
     id_column: str | None = option(None, "Column of the ids.")
     first_label: int | None = option(None, "Number of the first label, 0 or 1.", minimum=0, maximum=1)
     column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
+    separator: str | None = option(None, "What separates the cells of a csv file.")
+    encoding: str | None = option(None, "Encoding of the text of a file.")
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     revision: str | None = option(None, "Revision on the hub.")
     require_labels: bool = option(True, "Refuse data without labels.")

@@ -23,25 +23,41 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import CLASS_COLUMNS, class_column
 from rightreasons.core.errors import OptionError, escaped, naming
-from rightreasons.core.label_names import check_label_names, listing, resolve_label_columns, resolve_labels
+from rightreasons.core.label_names import (
+    BY_NUMBER,
+    LabelColumn,
+    LabelRow,
+    check_label_names,
+    folded,
+    label_rows,
+    listing,
+    match_columns,
+    numbers_said,
+    other_order,
+    resolve_label_columns,
+    resolve_labels,
+)
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_ids, check_kind, parse_json
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_ids, check_kind, parse_json
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
     NamedLabels,
-    check_columns,
-    check_distinct,
+    check_once,
     collection_paused,
+    columns_in,
     named_column,
-    parse_columns,
     read_columns,
+    renamed_labels,
+    source_name,
     usual_column,
 )
+from rightreasons.io.described import described
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions
+from rightreasons.io.reading import parse_table
 
 LABEL_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["label"])
 """Names of the label column."""
@@ -62,6 +78,7 @@ ID_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["id"])
 """Names of the column of the items' ids."""
 
 _HEADINGS = (*LABEL_COLUMNS, *SCORE_COLUMNS, *ANSWER_COLUMNS, *CONFIDENCE_COLUMNS, *CORRECT_COLUMNS, *ID_COLUMNS)
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
@@ -84,6 +101,8 @@ class Predictions:
         used: In words, which columns were taken for what.
         label_match: In words, how labels and classes were matched; "" where there are no names.
         answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
+        mapping: The mapping table: every value of the labels with its count, its class and the rule by which they met.
+        doubt: A sentence where another order of the classes would fit far better; "" where none would.
     """
 
     predictions: NDArray[Any] | list[list[float]]
@@ -96,6 +115,8 @@ class Predictions:
     used: str = ""
     label_match: str = ""
     answers_once: bool = False
+    mapping: tuple[LabelRow, ...] = ()
+    doubt: str = ""
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -154,12 +175,11 @@ def read_predictions(
     """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
-        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or one object per line), .npz or
-            .parquet file, or a compressed one; or a DataFrame of pandas or polars, a Table of pyarrow, a Dataset of
-            datasets, or columns by their names.
+        path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
         label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`.
         with_labels: Whether to read the labels; a file without them is then refused.
-        label_names: The names of the classes, in the order of the scores; None where the columns name them.
+        label_names: The names of the classes in the order of their numbers, matched with those that the columns of
+            scores have; or a new name for each label, as "old=new".
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
             log_filter (of a log of a harness).
@@ -171,13 +191,16 @@ def read_predictions(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
+    told = described(path)
+    options = told.options(options)
+    given = told.given
     return find_predictions(
-        read_columns(path, log_filter=options.log_filter),
-        source_name(path),
-        label_column=label_column,
+        read_columns(told.source, log_filter=options.log_filter, form=told.form),
+        source_name(told.source),
+        label_column=label_column or given.get("label_column"),
         with_labels=with_labels,
-        label_names=label_names,
-        first_label=first_label,
+        label_names=given.get("label_names") if label_names is None else label_names,
+        first_label=given.get("first_label") if first_label is None else first_label,
         options=options,
     )
 
@@ -197,7 +220,9 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    columns, where = read_columns(path, _HEADINGS, log_filter=log_filter), source_name(path)
+    told = described(path)
+    where = source_name(told.source)
+    columns = _answers_by_id(read_columns(told.source, log_filter=log_filter, form=told.form))
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
     if answers and not _candidates(scored, where):
@@ -214,6 +239,15 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     return ModelAnswers(scores, None, chosen.class_names, chosen.kind, find_ids(columns))
 
 
+def _answers_by_id(columns: Columns) -> Columns:
+    """Turn one object of answers by their ids, whose keys are no headings, into the columns `id` and `prediction`."""
+    known = {name.lower() for name in columns} & {*_HEADINGS} or any(class_column(name)[0] for name in columns)
+    values = [_plain(column)[0] for column in columns.values()]
+    if known or len(next(iter(columns.values()))) > 1 or set(map(type, values)) not in ({str}, {int}):
+        return columns
+    return {"id": list(columns), "prediction": values}
+
+
 @takes(PredictionOptions)
 def parse_predictions(text: str, *, label_column: str | None = None, options: PredictionOptions) -> Predictions:
     r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
@@ -226,7 +260,8 @@ def parse_predictions(text: str, *, label_column: str | None = None, options: Pr
         >>> parsed.kind, parsed.predictions.tolist(), parsed.references.tolist()
         ('confidence', [0.9, 0.4], [1, 0])
     """
-    return find_predictions(parse_columns(text), "the text", label_column=label_column, options=options)
+    columns = columns_in(parse_table(text, "the text"), "the text")
+    return find_predictions(columns, "the text", label_column=label_column, options=options)
 
 
 @takes(PredictionOptions)
@@ -254,7 +289,6 @@ def find_predictions(
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    check_columns(columns, where)
     for option, name in (
         ("confidence_column", options.confidence_column),
         ("correct_column", options.correct_column),
@@ -272,6 +306,8 @@ def find_predictions(
         raise OptionError(
             f"Expected `score_columns` or `{other}`, but got both: scores go with labels.", option="score_columns"
         )
+    if not _candidates(others, where) and len(labels) == 1:
+        others |= _named_by_labels(others, columns[labels[0]])
     if named or (confident and options.score_columns is None and not _candidates(others, where)):
         return _confidence(columns, where, labels, options)
     if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
@@ -280,18 +316,32 @@ def find_predictions(
     if with_labels:
         label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
     chosen = _chosen_scores(others, columns, where, options)
-    table = _score_table(chosen, columns)
+    table = _score_table(chosen, others if options.score_columns is None else columns)
+    check_once(columns, (*chosen.columns, label), where)
+    table, rounded = _rounded_sums(table, options.scores or chosen.kind)
     values = None if label is None else columns[label]
+    renamed = renamed_labels(label_names)
+    if renamed:
+        label_names = None
+        values = None if values is None else [renamed.get(folded(str(value)), value) for value in values]
+    headings = chosen.class_names is not None
     if isinstance(values, NamedLabels):
         if isinstance(table, list):  # the choices of an item have no names
             values = values.numbers
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
-    names = _class_names(chosen, table, label_names, where)
-    references, match = None, ""
+    names, table = _class_names(chosen, table, label_names, where)
+    references, match, doubt = None, "", ""
+    mapping: tuple[LabelRow, ...] = ()
     if values is not None:
         place = f"the column {label!r} of {where}"
-        references, names, match = _labels(values, place, names, table, first_label)
+        if str(label).lower() == "label_ids":  # of transformers, which counts from 0
+            first_label = 0
+        column, names = _labels(values, place, names, table, first_label, headings=headings and label_names is None)
+        references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
+        mapping = label_rows(values, column)
+        if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
+            doubt = other_order(table, references, names)
     return Predictions(
         predictions=table,
         references=references,
@@ -299,17 +349,36 @@ def find_predictions(
         scores=options.scores or chosen.kind,
         ids=find_ids(columns),
         columns=columns,
-        used=f"scores: {listing(chosen.columns)}" + ("" if label is None else f"; labels: {label}"),
+        used=f"scores: {listing(chosen.columns)}{rounded}" + ("" if label is None else f"; labels: {label}"),
         label_match=match,
+        mapping=mapping,
+        doubt=doubt,
     )
 
 
+def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
+    """Return the columns that are named as the labels are, as those of P(label), where they add up to 1."""
+    words = {folded(str(value)) for value in labels if isinstance(value, str) and not _is_number(value)}
+    named = {name: column for name, column in columns.items() if folded(name) in words}
+    if len(named) < 2 or not all(_is_number(value) for column in named.values() for value in column):
+        return {}
+    sums = sum(_numbers(column, name) for name, column in named.items())
+    return {f"p_{name}": column for name, column in named.items()} if np.allclose(sums, 1, atol=0.02) else {}
+
+
+def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
+    """Divide rows of probabilities by their sums where these miss 1 by no more than the rounding of the numbers."""
+    if not isinstance(table, np.ndarray) or table.ndim < 2 or kind not in (None, "probabilities"):
+        return table, ""
+    off = np.abs(table.sum(axis=1) - 1)
+    decimals = next((places for places in (1, 2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)), None)
+    bound = 0 if decimals is None else table.shape[1] * 0.5 * 10.0**-decimals + 1e-9
+    if (table < 0).any() or off.max() <= ROW_SUM_TOLERANCE or off.max() > bound:
+        return table, ""
+    return table / table.sum(axis=1, keepdims=True), f" (rounded to {decimals} decimals, and made to add up to 1)"
+
+
 # ------------------------------------------------------------------------------------------------------------- columns
-
-
-def source_name(source: Any) -> str:
-    """Return what a file or a table is called in errors."""
-    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -334,6 +403,9 @@ def has_scores(columns: Columns, where: str) -> bool:
 def _candidates(columns: Columns, where: str) -> list[_Scores]:
     """Return what may be the scores by its name."""
     single = [_Scores((name,), SCORE_COLUMNS[name.lower()]) for name in columns if name.lower() in SCORE_COLUMNS]
+    single += [
+        _Scores((name,), "probabilities") for name in _called(columns, CONFIDENCE_COLUMNS) if _are_rows(columns[name])
+    ]
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
     for name in columns:
@@ -347,10 +419,10 @@ def _candidates(columns: Columns, where: str) -> list[_Scores]:
 def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
     if all(name.isascii() and name.isdecimal() and len(name) < 19 for name in group):
         group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
-        if [int(name) for name in group] != list(range(len(group))):
+        if [int(name) for name in group] not in ([*range(len(group))], [*range(1, len(group) + 1)]):
             raise OptionError(
-                f"Expected the columns of scores in {where} to be numbered from 0, but got {', '.join(group.values())};"
-                " name them in their order with `score_columns`.",
+                f"Expected the columns of scores in {where} to be numbered from 0 or from 1, but got "
+                f"{', '.join(group.values())}; `score_columns` names those that are meant.",
                 option="score_columns",
             )
     return _Scores(tuple(group.values()), kind, tuple(group))
@@ -364,7 +436,11 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
             raise OptionError(
                 "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
             )
-        check_distinct([named_column(table, name, "score_columns", where) for name in names], "`score_columns`")
+        for name in names:
+            named_column(table, name, "score_columns", where)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"Expected distinct columns in `score_columns`, but {twice!r} comes twice.")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
         kind = (
@@ -444,8 +520,18 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
+        plain = _with_points(column)
+        if plain is not None:
+            return np.asarray(plain, dtype=np.float64)
         item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
         raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
+
+
+def _with_points(column: Column) -> list[str] | None:
+    """Return numbers with decimal commas, as in much of Europe, with points; None where others are among them."""
+    if not all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
+        return None
+    return [value.replace(",", ".") for value in column]
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
@@ -521,10 +607,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _class_names(
-    scores: _Scores, table: NDArray[Any] | list[list[float]], given: Sequence[str] | None, where: str
-) -> tuple[str, ...] | None:
+    scores: _Scores, table: Any, given: Sequence[str] | None, where: str
+) -> tuple[tuple[str, ...] | None, Any]:
+    """Return the names of the classes, and the scores in their order: given names are matched with those of columns."""
     if given is None:
-        return scores.class_names
+        return scores.class_names, table
     names = check_label_names(given)
     n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
     if len(names) != n_classes:
@@ -533,33 +620,41 @@ def _class_names(
             f"{where}, but got {len(names)}: {listing(names)}.",
             option="label_names",
         )
-    return names
+    own = scores.class_names
+    if own is None or numbers_said(own) is not None or isinstance(table, list):
+        return names, table
+    whose = {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
+    if table.ndim == 1:  # of one of two classes
+        other = next((name for name in names if folded(name) != folded(own[0])), names[0])
+        order = match_columns((own[0], other), names, **whose)
+        return names, table if order[1] == 0 else 1 - table
+    return names, table[:, match_columns(own, names, **whose)]
 
 
 @naming("label_names", "first_label")
 def _labels(
-    values: Column,
-    place: str,
-    names: tuple[str, ...] | None,
-    table: NDArray[Any] | list[list[float]],
-    first: int | None,
-) -> tuple[NDArray[np.int64], tuple[str, ...] | None, str]:
-    """Return the labels as classes of the scores, the names of the classes, and how the two were matched."""
+    values: Column, place: str, names: tuple[str, ...] | None, table: Any, first: int | None, *, headings: bool
+) -> tuple[LabelColumn, tuple[str, ...] | None]:
+    """Return the labels as classes of the scores, and the names of the classes."""
     if names is None or len(names) == 1:
-        names = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
+        two = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
+        if two is None and names is not None and numbers_said(names) is None:
+            raise OptionError(
+                f"Expected labels in words in {place}, one of them {names[0]!r} as the column of scores says, but "
+                "there are others: `label_names` gives both in the order of the numbers.",
+                option="label_names",
+            )
+        names, headings = two, False
     known = names
-    if names is not None and _are_numbers(names):
-        first = 0  # the columns say which numbers are meant
     if known is None and not isinstance(table, list) and table.ndim == 1:
-        known, first = ("0", "1"), 0  # so does P(class 1)
+        known, first = ("0", "1"), first or 0  # P(class 1) says which numbers are meant
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))
     if first is None and isinstance(table, list) and not _past_the_end(values, table):
         first = 0
     remedy = "" if names is not None else "name the classes in the order of the scores with `label_names`"
-    column = resolve_labels(values, known, first=first, where=place, remedy=remedy)
-    return column.ids, names, column.how + (f", as {column.reason}" if column.reason else "")
+    return resolve_labels(values, known, first=first, where=place, remedy=remedy, headings=headings), names
 
 
 def _past_the_end(values: Column, rows: list[list[float]]) -> bool:
@@ -667,6 +762,11 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
     if missing.size:
         raise ValueError(f"Expected a label in each row of {[*both][1]}, but row {missing[0]} has none.")
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
+
+
+def _are_rows(column: Column) -> bool:
+    """Tell whether a column holds lists of numbers."""
+    return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
 
 
 def _called(columns: Columns, usual: Collection[str]) -> list[str]:

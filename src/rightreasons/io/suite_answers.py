@@ -81,8 +81,8 @@ def read_suite_answers(
     suffix = data_type(file)
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
         return _in_order(read_answers(file, log_filter=log_filter), suite)
-    with unpacked(file) as plain:
-        text = read_text(plain, plain.name)
+    with unpacked(file, where=file.name) as plain:
+        text = read_text(plain, file.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
         return _in_order(read_answers(file, log_filter=log_filter), suite)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 import datasets
 import numpy as np
@@ -22,198 +20,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.core.choices import TASKS
-from rightreasons.core.errors import OptionError, did_you_mean, one_line, unknown_name
+from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.options import takes
 from rightreasons.core.validation import check_ids, check_one_of, read_json
-from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.datasets.squad import question_features, read_squad
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.io.columns import read_labels
-from rightreasons.io.files import (
-    FILE_TYPES,
-    data_type,
-    dataset_of,
-    nested_names,
-    read_file,
-    short_reason,
-    unpacked,
-    with_nested,
-)
+from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
+from rightreasons.io.described import described
+from rightreasons.io.files import data_type, unpacked
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
+from rightreasons.io.reading import Splits, as_table
 from rightreasons.io.splits import choose_split, limited
-
-# -------------------------------------------------------------------------------------------------------------- folders
-
-
-MAX_ENTRIES = 10_000
-"""The maximum number of files and folders below a folder of data."""
-
-_KEYWORDS = {
-    "train": "train|training",
-    "validation": "validation|valid|dev|val",
-    "test": "test|testing|eval|evaluation",
-}
-_SEPARATOR = "[-._ 0-9]"
-_IN_FOLDERS = {
-    split: re.compile(f"(?:.*{_SEPARATOR})?(?:{words})(?:{_SEPARATOR}.*)?") for split, words in _KEYWORDS.items()
-}
-_IN_FILES = {split: re.compile(f"(?:.*{_SEPARATOR})?(?:{words}){_SEPARATOR}.*") for split, words in _KEYWORDS.items()}
-_SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
-_NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
-# Where no name tells a split, the files of the most common type are the data; of the first of these in a draw.
-_PREFERRED = (".parquet", ".csv", ".tsv", ".jsonl", ".json")
-_DESCRIBED = re.compile(r"^(?:configs|dataset_info)\s*:", re.MULTILINE)
-
-Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
-
-
-def read_folder(path: Path, config: str | None, column_names: Sequence[str] | None) -> Splits:
-    """Read a folder; `read_tables` tells more.
-
-    Raises:
-        ValueError: If it holds no data files, one of them cannot be read, or those of a split have different columns.
-    """
-    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        refuse_config(path, config)
-        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
-    if _is_described(path):
-        return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
-    if not _data_files(path):
-        return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
-    refuse_config(path, config)
-    tables = {
-        split: _joined([path / file for file in names], column_names) for split, names in split_files(path).items()
-    }
-    return datasets.DatasetDict(
-        {split: dataset_of(table, path, split) for split, table in _same_columns(tables).items()}
-    )
-
-
-def _cache_of(path: Path) -> str:
-    """Return a cache for this folder as it is: datasets knows one by its name and the names of its files alone."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(path.resolve().rglob("*")):
-        if file.is_file():
-            digest.update(f"{file}|{file.stat().st_size}|{file.stat().st_mtime_ns}".encode("utf-8", "surrogatepass"))
-    return os.path.join(datasets.config.HF_DATASETS_CACHE, "folders", digest.hexdigest())
-
-
-def split_files(path: Path) -> dict[str, list[str]]:
-    """Return the data files of each split of a folder, relative to it.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    files = _data_files(path)
-    if not files:
-        raise ValueError(f"Expected data files in {path}, but there is none of type {', '.join(FILE_TYPES)}.")
-    return _splits(files, path)
-
-
-def refuse_config(path: Path, config: str | None) -> None:
-    """Refuse a configuration of what has none: silence would mean that it was heeded."""
-    if config is not None:
-        raise ValueError(f"Expected no configuration for {path}, which has none, but got {config!r}.")
-
-
-def _by_datasets(path: Path, read: Callable[[], Splits]) -> Splits:
-    try:
-        return read()
-    except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
-        raise ValueError(
-            "Expected a folder of data files or a folder written by save_to_disk, but "
-            f"{path} cannot be read: {short_reason(error)}."
-        ) from error
-
-
-def _is_described(path: Path) -> bool:
-    """Tell whether a card says which files belong to which configuration, or of which types the columns are."""
-    try:
-        card = (path / "README.md").read_bytes()[: 1 << 20].decode("utf-8-sig", "replace")
-    except OSError:
-        return False
-    header = re.match(r"---\s*\n(.*?)\n---", card, re.DOTALL)
-    return header is not None and _DESCRIBED.search(header[1]) is not None
-
-
-def _data_files(path: Path) -> list[str]:
-    """Return the data files below a folder, sorted, hidden ones left out, relative to it and with slashes."""
-    files, n_entries = [], 0
-    for folder, subfolders, names in os.walk(path):
-        n_entries += len(subfolders) + len(names)
-        if n_entries > MAX_ENTRIES:
-            raise ValueError(f"Expected at most {MAX_ENTRIES:,} files in a folder of data, but {path} holds more.")
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith((".", "__")))
-        for name in sorted(names):
-            if not name.startswith((".", "__")) and name not in _NOT_DATA and data_type(Path(name)) in FILE_TYPES:
-                files.append((Path(folder) / name).relative_to(path).as_posix())
-    return files
-
-
-def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
-    """Return the files of each split: by shards, else by folders, else by names of files; else all are `train`."""
-
-    def named(file: str, rule: str) -> list[str]:
-        if rule == "shards":
-            return _SHARD.findall(file)
-        names = Path(file).parent.parts if rule == "folders" else (Path(file).name,)
-        words = _IN_FOLDERS if rule == "folders" else _IN_FILES
-        return [split for split, word in words.items() if any(map(word.fullmatch, names))]
-
-    for rule in ("shards", "folders", "files"):
-        splits: dict[str, list[str]] = {}
-        for file in files:
-            names = named(file, rule)
-            if len(names) > 1:
-                raise ValueError(
-                    f"Expected each file of {path} to belong to one split by its name, but {file} is named after "
-                    f"{' and '.join(names)}."
-                )
-            for split in names:
-                splits.setdefault(split, []).append(file)
-        if splits:
-            order = [*_KEYWORDS, *splits]
-            return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = Counter(data_type(Path(file)) for file in files)
-    kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
-    return {"train": [file for file in files if data_type(Path(file)) == kind]}
-
-
-def _joined(files: Sequence[Path], column_names: Sequence[str] | None) -> pa.Table:
-    """Read the files of a split, one after the other."""
-    tables: list[pa.Table] = []
-    for file in files:
-        separated = data_type(file) in (".csv", ".tsv")
-        table = read_file(file, column_names if separated else None)
-        if tables and set(table.column_names) != set(tables[0].column_names):
-            raise ValueError(
-                f"Expected the same columns in all files of a split, but {files[0]} has "
-                f"{', '.join(tables[0].column_names)} and {file} has {', '.join(table.column_names)}."
-            )
-        tables.append(table)
-    try:
-        return pa.concat_tables(
-            [table.select(tables[0].column_names) for table in tables], promote_options="permissive"
-        )
-    except pa.ArrowException as error:
-        raise ValueError(
-            f"Expected columns of the same types in all files of a split, but those of {files[0]} and others differ: "
-            f"{short_reason(error)}."
-        ) from None
-
-
-def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Fill the columns that a split lacks with nulls: a public test split often comes without labels."""
-    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
-    filled = {}
-    for split, table in tables.items():
-        for name in fields.keys() - set(table.column_names):
-            table = table.append_column(fields[name], pa.nulls(table.num_rows, fields[name].type))
-        filled[split] = table
-    return filled
-
 
 # ---------------------------------------------------------------------------------------------------- the common schema
 
@@ -222,6 +41,9 @@ ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
+OptionsOfTable = TypeVar("OptionsOfTable", bound=TableOptions)
+
+_OF_FILES = ("column_names", "separator", "encoding")
 
 
 @takes(TextOptions)
@@ -229,9 +51,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     """Open a classification data set.
 
     Args:
-        name_or_path: A name of `available_datasets()`, a csv, tsv, jsonl, json or parquet file, a folder of data files
-            or of `save_to_disk`, a hub id, a Dataset, or a mapping from split names to Datasets.
-            A tsv file has no quoting.
+        name_or_path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
         config: A configuration of the data set.
         options: The fields of `TextOptions`, each of which may be given as a keyword:
             - split: A split; None for all of them.
@@ -247,7 +67,9 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
               for a position (docs/data.md has the rules). Entries "old=new" rename the labels.
             - first_label: The number of the first class where labels are numbers, 0 or 1; None to find out from the
               labels.
-            - column_names: The column names of a csv or tsv file without a header.
+            - column_names: The column names of a csv or tsv file without a header, or of rows that are lists.
+            - separator: What separates the cells of a csv file; None for what its first lines show.
+            - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
@@ -273,7 +95,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         >>> data[0], data.features["label"].names
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
-    name, tables = _opened(name_or_path, config, options)
+    name, tables, options = _opened(name_or_path, config, options)
     tables = _with_nested(tables, (options.text_column, options.text_pair_column, options.label_column))
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
@@ -284,16 +106,18 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         text, pair = _text_columns(data, options, name)
         label = find_label_column(data, options.label_column, options.require_labels, name)
         texts = [text, *([pair] if pair else [])]
+        columns.check_once(data, (*texts, label), name)
         ids, id_column = _ids(data, options.id_column, part, name)
         keeps = options.keep_empty and pair is None
-        rows = _rows_with_words(data, texts, options.drop_empty or keeps, name)
+        values = {column: _texts(data, column, name) for column in texts}
+        rows = _rows_with_words(values, options.drop_empty or keeps, name)
         rows = np.arange(len(data)) if keeps else rows
         if len(rows) < len(data):  # the ids keep the numbers of the rows
             data, ids = data.select(rows), ids.take(pa.array(rows))
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
-            values = _arrow(data, source)
-            made[column] = (pc.fill_null(values, "") if keeps else values, datasets.Value("string"))
+            kept = pc.fill_null(values[source], "") if keeps else values[source].take(pa.array(rows))
+            made[column] = (kept, datasets.Value("string"))
         if label is not None:
             made["label"] = (labels[part].ids[rows], datasets.ClassLabel(names=list(labels[part].names)))
         return limited(_assemble(data, made, (text, pair, label, id_column)), options.limit, options.seed)
@@ -324,7 +148,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
             - id_column: As in `open_dataset`.
             - first_label: The number of the first choice, 0 or 1; None for that of the known format, or to find out: 0
               if 0 occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
-            - column_names: The column names of a csv or tsv file without a header.
+            - column_names, separator, encoding: As in `open_dataset`.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise its labels are -1.
@@ -346,7 +170,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
         >>> open_multiple_choice(rows)[0]
         {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
     """
-    name, tables = _opened(name_or_path, config, options)
+    name, tables, options = _opened(name_or_path, config, options)
     unlabeled = options.replaced(require_labels=False)
     numbers: set[int] = set()
     for part in [tables] if isinstance(tables, datasets.Dataset) else tables.values():
@@ -366,6 +190,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
             "label": (labels, datasets.Value("int64")),
         }
         columns_read = (*form.prompt, *form.choices, form.label, id_column)
+        columns_read += tuple(name for each in columns_read if each for name in columns.read_by(each))
         return limited(_assemble(data, made, columns_read), options.limit, options.seed)
 
     return _each(tables, options.split, make, name)
@@ -428,6 +253,7 @@ def open_task_items(
     Raises:
         ValueError: As `open_splits`.
     """
+    task = task or described(name_or_path).given.get("task")
     if task is None and (source.prompt_column or source.choices_column):
         task = "multiple_choice"
     if task is None and (label_names is not None or getattr(source, "text_pair_column", None)):
@@ -448,83 +274,23 @@ def open_task_items(
             raise ValueError(f"{no_texts} As multiple choice: {no_choices}") from no_texts
 
 
-def read_tables(
-    name_or_path: Any,
-    config: str | None = None,
-    *,
-    data_dir: str | os.PathLike[str] | None = None,
-    revision: str | None = None,
-    column_names: Sequence[str] | None = None,
-) -> Splits:
-    """Read a data set with its columns unchanged.
-
-    Args:
-        name_or_path: A name of the catalog, a file, a folder, a hub id, a Dataset, or a mapping from split names to
-            Datasets.
-        config: A configuration of the data set.
-        data_dir: The folder of local copies of the catalog's sources.
-        revision: A revision on the hub.
-        column_names: The column names of a csv or tsv file without a header.
-
-    Returns:
-        A DatasetDict, or a Dataset where there are no splits: one file, or the output of `Dataset.save_to_disk`.
-
-    Raises:
-        TypeError: If the argument is neither a name nor a path nor a data set.
-        FileNotFoundError: If a path does not exist.
-        ValueError: If a name is unknown, or a file is not of the type that its suffix says.
-    """
-    if isinstance(name_or_path, datasets.Dataset):
-        return name_or_path
-    if isinstance(name_or_path, Mapping):
-        for part, rows in name_or_path.items():
-            if not isinstance(rows, datasets.Dataset):
-                raise TypeError(f"Expected a Dataset for each split, but {one_line(part)} is {one_line(rows)}.")
-        return datasets.DatasetDict(name_or_path)
-    if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(
-            f"Expected a data set by its name, its path or as a Dataset, but got {type(name_or_path).__name__}."
-        )
-    name = os.fspath(name_or_path)
-    if name in CATALOG:
-        return load_dataset(name, config, data_dir=data_dir, revision=revision)
-    path = Path(name).expanduser()
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except OSError as error:  # a name that no file can have
-        raise FileNotFoundError(
-            f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
-        ) from None
-    if is_file:
-        refuse_config(path, config)
-        return dataset_of(read_file(path, column_names), path)
-    if is_folder:
-        return read_folder(path, config, column_names)
-    return _hub(name, config, revision)
-
-
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _hub(name: str, config: str | None, revision: str | None) -> Splits:
-    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in FILE_TYPES
-    if looks_like_a_path or name.count("/") > 1:
-        raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
-    try:
-        return datasets.load_dataset(name, config, revision=revision)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"Expected a data set of this package, a file, a folder or a data set on the hub, but {name!r} cannot be "
-            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{did_you_mean(name, CATALOG, n=2)} "
-            f"This package has: {', '.join(sorted(CATALOG))}."
-        ) from error
-
-
-def _opened(name_or_path: Any, config: str | None, options: TableOptions) -> tuple[str, Splits]:
-    """Return what a data set is called in errors, and its tables."""
-    name = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
-    read = {key: getattr(options, key) for key in ("data_dir", "revision", "column_names")}
-    return name, _with_nested(read_tables(name_or_path, config, **read), (options.id_column,))
+def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Splits, OptionsOfTable]:
+    """Return what a data set is called in errors, its tables, and the options that its description completes."""
+    told = described(name_or_path)
+    options = told.options(options)
+    name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
+    given = {key: value for key in _OF_FILES if (value := getattr(options, key)) is not None}
+    tables = as_table(
+        told.source,
+        config or told.given.get("config"),
+        data_dir=options.data_dir,
+        revision=options.revision,
+        form=dataclasses.replace(told.form, **given),
+    )
+    return name, _with_nested(tables, (options.id_column,)), options
 
 
 def _with_nested(tables: Splits, names: Iterable[str | None]) -> Splits:
@@ -598,23 +364,34 @@ def _labels(tables: Splits, options: TextOptions, name: str) -> dict[str, LabelC
     return read_labels(labeled, options.label_names, options.first_label, name)
 
 
-def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: bool, name: str) -> NDArray[np.int64]:
-    """Check that every text is a string with words, and return the rows to keep."""
-    full = np.ones(len(data), dtype=np.bool_)
-    for column in texts:
-        values = _arrow(data, column)
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            # Most texts have a letter or a digit of ASCII, which Arrow finds fast; Python looks at the others.
-            clear = pc.fill_null(pc.match_substring_regex(values, "[0-9A-Za-z]"), False)
-            doubtful = np.flatnonzero(~clear.to_numpy())
-        else:
-            doubtful = np.arange(len(data))
+def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
+    """Return a column of texts, None where there is none."""
+    values = data.select_columns([column]).with_format("arrow")[:].column(column)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return values
+    texts = values_of(data, column)
+    odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
+    if odd is not None:
+        raise TypeError(
+            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {texts[odd]!r} "
+            f"({type(texts[odd]).__name__})."
+        )
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Expected Unicode text in the column {column!r} of {name}, but it has half a character."
+        ) from None
+
+
+def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty: bool, name: str) -> NDArray[np.int64]:
+    """Check that every text has words, and return the rows to keep."""
+    full = np.ones(len(next(iter(texts.values()))), dtype=np.bool_)
+    for column, values in texts.items():
+        # Most texts have a letter or a digit of ASCII, which Arrow finds fast; Python looks at the others.
+        clear = pc.fill_null(pc.match_substring_regex(values, "[0-9A-Za-z]"), False)
+        doubtful = np.flatnonzero(~np.asarray(clear))
         for row, text in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
-            if text is not None and not isinstance(text, str):
-                raise TypeError(
-                    f"Expected texts in the column {column!r} of {name}, but row {row} holds {text!r} "
-                    f"({type(text).__name__})."
-                )
             if text is None or not text.strip():
                 if not drop_empty:
                     raise ValueError(
@@ -631,10 +408,10 @@ def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) ->
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return pa.array(check_ids(data[column][:], column), pa.string()), column
+        return pa.array(check_ids(values_of(data, column), column), pa.string()), column
     usual_id = columns.usual_column(data, columns.ID_COLUMNS)
     if usual_id is not None:
-        values = data[usual_id][:]
+        values = values_of(data, usual_id)
         ids = [str(value) for value in values]
         if None not in values and len(set(ids)) == len(ids):
             return pa.array(ids, pa.string()), usual_id
@@ -661,10 +438,6 @@ def _assemble(
     if not rest:
         return common
     return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
-
-
-def _arrow(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
-    return data.select_columns([column]).with_format("arrow")[:].column(column)
 
 
 def _as_type(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
@@ -706,7 +479,7 @@ def open_questions(
     if rows_of_squad is not None:
         tables = datasets.Dataset.from_list(rows_of_squad, features=question_features())
     else:
-        tables = read_tables(name_or_path, data_dir=data_dir)
+        tables = as_table(name_or_path, data_dir=data_dir)
     if isinstance(tables, datasets.Dataset):
         rows = tables
     elif split is None and len(tables) > 1:
@@ -741,7 +514,7 @@ def _has_answer(answers: Any, row: int, name: str) -> bool:
 
 def _squad(path: Path) -> list[dict[str, Any]] | None:
     """Return the questions of a file in the form of SQuAD, or None for another file."""
-    with unpacked(path) as file:
+    with unpacked(path, where=str(path)) as file:
         try:
             content = read_json(file)
         except ValueError:

@@ -50,17 +50,14 @@ def check_upload(path: str | Path) -> Path:
     """
     path = Path(path)
     _at_most(MAX_UPLOAD_BYTES, "bytes", path.stat().st_size, path.name)
-    try:
-        with unpacked(path, MAX_UNPACKED_BYTES) as file:
-            kind = data_type(path)
-            if kind in (".npz", ".eval"):
-                _check_archive(file, path.name)
-            elif kind == ".parquet":
-                _check_parquet(file, path.name)
-            else:
-                _check_text(file, path.name, separated=kind in (".csv", ".tsv"))
-    except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
-        raise ValueError(str(error).replace(str(path), path.name)) from None
+    with unpacked(path, MAX_UNPACKED_BYTES, path.name) as file:
+        kind = data_type(path)
+        if kind in (".npz", ".eval"):
+            _check_archive(file, path.name)
+        elif kind == ".parquet":
+            _check_parquet(file, path.name)
+        else:
+            _check_text(file, path.name, separated=kind in (".csv", ".tsv"))
     return path
 
 
@@ -126,6 +123,6 @@ def _check_parquet(file: Path, name: str) -> None:
             _at_most(MAX_COLUMNS, "columns", footer.num_columns, name)
             _at_most(MAX_UPLOAD_CELLS, "values", n_values, name)
             _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", size, name)
-            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(file, MAX_UNPACKED_BYTES), name)
+            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(file, MAX_UNPACKED_BYTES, name), name)
     except (OSError, pa.ArrowException):
         return
