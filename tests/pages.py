@@ -24,6 +24,19 @@ def pick(page: Page, option: str) -> None:
 def unfold(page: Page, name: str) -> None:
     """Open what is folded, and wait until it is drawn: a field that is filled before that gets its old value again."""
     page.get_by_role("button", name=name).click()
+    until_drawn(page)
+
+
+def turn_to(page: Page, name: str) -> None:
+    """Turn to a tab, and wait until it is drawn, as `unfold` does."""
+    tab = page.get_by_role("tab", name=name)
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+    until_drawn(page)
+
+
+def until_drawn(page: Page) -> None:
+    """Wait until the page has drawn what a click has changed."""
     page.evaluate(
         "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(drawn))))"
     )
@@ -41,5 +54,5 @@ def upload(page: Page, *files, where: str = "#upload") -> None:
 
 def upload_in_tab(page: Page, file) -> None:
     """Turn to the tab "Upload", and give it a file."""
-    page.get_by_role("tab", name="Upload").click()
+    turn_to(page, "Upload")
     upload(page, file)

@@ -30,7 +30,7 @@ def test_an_advised_command_asks_as_the_audit_did():
 
 @pytest.mark.parametrize("flag", ["--shortcuts-words", "--difficulty-items", "--questions"])
 def test_the_options_of_advised_commands_are_known(capsys, flag):
-    _, out, _ = run(capsys, "audit", "--help")
+    _, out, _ = run(capsys, "audit", "--help-all")
     assert flag in re.sub(r"\s+", " ", out)
 
 

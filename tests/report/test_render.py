@@ -176,14 +176,13 @@ def test_the_first_screen_has_the_worst_finding_first():
         Outcome("broken", "Is it broken?", "failed", "It broke."),
     ]
     first = first_screen("m", asked)
-    assert (first.claim, first.tone, first.question, first.pair) == ("m is 0.3 wrong.", "bad", "large", pair)
-    assert [row.question for row in first.rows] == ["large", "small", "open", "fine"]
-    assert [action.text for _, action in first.actions] == ["Read.", "x", "y", "One.", "Two."]
-    assert first.skipped == (("absent", "Is it absent?", "There is nothing."),)
-    assert first.failed == (("Is it broken?", "It broke."),)
+    assert first.claim == "m is 0.3 wrong."
+    assert [outcome.question for outcome, _ in first.rows] == ["large", "small", "open", "fine"]
+    assert [action.text for action in first.actions] == ["Read.", "x", "y", "One.", "Two."]
     assert first_screen("m", asked[-2:]) is None
     text = text_of(render_page(Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")))
-    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent", "It broke.",
+    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
+                 "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
                  "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
         assert said in text, said
     assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
@@ -192,19 +191,18 @@ def test_the_first_screen_has_the_worst_finding_first():
 @pytest.mark.parametrize(
     ("figure", "bar"),
     [
-        (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.6}),
-        (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.6, "dot": 99.2}),
-        (headline(0.01, -0.1, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.6}),
+        (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.5}),
+        (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.5, "dot": 99.0}),
+        (headline(0.01, -0.1, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.5}),
         (headline(-0.2, -0.3, 0.1), None),
-        (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.6, "dot": 24.6}),
+        (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.5, "dot": 24.5}),
         (headline(None, None, None, no_interval="undefined"), None),
         (headline(0.25, 0.2, 0.5, unit="nats"), None),
     ],
 )
 def test_rows_share_one_scale(figure, bar):
-    result = SectionResult(Verdict("bad", "Bad", "So."), (figure,), ())
-    (row,) = first_screen("m", [Outcome("q", "Q?", "answered", "", result)]).rows
-    assert row.bar == bar
+    placed = scale_of(figure, shared=True)
+    assert (placed and {name: placed[name] for name in ("low", "width", "dot")}) == bar
 
 
 def test_sources_terms_and_tables_are_links():

@@ -5,7 +5,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, unfold, upload
+from pages import opener, turn_to, unfold, upload
 
 pytestmark = pytest.mark.browser
 
@@ -13,7 +13,7 @@ open_page = opener("spaces/audit", ".rr-verdict")
 
 
 def bring(page, file) -> None:
-    page.get_by_role("tab", name="Stored predictions").click()
+    turn_to(page, "Stored predictions")
     upload(page, file, where="#answers")
 
 
@@ -22,7 +22,7 @@ def test_a_finished_audit_is_there_at_once(visit):
     expect(page.locator("#figures .au-rows li").first).to_be_visible()
     report = page.frame_locator("#report iframe")
     expect(report.locator("h1")).to_contain_text("gets 100.0% right, but 0.0% on")
-    page.get_by_role("tab", name="Question by question").click()
+    turn_to(page, "Question by question")
     expect(page.locator("#section .rr-tiles").first).to_be_visible()
     expect(page.locator("#section svg, #section img").first).to_be_visible()
     expect(page.get_by_role("navigation", name="Links")).to_contain_text("Leaderboard")
@@ -39,7 +39,7 @@ def test_stored_predictions_are_audited_and_the_report_is_saved(visit, tmp_path)
     page.locator("#audit").click()
     expect(page.locator("#figures .rr-small").first).to_contain_text("mine.csv")
     expect(page.frame_locator("#report iframe").locator("h1")).to_contain_text("mine.csv")
-    page.get_by_role("tab", name="Question by question").click()
+    turn_to(page, "Question by question")
     expect(page.locator("#section")).to_contain_text("75.0%")
     with page.expect_download() as download:
         page.locator("#save").click()
@@ -49,13 +49,13 @@ def test_stored_predictions_are_audited_and_the_report_is_saved(visit, tmp_path)
 
 def test_mistakes_are_told(visit, tmp_path):
     page = open_page(visit)
-    page.get_by_role("tab", name="A file of items").click()
+    turn_to(page, "A file of items")
     path = tmp_path / "items.csv"
     path.write_text("comment,verdict\nfine,1\ndull,0\n")
     upload(page, path, where="#items")
     page.locator("#audit").click()
     expect(page.get_by_role("alert")).to_contain_text("Expected")
-    page.get_by_role("tab", name="A model and data").click()
+    turn_to(page, "A model and data")
     page.locator("#model textarea, #model input").first.fill("/etc")
     page.locator("#audit").click()
     expect(page.get_by_role("alert")).to_contain_text("Expected the id of `Model` on the hub")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, upload
+from pages import opener, turn_to, upload
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 
@@ -124,7 +124,7 @@ def test_table_and_lists_choose_too(visit):
     page.locator("#functionality input").click()
     page.get_by_role("option", name="praise is added").click()
     expect(page.locator("#cases")).to_contain_text("P(positive) − P(negative) must not fall by more than 0.1")
-    page.get_by_role("tab", name="Classes and types").click()
+    turn_to(page, "Classes and types")
     groups = page.locator("#groups")
     expect(groups).to_contain_text("Point of view")
     expect(groups.locator("table").last.locator("tbody tr")).to_have_count(3)
@@ -201,7 +201,7 @@ def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     bad.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
     upload(page, bad, where="#suite-file")
     expect(alert).to_have_text(re.compile(r"^Expected a functionality in line 2 of bad\.jsonl, but .* missing"))
-    page.reload()
+    page = open_page(visit)
     open_own(page)
     upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("4 examples")

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, tile, unfold, upload_in_tab
+from pages import opener, tile, turn_to, unfold, upload_in_tab
 from rightreasons.cues.statistics import cue_statistics
 
 pytestmark = pytest.mark.browser
@@ -31,7 +31,7 @@ def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
 
 def test_mirrors_balance_every_cue(visit):
     page = open_page(visit)
-    page.get_by_role("tab", name="Original and mirrored").click()
+    turn_to(page, "Original and mirrored")
     expect(page.locator("#mirrors")).to_contain_text("This set has no mirrored items.")
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Originals and their mirrors").click()
@@ -82,7 +82,7 @@ def test_an_own_set_of_three_choices(visit, tmp_path):
 def test_pasted_items(visit):
     page = open_page(visit)
     unfold(page, "Which cues")
-    page.get_by_role("tab", name="Paste").click()
+    turn_to(page, "Paste")
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("Pasted items. 4 items.")
     expect(page.locator("#diagram")).to_contain_text("No cue is that often applicable")
@@ -119,7 +119,7 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
         assert "Traceback" not in page.content()
         page.get_by_label("Clear").first.click()
         expect(page.locator("#diagram svg")).to_be_visible()
-    page.get_by_role("tab", name="Paste").click()
+    turn_to(page, "Paste")
     page.locator("#pasted textarea").fill("")
     page.get_by_role("button", name="Show these").click()
     expect(page.get_by_role("alert")).to_have_text("Expected items with their choices, but the text is empty.")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, pick, unfold, upload_in_tab
+from pages import opener, pick, turn_to, unfold, upload_in_tab
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.validation import softmax
 
@@ -147,7 +147,7 @@ def test_a_file_of_logits_says_so_itself(visit, tmp_path):
 
 def test_pasted_predictions(visit):
     page = open_page(visit)
-    page.get_by_role("tab", name="Paste").click()
+    turn_to(page, "Paste")
     page.locator("#pasted textarea").fill("probabilities,label\n0.9,1\n0.8,1\n0.3,0\n")
     page.get_by_role("button", name="Show these").click()
     # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.
@@ -161,7 +161,7 @@ def test_pasted_predictions(visit):
 
 def test_confidence_in_given_answers(visit):
     page = open_page(visit)
-    page.get_by_role("tab", name="Paste").click()
+    turn_to(page, "Paste")
     page.locator("#pasted textarea").fill("answer,confidence,correct\nRome,0.9,1\nBonn,0.3,1\nOslo,0.7,0\n")
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("3 items, the confidence in given answers")

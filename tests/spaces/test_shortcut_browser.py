@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, pick, tile, unfold
+from pages import opener, pick, tile, turn_to, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +34,7 @@ def test_the_headline_is_whether_words_decide(visit):
     expect(tile(page, "Causal shortcut rate", "#causal")).to_have_text(re.compile(r"^0\.[2-9]"))
     expect(tile(page, "The same of control words", "#causal")).to_have_text(re.compile(r"^0\.0"))
     expect(page.locator(".sc-tests").first).to_contain_text(re.compile("Without “|put in"))
-    page.get_by_role("tab", name="Interventions").click()
+    turn_to(page, "Interventions")
     expect(page.locator("#interventions")).to_contain_text("deleted")
     expect(page.locator("#interventions")).to_contain_text("put in where it lacks")
     expect(page.locator("#interventions")).to_contain_text("By cue")
@@ -101,7 +101,7 @@ def test_top_words_and_head_move_the_detector(visit):
 
 def test_curves_over_the_strength_of_the_cue(visit):
     page = open_page(visit)
-    page.get_by_role("tab", name="As the cue grows").click()
+    turn_to(page, "As the cue grows")
     drawings = page.locator("#growth svg")
     expect(drawings).to_have_count(3)
     expect(drawings.first).to_contain_text("causal shortcut rate")

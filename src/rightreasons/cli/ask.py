@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -352,10 +353,9 @@ def _show_ranking(result: AuditResult, top: int) -> None:
             f"{place:>4}  {row[measure]:>11.4g}  {row['confidence']:>10.3f}  {row['prediction']}{label}: "
             f"{', '.join(row['words'])}   [{row['id']}]"
         )
-        example = shown.get(row["id"])
-        if example is not None:
-            text = " ".join(example.text.split())
-            typer.echo(f"{'':>31}{text[:LONGEST]}{'…' if len(text) > LONGEST else ''}")
+        if row["id"] in shown:
+            example = shown[row["id"]]
+            typer.echo(f"{'':>31}{textwrap.shorten(example.text, LONGEST, placeholder='…')}")
             if ". " in example.note:
                 typer.echo(f"{'':>31}{example.note.split('. ', 1)[1]}")
     typer.echo(f"\nRanking of {counted(len(rows), 'item')}: {result.out / RANKING}")

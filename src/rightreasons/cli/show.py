@@ -36,14 +36,13 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("")
         typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
         typer.secho(outcome.title, bold=True)
-        said = f"{verdict.label}. {verdict.summary}"
-        typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="  "))
+        typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", WIDTH - 2), "  "))
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
     if unanswered:
         typer.echo("")
     for outcome in unanswered:
         state = "Failed" if outcome.status == "failed" else "Not asked"
-        typer.echo(textwrap.fill(f"{state}: {outcome.title} {outcome.reason}", WIDTH, subsequent_indent="  "))
+        _say(f"{state}: {outcome.title} {outcome.reason}")
     typer.echo(f"\nReport: {result.page}")
     if open_page and not webbrowser.open(result.page.resolve().as_uri()):
         typer.echo("No browser could be started: open it by hand.", err=True)
@@ -98,48 +97,35 @@ def show_comparison(comparison: Comparison) -> None:
     """Print a table for each split and one for the questions, and which model is better at what."""
     from rightreasons.page.words import p_equals, p_value, written
 
-    sides = {"first": "first", "second": "second", "": "cannot tell"}
     if comparison.not_paired:
-        typer.echo(textwrap.fill(f"Not compared item by item. {comparison.not_paired}", WIDTH))
+        _say(f"Not compared item by item. {comparison.not_paired}")
         return
     typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
-    heading = f"{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}{'p (Holm)':>10}  better"
     for split in comparison.splits:
         typer.echo("")
         typer.secho(f"{split.split}: {counted(split.n_items, 'shared item')}", bold=True)
-        typer.echo(f"  {'':<24}{heading}")
-        for figure in split.figures:
-            better = "" if figure.better is None else sides[figure.winner]
-            typer.echo(
-                f"  {figure.name:<24}{_number(figure.first.value):>8}{_number(figure.second.value):>10}"
-                f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}{p_value(figure.holm_p_value):>10}"
-                f"  {better}"
-            )
+        rows = [
+            (figure.name, _number(figure.first.value), _number(figure.second.value), figure_cell(figure.difference),
+             p_value(figure.p_value), p_value(figure.holm_p_value),
+             "" if figure.better is None else figure.winner or "cannot tell")
+            for figure in split.figures
+        ]  # fmt: skip
+        print_rows([("", "first", "second", "first - second", "p", "p (Holm)", "better"), *rows])
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
-    question = ""
-    for one in comparison.answers:
-        if one.question != question:
-            question = one.question
-            typer.echo("")
-            typer.secho(f"{question}, item by item", bold=True)
-        values = f"{written(one.first, one.unit)} and {written(one.second, one.unit)}"
-        typer.echo(
-            textwrap.fill(
-                f"{f'Pass rate, {one.group}' if one.group else one.name}: {values}; first - second "
-                f"{written(one.difference, one.unit)} on {counted(one.n_items, 'item')} "
-                f"(p {p_equals(one.p_value)}, Holm {p_value(one.holm_p_value)}): {sides[one.winner]}",
-                WIDTH,
-                initial_indent="  ",
-                subsequent_indent="    ",
+    for question in dict.fromkeys(one.question for one in comparison.answers):
+        typer.echo("")
+        typer.secho(f"{question}, item by item", bold=True)
+        for one in (each for each in comparison.answers if each.question == question):
+            _say(
+                f"  {f'Pass rate, {one.group}' if one.group else one.name}: {written(one.first, one.unit)} and "
+                f"{written(one.second, one.unit)}; first - second {written(one.difference, one.unit)} on "
+                f"{counted(one.n_items, 'item')} (p {p_equals(one.p_value)}, Holm {p_value(one.holm_p_value)}): "
+                f"{one.winner or 'cannot tell'}"
             )
-        )
     typer.echo("")
-    for winner, name in (("first", comparison.first), ("second", comparison.second)):
-        at = comparison.better_at(winner)  # type: ignore[arg-type]
-        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing that the tests show'}"
-        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
-    said = f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}"
-    typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+    _say(f"{comparison.first} (first) is better at: {_listed(comparison.better_at('first'))}")
+    _say(f"{comparison.second} (second) is better at: {_listed(comparison.better_at('second'))}")
+    _say(f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}")
 
 
 def show_history(comparison: Comparison) -> None:
@@ -150,20 +136,29 @@ def show_history(comparison: Comparison) -> None:
     if not figures:
         return
     typer.echo("")
-    alone = " (not item by item: by the intervals of the two)" if len(history.models) == 2 else ""
+    alone = "" if comparison.many else " (not item by item: by the intervals of the two)"
     typer.secho(f"{history.dataset}: {', '.join(history.models)}{alone}", bold=True)
     width = max(len(figure.path) for figure in figures)
     marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
     for figure in figures:
-        values = [
+        values = (
             "-" if one is None or one.value is None else number(one.value, figure.unit) for one in figure.estimates
-        ]
+        )
         change = "" if figure.change is None else f"  change {written(figure.change, figure.unit)}"
         typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
-    for which, model in (("first", history.models[0]), ("last", history.models[-1])):
+    for which, model in comparison.sides.items():
         names = ", ".join(figure.path for figure in figures if figure.better == which)
-        said = f"{model} ({which}) is better at: {names or 'nothing beyond the intervals'}"
-        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+        _say(f"{model} ({which}) is better at: {names or 'nothing beyond the intervals'}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing that the tests show"
+
+
+def _say(text: str) -> None:
+    """Print a paragraph; that of an indented text stays so."""
+    indent = text[: len(text) - len(text.lstrip())]
+    typer.echo(textwrap.fill(text, WIDTH, subsequent_indent=f"{indent}  "))
 
 
 def show_scores(collected: CollectedScores) -> None:
@@ -175,19 +170,14 @@ def show_scores(collected: CollectedScores) -> None:
         f"G over {len(collected.functionalities)} of {collected.n_functionalities} functionalities, those that are "
         "defined in every row. * differs from IID (p < 0.05)."
     )
-    typer.echo(
-        f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>10}"
-        + "".join(f"{setting:>15}" for setting in (*SETTINGS, "average"))
-    )
+    settings = ("iid", *SETTINGS, "average")
+    rows = []
     for row in collected.rows:
         values = {"iid": row.iid_score, **row.scores, "average": row.average}
-        cells = {
-            name: percent(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05)
-            for name in ("iid", *SETTINGS, "average")
-        }
-        f1 = "" if row.iid_f1 is None else f"   (i.i.d. F1 {row.iid_f1:.1%})"
-        told = f"{cells.pop('iid'):>10}" + "".join(f"{cell:>15}" for cell in cells.values())
-        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{told}{f1}")
+        cells = [percent(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05) for name in settings]
+        f1 = "" if row.iid_f1 is None else f"{row.iid_f1:.1%}"
+        rows.append((row.configuration, row.method, str(row.seed), *cells, f1))
+    print_rows([("configuration", "method", "seed", "i.i.d.", *settings[1:], "i.i.d. F1"), *rows])
     for row in collected.rows:
         if row.n_unchanged:
             typer.echo(
@@ -197,8 +187,7 @@ def show_scores(collected: CollectedScores) -> None:
     if collected.degenerate:
         of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
         named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
-        said = f"One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named})."
-        typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="    "))
+        _say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")
 
 
 def percent(value: float | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rightreasons.core.intervals import Estimate, FigureText
 from rightreasons.core.results import Result, plain
@@ -89,6 +89,8 @@ class Plot(Result):
     png: bytes = dataclasses.field(repr=False)
     svg: str = dataclasses.field(default="", repr=False)
     wide: bool = False
+
+    __pydantic_config__: ClassVar[Any] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     def __post_init__(self) -> None:
         _check_key(self.key)

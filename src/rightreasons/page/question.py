@@ -275,7 +275,7 @@ class Question:
         """Return the rule that decides the verdict of a measurement."""
         return next(rule for rule in self.verdict if _holds(rule, m))
 
-    def answer(self, m: Any, level: float, *, split: str = "", **values: Any) -> p.SectionResult:
+    def answer(self, m: Any, level: float = 0.95, *, split: str = "", **values: Any) -> p.SectionResult:
         """Answer the question by a measurement.
 
         Args:

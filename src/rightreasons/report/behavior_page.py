@@ -15,13 +15,12 @@ from rightreasons.behavior.question import BEHAVIOR, RIBEIRO, BehaviorMeasuremen
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import FigureText, estimate_of
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import check_folder, swapped_in, write_bytes, write_json, write_text
+from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
 from rightreasons.page.words import level_percent, short_name, written
-from rightreasons.report.render import Outcome, Page, asked_of, render_page
+from rightreasons.report.render import PAGE, Asked, Outcome, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE
 
-PAGE = "index.html"
 RATES = "pass_rates.json"
 
 
@@ -80,34 +79,32 @@ def write_behavior_report(
             result = behavior_result(BehaviorMeasurement(each, resampling, examples, f"behavior_{number}"))
             outcomes.append(Outcome(f"model_{number}", name, "answered", "", result))
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    page = render_page(
-        Page(
-            title=f"Behavior on {suite.name}",
-            heading=f"{counted(len(tested), 'model') if len(tested) > 1 else next(iter(models))} on {suite.name}",
-            facts=[
-                ("functionalities", str(len(suite.functionalities))),
-                ("cases", f"{suite.n_cases:,}"),
-                ("examples", f"{suite.n_examples:,}"),
-                ("made", created[:10]),
-            ],
-            outcomes=outcomes,
-            asked=[
-                asked_of(each.prompt, server=each.server, name=name if len(tested) > 1 else "")
-                for name, each in models.items()
-                if each.prompt is not None
-            ],
-            made=[
-                *(("Model", each.name) for each in tested),
-                *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
-                ("Suite", suite.name),
-                ("Intervals", level_percent(resampling.level)),
-                ("Seed", str(resampling.seed)),
-                ("Software", f"rightreasons {rightreasons.__version__}"),
-                ("Made", created),
-                ("Beside this page", f"{RATES} (all pass rates, and which cases pass), figures/ (PNG)"),
-            ],
-            command=command,
-        )
+    page = Page(
+        title=f"Behavior on {suite.name}",
+        heading=f"{counted(len(tested), 'model') if len(tested) > 1 else next(iter(models))} on {suite.name}",
+        facts=[
+            ("functionalities", str(len(suite.functionalities))),
+            ("cases", f"{suite.n_cases:,}"),
+            ("examples", f"{suite.n_examples:,}"),
+            ("made", created[:10]),
+        ],
+        outcomes=outcomes,
+        asked=[
+            Asked(each.prompt, server=each.server, name=name if len(tested) > 1 else "")
+            for name, each in models.items()
+            if each.prompt is not None
+        ],
+        made=[
+            *(("Model", each.name) for each in tested),
+            *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
+            ("Suite", suite.name),
+            ("Intervals", level_percent(resampling.level)),
+            ("Seed", str(resampling.seed)),
+            ("Software", f"rightreasons {rightreasons.__version__}"),
+            ("Made", created),
+            ("Beside this page", f"{RATES} (all pass rates, and which cases pass), figures/ (PNG)"),
+        ],
+        command=command,
     )
     rates = [
         {
@@ -120,11 +117,8 @@ def write_behavior_report(
         }
         for each in tested
     ]
-    with swapped_in(folder) as new:
-        for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):
-            write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
-        write_json(new / RATES, {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0])
-        write_text(new / PAGE, page)
+    results = {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0]
+    write_page(folder, page, {RATES: results})
     return folder / PAGE
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import csv
 import dataclasses
 import io
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rightreasons.audited.context import WORK, AuditContext
 from rightreasons.audited.predictions import predictions_file, save_predictions
@@ -33,11 +35,10 @@ from rightreasons.core.store import (
     write_record,
     write_text,
 )
-from rightreasons.page import parts
 from rightreasons.page.parts import ItemFigure, Section
 from rightreasons.page.words import badness, written
 from rightreasons.report.questions import available_questions, load_sections, question_options
-from rightreasons.report.render import Outcome
+from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit, signed
 
 COLUMNS = ("figure", "id", "group", "value")
@@ -109,21 +110,19 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
 FOLDER = "answers"
 """The folder, in that of work, of the answers."""
 
-_KINDS: dict[str, Any] = {
-    name: kind for name, kind in {**vars(parts), "Outcome": Outcome}.items() if dataclasses.is_dataclass(kind)
-}
+_ANSWER = TypeAdapter(Outcome)
 
 
 def save_answer(work: Path, outcome: Outcome, inputs: str) -> None:
-    """Keep an answer; one with a part that is of no known kind is not kept, and the question is asked again.
+    """Keep an answer.
 
     Args:
         work: The folder of work of a report.
         outcome: The question with its answer.
         inputs: A digest of what the answer depends on.
     """
-    with contextlib.suppress(TypeError, ValueError):
-        write_record(work / FOLDER / f"{outcome.question}.json", _encoded(outcome), inputs)
+    value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
+    write_record(work / FOLDER / f"{outcome.question}.json", value, inputs)
 
 
 def load_answer(work: Path, question: str, inputs: str) -> Outcome | None:
@@ -136,33 +135,9 @@ def load_answer(work: Path, question: str, inputs: str) -> Outcome | None:
     """
     stored = read_record(work / FOLDER / f"{question}.json", inputs)
     try:
-        return None if stored is None else _decoded(stored)
-    except (KeyError, TypeError):  # of another version of these parts
+        return None if stored is None else _ANSWER.validate_json(json.dumps(stored))
+    except ValidationError:  # of another version of these parts
         return None
-
-
-def _encoded(value: Any) -> Any:
-    """Write a result as JSON, with the kinds of its parts."""
-    if isinstance(value, bytes):
-        return {"bytes": base64.b64encode(value).decode("ascii")}
-    if type(value) in _KINDS.values():
-        fields = {field.name: _encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"kind": type(value).__name__, "fields": fields}
-    if isinstance(value, (list, tuple)):
-        return [_encoded(item) for item in value]
-    return plain(value) if value is None or isinstance(value, (str, int, float)) else {"plain": plain(value)}
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_decoded(item) for item in value)
-    if not isinstance(value, dict):
-        return value
-    if "bytes" in value:
-        return base64.b64decode(value["bytes"])
-    if "plain" in value:
-        return value["plain"]
-    return _KINDS[value["kind"]](**{name: _decoded(field) for name, field in value["fields"].items()})
 
 
 # -------------- The figures of an audit by a path, such as `calibration.ece`: what a gate checks and a model card lists
@@ -297,8 +272,6 @@ def _figure(
     found = Estimate(**estimate)
     return AuditFigure(path, question, text["key"], text["name"], found, text["unit"], text["better"], split, n)
 
-
-PAGE = "index.html"
 
 FIGURES_FILE = "figures.csv"
 

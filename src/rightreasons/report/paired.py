@@ -16,7 +16,7 @@ import rightreasons
 from rightreasons.audited.predictions import Predictions, read_predictions
 from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.arrays import take_rows
-from rightreasons.core.intervals import Estimate, bounded_mean, estimate_of, paired_means
+from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, estimate_of, paired_means
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -33,18 +33,18 @@ MIN_ITEMS = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class ComparedAnswer(Result):
+class ComparedFigure(Result):
     """One figure of a question, of two models on the same items.
 
     Attributes:
         question: The question.
-        key: The figure.
+        key: The figure, as in the audit.
         name: Its name for readers.
         group: The part of it that is compared, such as a functionality of a suite; "" for the whole.
-        unit: "fraction" or "ratio".
-        better: "higher" or "lower".
+        unit: As of a headline.
+        better: "higher", "lower" or None.
         n_items: Items that both reports hold.
-        first: The first model's mean over them.
+        first: The first model's.
         second: The second model's.
         difference: First minus second, with its interval.
         p_value: Two-sided p-value of "no difference".
@@ -58,7 +58,7 @@ class ComparedAnswer(Result):
     name: str
     group: str
     unit: str
-    better: str
+    better: str | None
     n_items: int
     first: Estimate
     second: Estimate
@@ -67,6 +67,14 @@ class ComparedAnswer(Result):
     test: str
     holm_p_value: float = 1.0
     winner: Winner = ""
+
+    @classmethod
+    def of(cls, key: str, test: PairedTest, figures: Sequence[Estimate], **about: Any) -> ComparedFigure:
+        """Join a test with the figures of both models."""
+        difference = estimate_of(test.difference, test.interval)
+        first, second = figures
+        tested = {"difference": difference, "p_value": test.p_value, "test": test.method, "n_items": test.n_items}
+        return cls(key=key, first=first, second=second, **{"group": "", **tested, **about})
 
 
 def winner_of(difference: Estimate, better: str | None, holm_p_value: float, level: float) -> Winner:
@@ -89,7 +97,7 @@ def winner_of(difference: Estimate, better: str | None, holm_p_value: float, lev
 
 def compared_answers(
     audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str], how: Resampling
-) -> tuple[ComparedAnswer, ...]:
+) -> tuple[ComparedFigure, ...]:
     """Compare the figures of all questions that both reports keep by item.
 
     Items of the data are joined by id where both reports hold them with the same text; cases of a behavioral suite
@@ -104,7 +112,7 @@ def compared_answers(
     Returns:
         The figures in the order of the first report; not yet corrected for their number.
     """
-    answers: list[ComparedAnswer] = []
+    answers: list[ComparedFigure] = []
     results = [{one["question"]: one["result"] for one in audit["questions"] if one["result"]} for audit in audits]
     for question in results[0]:
         if question not in results[1]:
@@ -128,7 +136,7 @@ def compared_answers(
 
 def _compared(
     question: str, first: ItemFigure, second: ItemFigure, known: Collection[str] | None, how: Resampling
-) -> Iterator[ComparedAnswer]:
+) -> Iterator[ComparedFigure]:
     """Compare one figure, and each of its groups."""
     place = {name: row for row, name in enumerate(second.ids)}
     rows = [
@@ -153,26 +161,14 @@ def _compared(
             yield _answer(question, first, name, (values[0][part], values[1][part]), how)
 
 
-def _answer(question: str, figure: ItemFigure, group: str, values: tuple[Any, Any], how: Resampling) -> ComparedAnswer:
+def _answer(question: str, figure: ItemFigure, group: str, values: tuple[Any, Any], how: Resampling) -> ComparedFigure:
     bounds = {"low": figure.low, "high": figure.high}
     test = paired_means(*values, **bounds, resampling=how)
     means = [
         estimate_of(float(each.mean()), bounded_mean(each, **bounds, confidence_level=how.level)) for each in values
     ]
-    return ComparedAnswer(
-        question=question,
-        key=figure.key,
-        name=figure.name,
-        group=group,
-        unit=figure.unit,
-        better=figure.better,
-        n_items=test.n_items,
-        first=means[0],
-        second=means[1],
-        difference=estimate_of(test.difference, test.interval),
-        p_value=test.p_value,
-        test=test.method,
-    )
+    about = {"question": question, "name": figure.name, "unit": figure.unit, "better": figure.better, "group": group}
+    return ComparedFigure.of(figure.key, test, means, **about)
 
 
 # ------------------------------------------------------------------------------------- The items that two reports share
@@ -445,35 +441,6 @@ COMPARISON_FILE = "comparison.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class ComparedFigure(Result):
-    """One figure of two models on the same items.
-
-    Attributes:
-        key: The figure, as in the audit.
-        name: Its name.
-        first: The first model's.
-        second: The second model's.
-        difference: First minus second, with its interval.
-        p_value: Two-sided p-value of "no difference".
-        test: The test, in words.
-        better: "higher", "lower" or None.
-        holm_p_value: The p-value after Holm's correction for all tests of the comparison.
-        winner: The model that is better by the corrected p-value; "" where that is open.
-    """
-
-    key: str
-    name: str
-    first: Estimate
-    second: Estimate
-    difference: Estimate
-    p_value: float
-    test: str
-    better: str | None
-    holm_p_value: float = 1.0
-    winner: Winner = ""
-
-
-@dataclasses.dataclass(frozen=True)
 class ComparedSplit(Result):
     """Two models on the items that both were audited on.
 
@@ -519,7 +486,7 @@ class Comparison(Result):
     first: str
     second: str
     splits: tuple[ComparedSplit, ...]
-    answers: tuple[ComparedAnswer, ...]
+    answers: tuple[ComparedFigure, ...]
     history: History
     not_paired: str
     n_resamples: int
@@ -537,15 +504,45 @@ class Comparison(Result):
         names = [one.group or _within(one.name) for one in self.answers if one.winner == winner]
         return [*at, *names]
 
+    def name_of(self, winner: Winner) -> str:
+        """Name the model that is better; "cannot tell" where that is open."""
+        return {"first": self.first, "second": self.second, "": "cannot tell"}[winner]
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """The first and the last model of the reports, by these words."""
+        return {"first": self.history.models[0], "last": self.history.models[-1]}
+
+    @property
+    def winners(self) -> list[Winner]:
+        """The models that are better at something."""
+        sides: tuple[Winner, ...] = ("first", "second")
+        return [side for side in sides if self.better_at(side)]
+
+    @property
+    def n_tests(self) -> int:
+        """The number of figures at which a model could be better."""
+        sides: tuple[Winner, ...] = ("first", "second", "")
+        return sum(len(self.better_at(side)) for side in sides)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are more than two reports, which are followed."""
+        return len(self.history.models) > 2
+
     @property
     def side_by_side(self) -> tuple[FigureHistory, ...]:
         """The figures of all reports; of two reports, those that are not compared item by item."""
-        if len(self.history.models) > 2:
+        if self.many:
             return self.history.figures
         paired = {short_path(f"{one.question}.{one.key}") for one in self.answers}
         return tuple(
             figure for figure in self.history.figures if figure.question != "calibration" and figure.path not in paired
         )
+
+    def n_better(self, side: Better) -> int:
+        """Count the figures side by side at which the first or the last report is better."""
+        return sum(figure.better == side for figure in self.side_by_side)
 
 
 def _within(name: str) -> str:

@@ -18,7 +18,7 @@ from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.words import level_percent, percent, short_name
 from rightreasons.report.files import FIGURES_FILE, items_file
-from rightreasons.report.render import Outcome, Page, asked_of, items_of, render_page
+from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
 
 _TASKS = {"multiple_choice": "multiple choice", "confidence": "answers and their confidence"}
@@ -161,7 +161,7 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
             outcomes=outcomes,
             asked=[]
             if context.prompted is None
-            else [asked_of(context.prompted.describe(), _right(context), context.server)],
+            else [Asked(context.prompted.describe(), _right(context), context.server)],
             made=made,
             made_tables=tables,
             command=command,

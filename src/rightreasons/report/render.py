@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ import rightreasons
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.results import Result
+from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import Action, Amount, Example, ExampleList, Finding, Headline, Plot, SectionResult, Table
 from rightreasons.page.words import badness, level_percent, number, p_value, written
 
@@ -92,101 +94,21 @@ def anchor(term: str) -> str:
     return f"term-{re.sub('[^a-z]+', '-', term.lower())}"
 
 
-# -------------------------------------------------------------- How a language model was asked, for the top of a report
-
-
-_SCORINGS = {
-    "sum": "by the log-likelihood of their tokens",
-    "mean": "by the mean log-likelihood of their tokens",
-    "unconditional": "by their log-likelihood beyond that without the item (Holtzman et al. 2021)",
-    "calibrated": "by their probability over that of inputs without content (Zhao et al. 2021)",
-    "next_words": "by the log-probability of their first token",
-    "generated": "by what the model writes",
-}
-_STYLES = {"words": "in words", "letters": "as letters", "numbers": "as numbers"}
-
-
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What the top of a report says about a prompt.
+    """How a language model was asked, for the top of a report.
 
     Attributes:
-        summary: How it was asked, in a few sentences.
-        template: The template.
-        system: The system prompt; "" for none.
-        example: One item, as the model reads it.
-        answers: The answers of that item, in words.
-        server: The server that was asked, what its trial found, and what it cost; none for a model that is here.
+        told: What `Prompted.describe` returns.
+        right: How many answers are right, in a sentence; "" where a section says it.
+        server: What `ServerEngine.describe` returns; None for a model that is here.
         name: The model, on a page about several; "" on one about a single model.
     """
 
-    summary: str
-    template: str
-    system: str
-    example: str
-    answers: str
-    server: tuple[str, ...] = ()
+    told: Mapping[str, Any]
+    right: str = ""
+    server: Mapping[str, Any] | None = None
     name: str = ""
-
-
-def asked_of(
-    told: Mapping[str, Any], right: str = "", server: Mapping[str, Any] | None = None, name: str = ""
-) -> Asked:
-    """Put what `Prompted.describe` returns into sentences.
-
-    Args:
-        told: The description.
-        right: How many answers are right, in a sentence; "" where a section says it.
-        server: What `ServerEngine.describe` returns; None for a model that is here.
-        name: The model, on a page about several.
-    """
-    chat = "through its chat template" if told["chat"] else "without a chat template"
-    shots = told["shots"]
-    examples = "without examples"
-    if shots:
-        drawn = "the same for all items" if told["draw"] == "run" else "drawn for each item"
-        examples = f"after {counted(shots, 'example')} of the training split, {drawn}"
-    sentences = [
-        f"Items are asked {chat}, {examples}.",
-        f"Answers are given {_STYLES[told['style']]} and scored {_SCORINGS[told['scoring']]}.",
-    ]
-    if told["label_words"]:
-        sentences.append(f"The labels are called {', '.join(told['label_words'])}.")
-    if told["scoring"] == "generated":
-        if told["samples"] > 1:
-            sentences.append(f"Each item is answered {told['samples']} times; its scores are the shares of answers.")
-        if told["pattern"]:
-            sentences.append(f"Answers are found by the regular expression {told['pattern']}.")
-        sentences.append(f"{told['way'][:1].upper()}{told['way'][1:]}.")
-    sentences += [right] if right else []
-    answers = ", ".join(repr(answer) for answer in told["answers"])
-    return Asked(
-        summary=" ".join(sentences),
-        template=told["template"],
-        system=told["system"] or "",
-        example=told["example"],
-        answers=f"Its answers are {answers}, exactly as they follow.",
-        server=() if server is None else _lines(server),
-        name=name,
-    )
-
-
-def _lines(server: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a report says about a server, a sentence each."""
-    able = ", ".join(ability.replace("_", " ") for ability in server["abilities"])
-    usage = server["usage"]
-    cost = "" if usage["price"] is None else f", at a price of {usage['price']:,.4f}"
-    spent = (
-        f"{counted(usage['requests'], 'request was', 'requests were')} answered, with "
-        f"{counted(usage['prompt_tokens'], 'prompt token')} and {counted(usage['answer_tokens'], 'generated token')}"
-        f"{cost}."
-    )
-    return (
-        f"{server['server']} with the model {server['model']}; its trial found that it can be asked for {able}.",
-        *(f"{'Yes' if one['passed'] else 'No'}: {one['part']}. {one['words']}" for one in server["trial"]),
-        *filter(None, [server["changes"]]),
-        spent,
-    )
 
 
 # ---------------------------------- The items of a split on the page, in a table that a reader filters without a script
@@ -200,30 +122,18 @@ LONGEST = 160
 
 
 @dataclasses.dataclass(frozen=True)
-class Item:
-    """One row: the item, and what the model says about it."""
-
-    id: str
-    text: str
-    label: str
-    prediction: str
-    confidence: float
-    right: bool
-
-
-@dataclasses.dataclass(frozen=True)
 class Items:
     """Labeled items of a split: the wrong ones, the surest first, and then the right ones, the least sure first.
 
     Attributes:
         split: The name of the split.
-        rows: Up to `MOST_ITEMS` of them.
+        rows: Up to `MOST_ITEMS` of them, with whether the model gets each right.
         n_items: How many labeled items the split has.
         n_wrong: How many of these the model gets wrong.
     """
 
     split: str
-    rows: tuple[Item, ...]
+    rows: tuple[tuple[Example, bool], ...]
     n_items: int
     n_wrong: int
 
@@ -245,13 +155,15 @@ def items_of(context: AuditContext) -> Items | None:
         if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
             continue
         shown = tuple(
-            Item(
-                id=split.ids[row],
-                text=_shortened(split.texts[row]),
-                label=context.label_name(int(split.labels[row])),
-                prediction=context.label_name(int(predicted[row])),
-                confidence=min(float(confidence[row]), 1.0),
-                right=bool(predicted[row] == split.labels[row]),
+            (
+                Example(
+                    split.ids[row],
+                    _shortened(split.texts[row], LONGEST),
+                    context.label_name(int(split.labels[row])),
+                    context.label_name(int(predicted[row])),
+                    min(float(confidence[row]), 1.0),
+                ),
+                bool(predicted[row] == split.labels[row]),
             )
             for row in rows[order][:MOST_ITEMS].tolist()
         )
@@ -259,13 +171,15 @@ def items_of(context: AuditContext) -> Items | None:
     return best
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, longest: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST].rstrip()} …"
+    return line if len(line) <= longest else f"{line[:longest].rstrip()} …"
 
 
 # -------------------------- What a reader sees first: one finding, a row per question on one scale, and what to do next
 
+
+PAGE = "index.html"
 
 LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "good": "No problem found"}
 """What the tones of a verdict say."""
@@ -275,67 +189,26 @@ MOST_ACTIONS = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Row:
-    """One question on the first screen.
-
-    Attributes:
-        question: Its name.
-        title: The question as a reader would ask it.
-        tone: That of its verdict.
-        light: What the tone says.
-        answer: The verdict in a few words.
-        figure: The share that shows it, where there is one.
-        bar: Its place on the common scale from 0 to 100 %; None where it is no share from 0 to 1.
-    """
-
-    question: str
-    title: str
-    tone: str
-    light: str
-    answer: str
-    figure: Headline | None
-    bar: dict[str, float] | None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class FirstScreen:
     """What a reader sees first.
 
     Attributes:
         claim: The finding in one sentence.
-        tone: That of its verdict.
-        light: What the tone says.
-        evidence: What the finding rests on.
-        question: The question that found it.
-        plot: The picture that shows it, if any.
-        pair: One example, or an item before and after a change.
-        rows: The answered questions, the worst first.
-        skipped: (question, title, reason) of the questions that do not apply.
-        failed: (title, reason) of those that failed.
-        actions: (question, what to do), the worst finding first.
+        rows: The answered questions, the worst first, each with its answer.
+        plot: The picture that shows the finding, if any.
+        actions: What to do, the worst finding first.
     """
 
     claim: str
-    tone: str
-    light: str
-    evidence: str
-    question: str
+    rows: tuple[tuple[Outcome, SectionResult], ...]
     plot: Plot | None
-    pair: tuple[Example, ...]
-    rows: tuple[Row, ...]
-    skipped: tuple[tuple[str, str, str], ...]
-    failed: tuple[tuple[str, str], ...]
-    actions: tuple[tuple[str, Action], ...]
+    actions: tuple[Action, ...]
 
 
-def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
-    answered = [
-        (badness(outcome.result.verdict.tone, finding_of(outcome.result).size), outcome)
-        for outcome in outcomes
-        if outcome.result is not None
-    ]
-    return [outcome for _, outcome in sorted(answered, key=lambda pair: pair[0])]
+    answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+    return sorted(answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
 
 
 def finding_of(result: SectionResult) -> Finding:
@@ -354,32 +227,18 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
     Returns:
         The first screen; None where no question is answered.
     """
-    answered = worst_first(outcomes)
-    if not answered or answered[0].result is None:
+    rows = worst_first(outcomes)
+    if not rows:
         return None
-    first = answered[0].result
-    lead = finding_of(first)
-    asked = {outcome.question for outcome in answered}
+    asked = {outcome.question for outcome, _ in rows}
     actions = [
-        (outcome.question, _here(action, asked - {outcome.question}))
-        for place, outcome in enumerate(answered)
-        if outcome.result is not None and outcome.result.verdict.tone != "good"
-        for action in finding_of(outcome.result).actions[: None if place == 0 else MOST_ACTIONS]
+        _here(action, asked - {outcome.question})
+        for place, (outcome, result) in enumerate(rows)
+        if result.verdict.tone != "good"
+        for action in finding_of(result).actions[: None if place == 0 else MOST_ACTIONS]
     ]
-    unanswered = [outcome for outcome in outcomes if outcome.result is None]
-    return FirstScreen(
-        claim=f"{subject} {lead.claim}".rstrip(".") + ".",
-        tone=first.verdict.tone,
-        light=LIGHTS[first.verdict.tone],
-        evidence=lead.evidence,
-        question=answered[0].question,
-        plot=plot_of(first),
-        pair=lead.pair,
-        rows=tuple(_row(outcome, outcome.result) for outcome in answered if outcome.result is not None),
-        skipped=tuple((each.question, each.title, each.reason) for each in unanswered if each.status == "skipped"),
-        failed=tuple((each.title, each.reason) for each in unanswered if each.status == "failed"),
-        actions=tuple(actions),
-    )
+    claim = f"{subject} {finding_of(rows[0][1]).claim}".rstrip(".") + "."
+    return FirstScreen(claim, tuple(rows), plot_of(rows[0][1]), tuple(actions))
 
 
 def plot_of(result: SectionResult) -> Plot | None:
@@ -395,29 +254,12 @@ def _here(action: Action, asked: set[str]) -> Action:
     return Action(action.text, link=f"#{question}") if question in asked else action
 
 
-def _row(outcome: Outcome, result: SectionResult) -> Row:
+def figure_of(result: SectionResult) -> Headline | None:
+    """Return the share that shows a finding: the one that it names, or the first of the overview."""
     figures = {headline.key: headline for part in result.parts for headline in part.headlines}
     figures |= {headline.key: headline for headline in result.headlines}
-    shares = [headline for headline in result.headlines if headline.unit == "fraction"]
-    figure = figures.get(finding_of(result).figure) or next(iter(shares), None)
-    verdict = result.verdict
-    return Row(outcome.question, outcome.title, verdict.tone, LIGHTS[verdict.tone], verdict.label, figure, _bar(figure))
-
-
-def _bar(figure: Headline | None) -> dict[str, float] | None:
-    if figure is None or figure.unit != "fraction" or figure.estimate.value is None:
-        return None
-    value = figure.estimate.value
-    low, high = figure.estimate.low, figure.estimate.high
-    low, high = (value if low is None else low), (value if high is None else high)
-    if value < 0 or low < -1 or max(value, high) > 1:  # a difference that is negative has no place on this scale
-        return None
-    low, high, value = (100 * max(each, 0.0) for each in (low, high, value))
-    return {
-        "low": round(low, 2),
-        "width": round(max(high - low, 0.6), 2),
-        "dot": round(min(max(value - 0.4, 0.0), 99.2), 2),
-    }
+    shares = (headline for headline in result.headlines if headline.unit == "fraction")
+    return figures.get(finding_of(result).figure) or next(shares, None)
 
 
 LONGEST_TEXT = 700
@@ -491,11 +333,11 @@ class Page:
 def render_page(page: Page) -> str:
     """Render a page as HTML."""
     first = first_screen(page.subject, page.outcomes) if page.subject else None
-    answered = [outcome for outcome in page.outcomes if outcome.result is not None]
+    answered = first.rows if first else [(outcome, outcome.result) for outcome in page.outcomes if outcome.result]
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
-        answered=worst_first(page.outcomes) if first else answered,
+        answered=answered,
         terms=TERMS,
         works=_works(page.outcomes),
         version=rightreasons.__version__,
@@ -503,26 +345,40 @@ def render_page(page: Page) -> str:
     return html.translate(_CONTROLS)
 
 
-def scale_of(headline: Headline) -> dict[str, Any] | None:
-    """Place a figure and its interval on a scale from 0 to a round number; None where that makes no sense."""
-    estimate = headline.estimate
-    if headline.unit != "fraction" or estimate.value is None or estimate.low is None or estimate.high is None:
+def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
+    """Write a page with its pictures and files of results, in place of what the folder holds."""
+    html = render_page(page)
+    with swapped_in(out) as new:
+        for plot in (plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots):
+            write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+        for name, result in results.items():
+            write_json(new / name, result)
+        write_text(new / PAGE, html)
+
+
+def scale_of(headline: Headline, *, shared: bool = False) -> dict[str, Any] | None:
+    """Place a figure and its interval on a scale from 0 to a round number; None where that makes no sense.
+
+    Args:
+        headline: The figure.
+        shared: Whether the scale is from 0 to 100 %, which figures of several questions share; an interval that is
+            missing or reaches below 0 is then no matter.
+    """
+    estimate, value = headline.estimate, headline.estimate.value
+    if headline.unit != "fraction" or value is None or not (shared or estimate.has_interval):
         return None
-    if min(estimate.low, estimate.value) < 0:
-        bound = next((s for s in _SCALES if s >= max(-estimate.low, abs(estimate.high), abs(estimate.value))), None)
-        start = None if bound is None else -bound
-    else:
-        # Shares such as accuracy are read against 1; errors against the next round number.
-        scales = (1.0,) if headline.better == "higher" else _SCALES
-        bound = next((s for s in scales if s >= max(estimate.high, estimate.value)), None)
-        start = 0.0
-    if bound is None or start is None:
+    low, high = (value if end is None else end for end in (estimate.low, estimate.high))
+    start, bound = 0.0, next((scale for scale in _SCALES if scale >= max(abs(low), abs(high), abs(value))), None)
+    if shared or (headline.better == "higher" and bound is not None and min(low, value) >= 0):
+        bound = 1.0  # shares such as accuracy are read against 1; errors against the next round number
+    if bound is None or (shared and (value < 0 or low < -1 or max(high, value) > 1)):
         return None
-    span = bound - start
-    low, high, dot = (100 * (x - start) / span for x in (estimate.low, estimate.high, estimate.value))
+    if min(low, value) < 0 and not shared:
+        start = -bound
+    low, high, dot = (100 * (max(x, start) - start) / (bound - start) for x in (low, high, value))
     return {
         "low": round(low, 2),
-        "width": round(max(high - low, 0.4), 2),
+        "width": round(max(high - low, 0.5), 2),
         "dot": round(min(max(dot - 0.5, 0.0), 99.0), 2),
         "from": f"{100 * start:g}%".replace("-", "\N{MINUS SIGN}"),
         "to": f"{100 * bound:g}%",
@@ -553,17 +409,21 @@ def _template() -> Any:
         sourced=lambda source: _sourced(source, markup),
         termed=lambda text: _termed(text, markup),
         anchor=anchor,
+        repr=repr,
         lead_plot=plot_of,
         finding=finding_of,
+        figure=figure_of,
+        bar=functools.partial(scale_of, shared=True),
         lead_examples=_lead_examples,
         written=lambda headline: written(headline.estimate, headline.unit),
         paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
-        shortened=_shortened_report,
+        shortened=_cut,
         marked=lambda example: _marked(example, markup),
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
     css = (_TEMPLATES / "report.css").read_text("utf-8")
+    environment.globals["lights"] = LIGHTS
     environment.globals["css"] = markup.Markup(css)  # noqa: S704 - our own file
     return environment.get_template("report.html.j2")
 
@@ -619,7 +479,7 @@ def _csv(table: Table) -> str:
     return base64.b64encode(stream.getvalue().encode()).decode()
 
 
-def _shortened_report(text: str) -> str:
+def _cut(text: str) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT].rstrip()} … ({len(text) - LONGEST_TEXT:,} more characters)"
@@ -644,6 +504,6 @@ def _marked(example: Example, markup: Any) -> Any:
             )
         )
         end = mark.end
-    rest = example.text[end:] if end > LONGEST_TEXT else _shortened_report(example.text)[end:]
+    rest = example.text[end:] if end > LONGEST_TEXT else _cut(example.text)[end:]
     pieces.append(markup.escape(rest))
     return markup.Markup("").join(pieces)

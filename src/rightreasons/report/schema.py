@@ -6,11 +6,15 @@ docs/audit_schema.md explains every field. The version is `SCHEMA_VERSION`: a ne
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import json
+import operator
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -19,6 +23,8 @@ from rightreasons.core.errors import one_line
 from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
+from rightreasons.page import parts
+from rightreasons.report.render import Outcome
 
 SCHEMA_VERSION = "1.0"
 
@@ -37,165 +43,50 @@ class Record(BaseModel):
 Count = Annotated[int, Field(ge=0)]
 
 
-class Estimate(Record):
-    """A figure with its interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    level: float
-    method: str
-
-
-class Headline(Record):
-    """A figure of a question."""
-
-    key: str
-    name: str
-    estimate: Estimate
-    definition: str
-    source: str
-    unit: Literal["fraction", "nats", "ratio", "count"]
-    better: Literal["higher", "lower"] | None
-    split: str
-    n: Count
-    no_interval: str
+# A record has the fields of what it is of; here is what differs.
+_WITHOUT: dict[type, tuple[str, ...]] = {
+    parts.Plot: ("png", "svg", "wide"),
+    parts.Table: ("folded",),
+    parts.ExampleList: ("folded",),
+    parts.ItemFigure: ("ids", "values", "groups"),
+    parts.SectionResult: ("files",),
+}
+_FIELDS: dict[type, dict[str, Any]] = {
+    parts.Headline: {"n": Count},
+    parts.Plot: {"file": str},
+    parts.Table: {"rows": list[dict[str, Any]]},
+    parts.Mark: {
+        "start": Count,
+        "end": Annotated[int, Field(ge=1)],
+        "weight": Annotated[float, Field(ge=-1, le=1)],
+    },
+    parts.Example: {"confidence": Annotated[float | None, Field(ge=0, le=1)]},
+    parts.ItemFigure: {"better": Literal["higher", "lower"], "unit": Literal["fraction", "ratio"], "n_items": int},
+}
 
 
-class Plot(Record):
-    """A picture."""
-
-    key: str
-    title: str
-    caption: str
-    alt: str
-    source: str
-    file: str
-
-
-class Column(Record):
-    """A column of a table."""
-
-    key: str
-    name: str
-    kind: Literal["text", "share", "number", "count", "p_value"]
-    definition: str
+@functools.cache
+def record_of(kind: Any) -> type[Record]:
+    """Return the record of a part of the report: its fields as audit.json has them, each of which has to be there."""
+    hints = get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind) if field.name not in _WITHOUT.get(kind, ())]
+    fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
+    declared: dict[str, Any] = {name: (field, ...) for name, field in fields.items()}
+    if kind is parts.Finding:
+        declared["pair"] = (fields["pair"], Field(max_length=2))
+    return create_model(kind.__name__, __base__=Record, __doc__=kind.__doc__.partition("\n")[0], **declared)
 
 
-class Table(Record):
-    """A table."""
-
-    key: str
-    title: str
-    columns: list[Column]
-    rows: list[dict[str, Any]]
-    note: str
-    source: str
-
-
-class Mark(Record):
-    """A marked part of a text."""
-
-    start: Count
-    end: int = Field(ge=1)
-    kind: Literal["cue", "weight", "change"]
-    weight: float = Field(ge=-1, le=1)
-    note: str
-
-
-class Example(Record):
-    """An item."""
-
-    id: str
-    text: str
-    label: str
-    prediction: str
-    confidence: float | None = Field(ge=0, le=1)
-    text_pair: str
-    marks: list[Mark]
-    note: str
-
-
-class ExampleList(Record):
-    """Items under one title."""
-
-    key: str
-    title: str
-    note: str
-    examples: list[Example]
-
-
-class Part(Record):
-    """A part of an answer."""
-
-    title: str
-    text: str
-    headlines: list[Headline]
-    plots: list[Plot]
-    tables: list[Table]
-    examples: list[ExampleList]
-
-
-class Action(Record):
-    """What to do about a finding."""
-
-    text: str
-    command: str
-    link: str
-
-
-class Finding(Record):
-    """What decided a verdict."""
-
-    claim: str
-    evidence: str
-    figure: str
-    size: float
-    plot: str
-    pair: list[Example] = Field(max_length=2)
-    actions: list[Action]
-
-
-class Verdict(Record):
-    """What an answer comes to."""
-
-    tone: Literal["good", "warn", "bad", "neutral"]
-    label: str
-    summary: str
-
-
-class ByItem(Record):
-    """A figure that is a mean over items, whose values are in items/QUESTION.csv."""
-
-    key: str
-    name: str
-    better: Literal["higher", "lower"]
-    low: float
-    high: float
-    unit: Literal["fraction", "ratio"]
-    n_items: int
-
-
-class Result(Record):
-    """An answer."""
-
-    verdict: Verdict
-    headlines: list[Headline]
-    parts: list[Part]
-    limits: list[str]
-    data: dict[str, Any]
-    finding: Finding | None
-    by_item: list[ByItem]
-
-
-class Question(Record):
-    """A question and its answer."""
-
-    question: str
-    title: str
-    status: Literal["answered", "skipped", "failed"]
-    reason: str
-    result: Result | None
+def _plain_kind(kind: Any) -> Any:
+    """Return the type that values of a field have in JSON."""
+    if dataclasses.is_dataclass(kind):
+        return record_of(kind)
+    arguments = get_args(kind)
+    if get_origin(kind) is tuple:
+        return list[_plain_kind(arguments[0])]  # type: ignore[misc]
+    if get_origin(kind) in (Union, UnionType):
+        return functools.reduce(operator.or_, map(_plain_kind, arguments))
+    return dict[str, Any] if get_origin(kind) is Mapping else kind
 
 
 class LeftOut(Record):
@@ -274,7 +165,7 @@ class Audit(Record):
     dataset: Dataset
     settings: Settings  # type: ignore[valid-type]
     environment: dict[str, str]
-    questions: list[Question]
+    questions: list[record_of(Outcome)]  # type: ignore[valid-type]
     subject: str | None = None
     files: dict[str, str] | None = None
     digest: str | None = None

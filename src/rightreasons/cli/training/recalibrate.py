@@ -9,6 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import LabelColumn, declared_command
+from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.io.options import PredictionOptions
 
@@ -85,27 +86,19 @@ def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions)
 
 def _write(out: Path, table: Predictions, probabilities: Any) -> None:
     """Write ids where there are some, a column per class, and the labels."""
-    import csv
-    import io
+    import pandas as pd
 
     from rightreasons.core.store import json_lines, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
+    columns = {f"p_{name}": probabilities[:, k] for k, name in enumerate(names)}
     labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
-    columns: dict[str, list[Any]] = {
-        **({} if table.ids is None else {"id": list(table.ids)}),
-        **{f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)},
-        "label": labels,
-    }
-    rows = list(zip(*columns.values(), strict=True))
+    ids = {} if table.ids is None else {"id": list(table.ids)}
+    frame = pd.DataFrame({**ids, **columns, "label": labels})
     if out.suffix.lower() == ".jsonl":
-        write_text(out, json_lines(dict(zip(columns, row, strict=True)) for row in rows))
-        return
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(out, text.getvalue())
+        write_text(out, json_lines(frame.to_dict("records")))
+    else:
+        write_text(out, frame.to_csv(index=False, lineterminator="\n"))
 
 
 def _show(report: RecalibrationReport, fit: Path, file: Path) -> None:
@@ -114,9 +107,8 @@ def _show(report: RecalibrationReport, fit: Path, file: Path) -> None:
         f"on {report.before.n_items:,} of {file.name}:",
         bold=True,
     )
-    typer.echo(f"  {'':<16}{'before':>8}{'after':>8}")
+    rows = []
     for name, shown in FIGURES.items():
         values = [getattr(one, name) for one in (report.before, report.after)]
-        typer.echo(
-            f"  {shown:<16}" + "".join(f"{'-' if value is None else format(value, '.4f'):>8}" for value in values)
-        )
+        rows.append((shown, *("-" if value is None else f"{value:.4f}" for value in values)))
+    print_rows([("", "before", "after"), *rows])
