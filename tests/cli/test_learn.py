@@ -92,7 +92,7 @@ def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, 
         (("--activation", "relu"), "'softmax' or 'sigmoid'"),
         (("--grid", "precision=foo"), "--precision to be one of 'float32' or 'bfloat16'"),
         (("--seeds", "1,²"), "`--seeds` to be comma-separated whole numbers"),
-        (("--seeds", "4294967296"), "`seed` to be below 2**32"),
+        (("--seeds", "4294967296"), "`seed` to be at most 4294967295"),
     ],
 )
 def test_a_plan_that_cannot_run_is_not_written(world, tmp_path, capsys, words, said):

@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from rightreasons.core import store as code_version
+from rightreasons.core.store import digest_of_value
 
 
 def test_a_change_of_a_file_or_of_a_library_counts(tmp_path, monkeypatch):
@@ -25,3 +26,11 @@ def test_a_change_of_a_file_or_of_a_library_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(code_version, "version", absent)
     digests.append(now())
     assert len(set(digests)) == 4
+
+
+def test_the_digest_of_a_value_does_not_depend_on_the_order_of_its_keys():
+    value = {"model": "m", "options": {"n_bins": 15, "seed": 0}}
+    turned = {"options": {"seed": 0, "n_bins": 15}, "model": "m"}
+    assert list(value) != list(turned)
+    assert digest_of_value(value) == digest_of_value(turned)
+    assert digest_of_value(value) != digest_of_value({**value, "model": "n"})

@@ -11,9 +11,12 @@ import pytest
 from scipy import stats
 
 from command_line import run
+from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.data_maps import EpochScores, write_epoch
 from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
+from rightreasons.difficulty.page_information import INFORMATION
+from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.difficulty.plots import difficulty_scatter
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
@@ -55,6 +58,44 @@ def test_what_it_says(answered):
     page = (out / "index.html").read_text("utf-8")
     assert "Which examples is it fragile on?" in page
     assert "Small margin" in page
+
+
+def test_a_ranking_is_no_verdict(answered):
+    verdict = answered[0].verdict
+    assert (verdict.tone, verdict.label) == ("neutral", "Ranked by fragility")
+    assert "is no verdict" in verdict.summary
+    assert {rule.tone for each in (EIGENVALUE, LEFT_OUT, INFORMATION) for rule in each.verdict} == {"neutral"}
+
+
+def test_what_was_not_tried_without_wordnet_is_said_with_the_line_that_installs_it(
+    planted, planted_model, tmp_path, monkeypatch
+):
+    def absent():
+        raise ImportError("no WordNet")
+
+    line = "pip install 'rightreasons[wordnet]' && python -m nltk.downloader wordnet"
+    data = planted["test"].select(range(24))
+    monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", absent)
+    found = audit(planted_model, data, out=tmp_path / "without", **OPTIONS).outcomes[0].result
+    for text in (found.verdict.summary, found.parts[-1].text):
+        assert (
+            f"Synonyms and antonyms, the words of the paper, were not tried, as WordNet is not installed: `{line}`"
+            in text
+        )
+    assert {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]} <= {"neighbor", "name"}
+    monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", lambda: Words())
+    found = audit(planted_model, data, out=tmp_path / "with", **OPTIONS).outcomes[0].result
+    assert "WordNet and the model's word embeddings" in found.parts[-1].text
+    assert "not tried" not in found.parts[-1].text + found.verdict.summary
+
+
+class Words:
+    """A thesaurus without a word."""
+
+    def synonyms(self, word):
+        return []
+
+    antonyms = synonyms
 
 
 def test_examples_are_marked_and_told_what_flips_them(answered):
@@ -111,10 +152,8 @@ class TestDataMap:
     def test_without_ids_by_rows(self, trained, tmp_path):
         model, data, *_ = trained
         for epoch, p in enumerate((0.2, 0.8), start=1):
-            write_epoch(
-                tmp_path / "map",
-                EpochScores(epoch, epoch, False, np.linspace(0, p, len(data)), np.ones(len(data), bool)),
-            )
+            scores = EpochScores(epoch, epoch, np.linspace(0, p, len(data)), np.ones(len(data), bool))
+            write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
         options = {"difficulty": {"data_map": str(tmp_path / "map")}}
         found = audit(model, data, out=tmp_path / "a", options=options, **OPTIONS).outcomes[0].result
         np.testing.assert_allclose(found.data["data_map"]["variability"], np.linspace(0, 0.3, len(data)), atol=1e-12)
@@ -296,10 +335,8 @@ class TestCommand:
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         for epoch, p in enumerate((0.2, 0.8), start=1):
-            write_epoch(
-                tmp_path / "map",
-                EpochScores(epoch, epoch, False, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)),
-            )
+            scores = EpochScores(epoch, epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool))
+            write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
         out = tmp_path / "out"
         told = ("--neighbors", "any", "--data-map", tmp_path / "map")
         code, said, _ = run(

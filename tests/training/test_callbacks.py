@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.data_maps import EpochScores, forget_others, load_data_map, read_epochs, write_epoch
+from rightreasons.difficulty.data_maps import EpochScores, load_data_map, map_run, read_epochs, write_epoch
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import ShortcutRecord, measure_shortcuts
@@ -157,10 +159,9 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
 
 def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
     ids = [f"t{row}" for row in range(len(TEXTS))]
-    (tmp_path / "map").mkdir()
-    write_epoch(
-        tmp_path / "map", EpochScores(54, 9.0, False, np.full(3, 0.5), np.ones(3, bool))
-    )  # of an earlier, longer run
+    # Of an earlier, longer run over these examples, and of one over others.
+    for run, step in ((map_run(ids, LABELS), 54), (map_run(ids[:3], LABELS[:3]), 8)):
+        write_epoch(Records(tmp_path / "map", run), EpochScores(step, 9.0, np.full(3, 0.5), np.ones(3, bool)))
     callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
     fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
     found, named = load_data_map(tmp_path / "map")
@@ -171,10 +172,6 @@ def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
 
 def test_data_maps_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* has no step-\*.npz"):
-        load_data_map(tmp_path)
-    write_epoch(tmp_path, EpochScores(8, 1.0, False, np.full(3, 0.5), np.ones(3, bool)))
-    write_epoch(tmp_path, EpochScores(11, 1.375, True, np.full(4, 0.5), np.ones(4, bool)))
-    with pytest.raises(ValueError, match="epoch 1 and epoch 1.375 are not: they come from two runs"):
         load_data_map(tmp_path)
     with pytest.raises(ValueError, match="`texts` and `ids` of one length"):
         DataMapCallback(TEXTS, LABELS, ids=["a"])
@@ -188,19 +185,18 @@ def test_mistakes_have_their_sentences(encoder_folder):
 
 
 def test_damaged_files_are_told(tmp_path):
+    made = Records(tmp_path / "map", map_run((), LABELS))
     for step in (2, 4):
-        write_epoch(tmp_path, EpochScores(step, step / 2, False, np.array([0.5, 0.75]), np.array([True, False])))
-    good, bad = sorted(tmp_path.glob("*.npz"))
-    for content in (b"", bad.read_bytes()[:200]):
-        bad.write_bytes(content)
-        with pytest.raises(
-            ValueError, match="Expected an epoch that DataMapCallback wrote in .*step-00000004.npz, but it"
-        ):
-            load_data_map(tmp_path)
-        # A run that goes on does so without it.
-        assert [one.step for one in read_epochs(tmp_path, skip_damaged=True)] == [2]
-    forget_others(tmp_path, {2})
-    assert list(tmp_path.glob("*.npz")) == [good]
+        write_epoch(made, EpochScores(step, step / 2, np.array([0.5, 0.75]), np.array([True, False])))
+    bad = tmp_path / "map" / "step-00000004.npz"
+    bad.write_bytes(bad.read_bytes()[:200])
+    with (
+        pytest.warns(SetAsideWarning, match="step-00000004.npz"),
+        pytest.raises(ValueError, match="but 1 of 2 cannot be read"),
+    ):
+        load_data_map(tmp_path / "map")
+    # A run that goes on does so without it.
+    assert [each.step for each in read_epochs(made)] == [2]
     records = tmp_path / "records.json"
     callback = ShortcutCallback(["a good film"], [1], lmi(["good film", "bad film"], [1, 0]), out=records)
     for content, message in (("{", "Expected JSON in"), ('{"a": 1}', "Expected the records of an earlier run in")):

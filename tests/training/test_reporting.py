@@ -8,6 +8,7 @@ import pytest
 import transformers
 
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import Records
 from rightreasons.difficulty.data_maps import read_epochs
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
@@ -188,7 +189,7 @@ def test_a_data_map_has_every_end_of_an_epoch(folder, tmp_path, options, ends):
     callback = Watch(TEXTS, LABELS, out=tmp_path / "map")
     made = trainer(folder, tmp_path / "run", [callback], **options)
     made.train()
-    scores = read_epochs(tmp_path / "map")
+    scores = read_epochs(Records.open(tmp_path / "map"))
     assert [(one.step, one.epoch) for one in scores] == list(callback.ends) == ends
     assert callback.result().n_epochs == len(ends)
     np.testing.assert_array_equal(callback.result().confidence, np.mean([one.probability for one in scores], axis=0))
@@ -218,7 +219,7 @@ class TestResumed:
 
         callback = DataMapCallback(TEXTS, LABELS, out=out / "map")
         trainer(folder, out, [callback, Stop()], num_train_epochs=3, save_strategy="steps", save_steps=100).train()
-        assert [one.step for one in read_epochs(out / "map")] == [8, 11]
+        assert [one.step for one in read_epochs(Records.open(out / "map"))] == [8, 11]
         return out, callback
 
     def go_on(self, folder, out, callback, step):
@@ -230,12 +231,12 @@ class TestResumed:
 
     def test_from_its_folder_and_from_memory(self, folder, stopped):
         out, first = stopped
-        before = read_epochs(out / "map")[0].probability
+        before = read_epochs(Records.open(out / "map"))[0].probability
         assert self.go_on(folder, out, first, 11) == []
         second = DataMapCallback(TEXTS, LABELS, out=out / "map")
         assert self.go_on(folder, out, second, 11) == []
         # What the end of training at step 11 was is no end of an epoch of this run.
-        epochs = read_epochs(out / "map")
+        epochs = read_epochs(Records.open(out / "map"))
         assert [one.step for one in epochs] == [8, 16, 24]
         np.testing.assert_array_equal(epochs[0].probability, before)
         means = np.mean([one.probability for one in epochs], axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,6 @@ from rightreasons.behavior.rates import (
     asks_for_neutral,
     cases_of,
     label_answers,
-    pass_rates,
 )
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import BY_NUMBER, MatchTerms, listing, match_labels
@@ -50,7 +50,6 @@ class SuiteAnswers:
     Attributes:
         name: The name of the model.
         suite: The suite.
-        result: Its pass rates.
         answers: n answers, class numbers or texts, in the suite's order.
         probabilities: (n, K) probabilities as they were scored; None where there are answers alone.
         class_names: K names; None where they are unknown.
@@ -61,11 +60,15 @@ class SuiteAnswers:
         failures: Id of an example that the model could not answer -> why; it counts as a wrong answer.
         prompt: How a language model was asked (`Prompted.describe`); None for other models.
         server: The server that was asked (`Prompted.server`); None for a model that is here.
+        level: Level of the intervals.
+        result: Its pass rates.
+
+    Raises:
+        ValueError: If a functionality has no cases, or asks for probabilities that are not there.
     """
 
     name: str
     suite: Suite
-    result: BehavioralPassRate
     answers: NDArray[np.int64] | list[str]
     probabilities: NDArray[np.float64] | None = None
     class_names: tuple[str, ...] | None = None
@@ -75,8 +78,18 @@ class SuiteAnswers:
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     prompt: Mapping[str, Any] | None = None
     server: Mapping[str, Any] | None = None
+    level: float = 0.95
+    result: BehavioralPassRate = dataclasses.field(init=False)
 
-    @property
+    def __post_init__(self) -> None:
+        more: dict[str, Any] = {
+            "probabilities": self.probabilities,
+            "confidences": self.confidences,
+            "confidence_level": self.level,
+        }
+        object.__setattr__(self, "result", answered_pass_rates(self.answers, self.table, **more))
+
+    @functools.cached_property
     def table(self) -> SuiteTable:
         """The suite without its texts."""
         return self.suite.table()
@@ -209,11 +222,11 @@ def measure_behavior(
         out=out,
         fail_fast=fail_fast,
     )
-    probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    answers = _classified(classifier.name, suite, *_completed(scores, ids, probabilities), match, resampling)
+    probabilities, missing = _completed(scores, ids)
+    known = _classified(classifier.name, suite, probabilities, match, missing)
     if isinstance(classifier, Prompted):
-        answers = dataclasses.replace(answers, prompt=classifier.describe(), server=classifier.server())
-    return dataclasses.replace(answers, failures=scores.failures)
+        known |= {"prompt": classifier.describe(), "server": classifier.server()}
+    return SuiteAnswers(classifier.name, suite, **known, failures=scores.failures, level=resampling.level)
 
 
 def label_words(suite: Suite) -> tuple[str, ...]:
@@ -270,47 +283,37 @@ def score_stored(
         probabilities = _probabilities(answers)
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
         match = dataclasses.replace(match, matched=match.matched + read_as)
-        return _classified(name, suite, probabilities, None, match, resampling, answers=answers.answers)
-    column, unread = answers.answers if answers.answers is not None else [], answers.unread
+        known = _classified(name, suite, probabilities, match, answers=answers.answers)
+        return SuiteAnswers(name, suite, **known, level=resampling.level)
+    column = answers.answers if answers.answers is not None else []
+    unread = np.zeros(len(column), dtype=np.bool_)
+    if answers.unread is not None and not table.asks_for_texts:
+        unread = answers.unread
     if suite.label_names is None and asks_for_neutral(table) and _are_sentiments(column, unread):
         suite = dataclasses.replace(suite, label_names=SENTIMENTS)
         table = suite.table()
-    n_unread = 0 if unread is None or table.asks_for_texts else int(unread.sum())
-    read = (
-        [answer for answer, missing in zip(column, np.asarray(unread), strict=True) if not missing]
-        if n_unread
-        else column
-    )
+    read = column
+    if unread.any():
+        read = [answer for answer, missing in zip(column, unread, strict=True) if not missing]
     labels = label_answers(read, table, where=where) if len(read) else None
-    if labels is None and n_unread:
+    if labels is None and unread.any():
         raise ValueError(
-            f"Expected answers that are labels of the suite {suite.name!r} in {where}, but {n_unread:,} of "
+            f"Expected answers that are labels of the suite {suite.name!r} in {where}, but {unread.sum():,} of "
             f"{len(column):,} hold none that can be read."
         )
     if labels is None:
         # A file in which every answer is a whole number is read as numbers.
         texts = column if isinstance(column, list) else [str(answer) for answer in column.tolist()]
-        return SuiteAnswers(name, suite, answered_pass_rates(texts, table, confidence_level=resampling.level), texts)
-    numbers, matched, class_names = labels[0], labels[1] + read_as, suite.label_names
-    if n_unread:
-        # What cannot be read is a class of its own, which no label is.
-        class_names = class_names or tuple(map(str, range(int(numbers.max()) + 1)))
-        numbers = np.full(len(column), len(class_names), dtype=np.int64)
-        numbers[~np.asarray(unread)] = labels[0]
-        class_names = (*class_names, NO_ANSWER)
-        matched += f"; {n_unread} of {len(numbers)} examples have no answer, which is no label"
+        return SuiteAnswers(name, suite, texts, level=resampling.level)
+    numbers = np.zeros(len(column), dtype=np.int64)
+    numbers[~unread] = labels[0]
     confidences = answers.confidences
     if confidences is not None:
         confidences = check_vector(confidences, f"the confidences of {name}", minimum=0, maximum=1)
-    return SuiteAnswers(
-        name,
-        suite,
-        answered_pass_rates(numbers, table, confidences=confidences, confidence_level=resampling.level),
-        numbers,
-        class_names=class_names,
-        matched=matched,
-        confidences=confidences,
-    )
+    known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1] + read_as}
+    if unread.any():
+        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1] + read_as)
+    return SuiteAnswers(name, suite, **known, confidences=confidences, level=resampling.level)
 
 
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
@@ -432,13 +435,12 @@ def _classified(
     name: str,
     suite: Suite,
     probabilities: NDArray[np.float64],
-    missing: NDArray[np.bool_] | None,
     match: ClassMatch,
-    resampling: Resampling,
+    missing: NDArray[np.bool_] | None = None,
     *,
     answers: NDArray[np.int64] | list[str] | None = None,
-) -> SuiteAnswers:
-    """Score the given answers, or else the most probable classes; two sentiments may be spread over three.
+) -> dict[str, Any]:
+    """Return the given answers, or else the most probable classes, as fields; two sentiments may be spread over three.
 
     An answer that is missing is a class of its own.
     """
@@ -452,27 +454,34 @@ def _classified(
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
     labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
-    matched = match.matched
-    if missing is not None and missing.any():
+    known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": match.matched}
+    if missing is not None:
         if asks_for_neutral(suite.table()):
             raise OptionError(
                 f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
                 f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label.",
                 option="scoring",
             )
-        n_classes = probabilities.shape[1]
-        numbers = np.where(missing, n_classes, numbers)
-        probabilities = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
-        class_names = (*(class_names or map(str, range(n_classes))), NO_ANSWER)
-        matched += f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
-    result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, confidence_level=resampling.level)
-    return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, matched)
+        known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), match.matched)
+        known["probabilities"] = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
+    return {**known, "spread": match.spread}
 
 
-def _completed(
-    scores: Scores, ids: Sequence[str], probabilities: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+def _missing(
+    missing: NDArray[np.bool_], numbers: NDArray[np.int64], class_names: Sequence[object], matched: str
+) -> dict[str, Any]:
+    """Make a class of its own, which no label is, of what has no answer."""
+    said = f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
+    return {
+        "answers": np.where(missing, len(class_names), numbers),
+        "class_names": (*map(str, class_names), NO_ANSWER),
+        "matched": matched + said,
+    }
+
+
+def _completed(scores: Scores, ids: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
     """Return the probabilities of every example, even where it has no answer, and which have none."""
+    probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
     if not scores.failures:
         return probabilities, None
     answered = {each: row for row, each in enumerate(scores.ids)}
@@ -482,13 +491,10 @@ def _completed(
     return completed, missing
 
 
-def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_] | None) -> bool:
+def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_]) -> bool:
     """Tell whether answers are the names of sentiments, in which `label_words` asks a suite that does not name them."""
-    if not isinstance(answers, list):
-        return False
-    skipped = np.zeros(len(answers), dtype=np.bool_) if unread is None else unread
-    return all(
-        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, skipped, strict=True) if not skip
+    return isinstance(answers, list) and all(
+        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, unread, strict=True) if not skip
     )
 
 
@@ -589,10 +595,4 @@ def measure_reading(
         progress=progress,
         out=out,
     )
-    texts = list(answers.texts)
-    return SuiteAnswers(
-        classifier.name,
-        suite,
-        pass_rates(texts, suite.table(), outputs="texts", confidence_level=resampling.level),
-        texts,
-    )
+    return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
-import zipfile
-import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import as_floats, to_numpy
 from rightreasons.core.results import Result
-from rightreasons.core.store import write_bytes
+from rightreasons.core.store import Records, digest_of_arrays
 from rightreasons.core.validation import check_fraction, check_one_of
 from rightreasons.difficulty.ranking import MIN_ITEMS, rank_correlation
 
@@ -114,67 +111,54 @@ class EpochScores:
     Attributes:
         step: The training step at which the epoch ended.
         epoch: The epochs trained by then; fractional where the end of training cut the last one short.
-        is_cut: Whether it was cut short so: a run that goes on from this step has no such end of an epoch.
         probability: (N,) probability of the gold label.
         correct: (N,) whether the prediction was right.
-        ids: Ids of the N examples; () where the training run had none.
     """
 
     step: int
     epoch: float
-    is_cut: bool
     probability: NDArray[np.float64]
     correct: NDArray[np.bool_]
-    ids: tuple[str, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was cut short: a run that goes on from this step has no such end of an epoch."""
+        return not float(self.epoch).is_integer()
 
 
-def write_epoch(folder: str | os.PathLike[str], scores: EpochScores) -> None:
+def map_run(ids: Sequence[str], labels: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what the records of a data map are of: the ids of its examples, () for none, and their labels."""
+    return {"kind": "data map", "ids": list(ids), "labels": digest_of_arrays({"labels": labels})}
+
+
+def write_epoch(records: Records, scores: EpochScores) -> None:
     """Write the end of an epoch, replacing an earlier one at the same step."""
-    content = io.BytesIO()
-    np.savez(content, **{**vars(scores), "ids": np.array(scores.ids, dtype=np.str_)})
-    write_bytes(Path(folder) / _file_name(scores.step), content.getvalue())
+    columns = {name: np.asarray(value) for name, value in vars(scores).items()}
+    records.write_arrays(_file_of(scores), columns)
 
 
-def read_epochs(folder: str | os.PathLike[str], *, skip_damaged: bool = False) -> list[EpochScores]:
-    """Read the epochs in a folder, in order; [] where there is none.
-
-    Raises:
-        ValueError: If a file is damaged, unless such files are skipped.
-    """
-    epochs = []
-    for file in Path(folder).glob(PATTERN):
-        try:
-            epochs.append(_read(file))
-        except ValueError:
-            if not skip_damaged:
-                raise
-    return sorted(epochs, key=lambda one: one.step)
+def forget_epoch(records: Records, scores: EpochScores) -> None:
+    """Remove the end of an epoch that another run wrote."""
+    (records.folder / _file_of(scores)).unlink(missing_ok=True)
 
 
-def forget_others(folder: str | os.PathLike[str], steps: Collection[int]) -> None:
-    """Remove the epochs of an earlier run and damaged ones: all that are not of one of the given steps."""
-    kept = {_file_name(step) for step in steps}
-    for file in Path(folder).glob(PATTERN):
-        if file.name not in kept:
-            file.unlink()
+def _file_of(scores: EpochScores) -> str:
+    return f"step-{scores.step:08d}.npz"
 
 
-def _file_name(step: int) -> str:
-    return f"step-{step:08d}.npz"
-
-
-def _read(file: Path) -> EpochScores:
-    try:
-        with np.load(file, allow_pickle=False) as columns:
-            step, epoch, is_cut, ids = (columns[name].tolist() for name in ("step", "epoch", "is_cut", "ids"))
-            return EpochScores(step, epoch, is_cut, columns["probability"], columns["correct"], tuple(ids))
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
-        raise ValueError(f"Expected an epoch that DataMapCallback wrote in {file}, but it cannot be read.") from None
+def read_epochs(records: Records) -> list[EpochScores]:
+    """Read the epochs in a folder, in order; damaged ones are set aside."""
+    arrays = (records.read_arrays(file.name) for file in sorted(records.folder.glob(PATTERN)))
+    return [
+        EpochScores(int(each["step"]), float(each["epoch"]), each["probability"], each["correct"])
+        for each in arrays
+        if each is not None
+    ]
 
 
 def map_of(epochs: Sequence[EpochScores]) -> DataMap:
     """Compute the data map of some epochs of the same examples."""
-    return data_map(np.stack([one.probability for one in epochs]), np.stack([one.correct for one in epochs]))
+    return data_map(np.stack([each.probability for each in epochs]), np.stack([each.correct for each in epochs]))
 
 
 def load_data_map(folder: str | os.PathLike[str]) -> tuple[DataMap, tuple[str, ...]]:
@@ -187,18 +171,19 @@ def load_data_map(folder: str | os.PathLike[str]) -> tuple[DataMap, tuple[str, .
         The data map, and the ids of its examples; () where the training run had none.
 
     Raises:
-        ValueError: If the folder has no epoch, or epochs of different examples.
+        ValueError: If the folder has no epoch, or a damaged one.
     """
-    epochs = read_epochs(folder)
-    if not epochs:
+    n_files = len(list(Path(folder).glob(PATTERN)))
+    if not n_files:
         raise ValueError(f"Expected a folder that DataMapCallback wrote, but {folder} has no {PATTERN}.")
-    for one in epochs[1:]:
-        if len(one.probability) != len(epochs[0].probability) or one.ids != epochs[0].ids:
-            raise ValueError(
-                f"Expected the epochs in {folder} to be of the same examples, but epoch {epochs[0].epoch:g} and epoch "
-                f"{one.epoch:g} are not: they come from two runs."
-            )
-    return map_of(epochs), epochs[0].ids
+    records = Records.open(folder)
+    epochs = read_epochs(records)
+    if len(epochs) < n_files:
+        raise ValueError(
+            f"Expected the epochs that DataMapCallback wrote in {folder}, but {n_files - len(epochs)} of {n_files} "
+            "cannot be read."
+        )
+    return map_of(epochs), tuple(records.run["ids"])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -250,12 +235,7 @@ class TrainingDynamics:
         return cls(places, dynamics.variability[known], dynamics.confidence[known], dynamics.n_epochs)
 
     def to_dict(self, ids: Sequence[str], eigenvalues: NDArray[np.float64]) -> dict[str, Any]:
-        """Return it as plain values, with the rank correlations with the eigenvalues of the same items.
-
-        Args:
-            ids: (N,) the ids of the measured items.
-            eigenvalues: (N,) their eigenvalues.
-        """
+        """Return it as plain values, with its rank correlations with the (N,) eigenvalues of the measured items."""
         values = eigenvalues[self.places]
         return {
             "n_epochs": self.n_epochs,

@@ -330,6 +330,7 @@ class ExtremeFlips:
         n_hard: How many of them are the hardest; as many are the easiest.
         tests: The substitution tests.
         sources: Where the replacements come from.
+        has_wordnet: Whether synonyms and antonyms were tried.
         kept: Kinds of replacements that keep the meaning of a word: synonyms, names, and neighbors of the same class.
     """
 
@@ -337,21 +338,8 @@ class ExtremeFlips:
     n_hard: int
     tests: SubstitutionTests
     sources: str
+    has_wordnet: bool
     kept: tuple[str, ...]
-
-    def items(self, hard: bool, kinds: Sequence[str], resampling: Resampling) -> Estimate | None:
-        """Return the share of the hardest, or the easiest, items that one replacement of some kinds flips.
-
-        Args:
-            hard: Whether the hardest or the easiest items are meant.
-            kinds: Kinds of replacements: `kept`, where a flip is a fault, or `REVERSED`, where it is right as a rule.
-            resampling: Level of the interval.
-
-        Returns:
-            The share of the items with such a replacement; None without any.
-        """
-        flipped, tested = self.n_flipped(hard, kinds)
-        return share(flipped, tested, resampling)
 
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
         """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
@@ -414,4 +402,4 @@ def measure_flips(
     ids = [measured.fisher.ids[measured.rows[place]] for place in places]
     tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
     kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
-    return ExtremeFlips(places, n_hard, tests, sources.described, kept)
+    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet, kept)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.predictions import safe_name
-from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.intervals import estimate_of
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.difficulty.usable_information import InformationMeasurement, measure_information
 from rightreasons.page.parts import Example
@@ -42,28 +43,6 @@ class InformationAnswers:
     def n_items(self) -> int:
         """The number of items with a label and both answers."""
         return len(self.measured or ())
-
-    @property
-    def information(self) -> Estimate | None:
-        """The mean information, in bits."""
-        if self.measured is None:
-            return None
-        return estimate_of(self.measured.figures.information, self.measured.figures.interval)
-
-    @property
-    def least(self) -> list[int]:
-        """Places of the items, that of the least information first."""
-        return np.argsort(self.measured.figures.pointwise, kind="stable").tolist() if self.measured else []
-
-    @property
-    def misleads(self) -> bool:
-        """Whether the input surely makes labels less probable."""
-        return self.information is not None and self.information.high is not None and self.information.high < 0
-
-    @property
-    def helps(self) -> bool:
-        """Whether the input surely makes labels more probable."""
-        return self.information is not None and self.information.low is not None and self.information.low > 0
 
 
 def is_scored(context: AuditContext, options: DifficultyOptions) -> bool:
@@ -99,13 +78,20 @@ def least_informed(m: InformationAnswers) -> Iterator[Example]:
     split, scores, measured = m.context.primary, m.context.scores(), m.measured
     if measured is None:
         return
-    for place in m.least[:N_EXAMPLES]:
+    for place in np.argsort(measured.figures.pointwise, kind="stable")[:N_EXAMPLES].tolist():
         name, bits = measured.ids[place], float(measured.figures.pointwise[place])
         answer = scores.ids.index(name)
         predicted, confidence = int(scores.predicted[answer]), float(scores.confidence[answer])
         first, second = (percent(float(side[place])) for side in (measured.with_input, measured.without_input))
         note = f"{decimal(bits)} bits: P(label) {first} with the text, {second} without."
         yield example_of(m.context, split, split.ids.index(name), predicted, confidence, note=note)
+
+
+def data(m: InformationAnswers) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    if m.measured is None:
+        return {"information": {"withheld": m.withheld}}
+    return {"information": {"ids": list(m.measured.ids), **m.measured.figures.to_dict()}}
 
 
 INFORMATION = Question(
@@ -116,20 +102,17 @@ INFORMATION = Question(
     needs=(Need("scored", is_scored),),
     measure=measure,
     figures=(
-        Figure("usable_information", lambda m: m.information, SOURCE, "ratio", "higher"),
+        Figure(
+            "usable_information",
+            lambda m: m.measured and estimate_of(m.measured.figures.information, m.measured.figures.interval),
+            SOURCE,
+            "ratio",
+            "higher",
+        ),
         Figure("misled", lambda m: m.measured and m.measured.misled(m.context.resampling), SOURCE, better="lower"),
     ),
     headlines=FIGURES,
-    verdict=(
-        Rule("neutral", "withheld", lambda m: m.withheld),
-        Rule("warn", "misleads", lambda m: m.misleads),
-        Rule("neutral", "helps", lambda m: m.helps),
-        Rule("neutral", "open"),
-    ),
+    verdict=(Rule("neutral", "withheld", lambda m: m.withheld), Rule("neutral", "measured")),
     parts=(Part("bits", (Examples("information_least", least_informed),), figures=FIGURES, when=lambda m: m.measured),),
-    data=lambda m: {
-        "information": {"ids": list(m.measured.ids), **m.measured.figures.to_dict()}
-        if m.measured
-        else {"withheld": m.withheld}
-    },
+    data=data,
 )

@@ -2,7 +2,7 @@
 
 The answer joins those of up to four measures, each a question of its own: the eigenvalue, which needs gradients;
 left-out words, which any model can be asked; usable information, of prompted models; and contrast sets, which need
-data that has them.
+data that has them. Rankings and information are neutral: they show where to look. Contrast sets alone have a verdict.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from typing import Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_contrast import CONTRAST
-from rightreasons.difficulty.page_eigenvalue import EIGENVALUE
 from rightreasons.difficulty.page_information import INFORMATION
-from rightreasons.difficulty.page_left_out import LEFT_OUT
+from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.page import parts as p
-
-TONES = ("bad", "warn", "good", "neutral")
-"""Tones of a verdict, the one that leads first."""
 
 RANKING = "ranking.csv"
 """The file of a report with the items, the hardest first."""
@@ -86,14 +82,15 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def joined(answers: Sequence[p.SectionResult]) -> p.SectionResult:
-    """Join what the measures say; the worst verdict leads, and two figures of the first with one of each other."""
+    """Join what the measures say; a verdict that is not neutral leads, and figures of each other join the first's."""
     if len(answers) == 1:
         return answers[0]
-    ordered = sorted(answers, key=lambda answer: TONES.index(answer.verdict.tone))
-    summary = " ".join(answer.verdict.summary for answer in ordered if answer.verdict.summary)
+    ordered = sorted(answers, key=lambda answer: answer.verdict.tone == "neutral")
     further = [main_figures(answer)[: 2 if len(answers) == 2 else 1] for answer in answers[1:]]
     return p.SectionResult(
-        verdict=dataclasses.replace(ordered[0].verdict, summary=summary),
+        verdict=dataclasses.replace(
+            ordered[0].verdict, summary=" ".join(answer.verdict.summary for answer in ordered if answer.verdict.summary)
+        ),
         headlines=sum(further, answers[0].headlines[:2])[:4],
         parts=sum((answer.parts for answer in answers), ()),
         limits=tuple(dict.fromkeys(limit for answer in answers for limit in answer.limits)),

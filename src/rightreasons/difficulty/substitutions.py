@@ -39,10 +39,12 @@ class ReplacementSources:
     Attributes:
         lookups: The candidates of a word for each predicted class.
         described: A description of the sources.
+        has_wordnet: Whether they have the synonyms and antonyms of WordNet.
     """
 
     lookups: Callable[[int], Lookups]
     described: str
+    has_wordnet: bool
 
 
 def replacement_sources(
@@ -65,29 +67,27 @@ def replacement_sources(
         ValueError: If the model has no table of word embeddings.
     """
     check_one_of(neighbors, NEIGHBORS, "neighbors")
-    thesaurus: Thesaurus | None
-    try:
+    thesaurus: Thesaurus | None = None
+    with contextlib.suppress(ImportError):
         thesaurus = find_wordnet()
-    except ImportError:
-        thesaurus = None
     described, names = "the model's word embeddings", classifier.label_names or ()
+    source, nearest, of_class = f"words of class {{}} among {described}", None, {}
     if neighbors == "any":
-        nearest = None
         with contextlib.suppress(NoWordError):
             nearest = EmbeddingNeighbors(classifier)
-        table = substitution_lookups(thesaurus, nearest)
     else:
         described += " (words of the predicted class alone)"
         of_class = class_neighbors(classifier, class_words(texts, labels))
 
+    @functools.cache
     def lookups(label: int) -> Lookups:
         if neighbors == "any":
-            return table
-        source = f"words of class {names[label]} among the model's word embeddings"
-        return substitution_lookups(thesaurus, of_class.get(label), neighbor_source=source)
+            return substitution_lookups(thesaurus, nearest)
+        return substitution_lookups(thesaurus, of_class.get(label), neighbor_source=source.format(names[label]))
 
-    described = f"WordNet and {described}" if thesaurus is not None else f"{described}; WordNet is not installed"
-    return ReplacementSources(lookups, described)
+    if thesaurus is not None:
+        described = f"WordNet and {described}"
+    return ReplacementSources(lookups, described, thesaurus is not None)
 
 
 class SubstitutionOptions(Options):

@@ -20,7 +20,7 @@ from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import write_json
+from rightreasons.core.store import Records, write_json
 from rightreasons.core.validation import (
     check_bool,
     check_count,
@@ -31,11 +31,19 @@ from rightreasons.core.validation import (
     check_texts,
     read_json,
 )
-from rightreasons.difficulty.data_maps import DataMap, EpochScores, forget_others, map_of, read_epochs, write_epoch
+from rightreasons.difficulty.data_maps import (
+    DataMap,
+    EpochScores,
+    forget_epoch,
+    map_of,
+    map_run,
+    read_epochs,
+    write_epoch,
+)
 from rightreasons.models.choices import choose
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, class_names
-from rightreasons.models.running import processes
+from rightreasons.models.running import open_store, processes
 from rightreasons.probes.measure import ProbeRecord, measure_probes, probe_tables
 from rightreasons.shortcuts.measure import N_CUES, ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
@@ -331,7 +339,10 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
             raise ValueError("Expected a protocol of words where `causal` is on, but got one of pieces.")
         if isinstance(words, str) or (words and not causal):
             raise OptionError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.", option="words")
-        self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
+        self._causal, self._words = (
+            check_bool(causal, "causal"),
+            check_texts(words, "words") if words else [],
+        )
         self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
@@ -431,6 +442,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._out = None if out is None else Path(out)
         self._max_length = max_length
         self._batch_size = batch_size
+        self._records: Records | None = None
         self._epochs: list[EpochScores] = []
 
     def result(self) -> DataMap:
@@ -447,23 +459,19 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """Forget earlier runs; restore the finished epochs of a resumed one."""
         workers = processes()
         step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        known = {
-            one.step: one for one in [*(read_epochs(self._out, skip_damaged=True) if self._out else ()), *self._epochs]
-        }
-        self._epochs = [
-            known[end]
-            for end in sorted(known)
-            if end <= step
-            and not known[end].is_cut
-            and (len(known[end].probability), known[end].ids) == (len(self._labels), self._ids)
-        ]
+        if self._out is not None:
+            self._records = open_store(self._out, map_run(self._ids, self._labels))
+        stored = read_epochs(self._records) if self._records else []
+        known = {each.step: each for each in [*stored, *self._epochs]}
+        self._epochs = [known[end] for end in sorted(known) if end <= step and not known[end].is_cut]
         workers.gather(None)  # all processes have read
-        if self._out is not None and workers.is_main:
-            forget_others(self._out, {one.step for one in self._epochs})
+        for each in stored if workers.is_main else ():
+            if self._records and not any(kept.step == each.step for kept in self._epochs):
+                forget_epoch(self._records, each)
         if not step:
             return
         if epoch.is_integer() and not self._ends_at(step):
-            self._score(step, epoch, is_cut=False, parts=parts)
+            self._score(step, epoch, parts)
         n_missing = int(epoch) - len(self._epochs)
         if n_missing > 0 and workers.is_main:
             where = f"{self._out} does not hold them"
@@ -479,17 +487,16 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         step, epoch = int(state.global_step), float(state.epoch or 0.0)
         if self._ends_at(step):
             return
-        self._score(step, epoch, is_cut=control.should_training_stop and not epoch.is_integer(), parts=parts)
+        self._score(step, epoch, parts)
         so_far = self.result()
         report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
 
     def _ends_at(self, step: int) -> bool:
         return bool(self._epochs) and self._epochs[-1].step == step
 
-    def _score(self, step: int, epoch: float, *, is_cut: bool, parts: Mapping[str, Any]) -> None:
+    def _score(self, step: int, epoch: float, parts: Mapping[str, Any]) -> None:
         classifier = classifier_of(parts)
-        names = classifier.label_names or ()
-        labels = check_labels(self._labels, len(names), name="labels")
+        labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
         scores = predict(
             classifier,
             self._texts,
@@ -499,9 +506,9 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             progress=False,
         )
         items = JudgedItems.of(scores.logits, labels)
-        self._epochs.append(EpochScores(step, epoch, is_cut, items.label_probability, items.top.correct, self._ids))
-        if self._out is not None and processes().is_main:
-            write_epoch(self._out, self._epochs[-1])
+        self._epochs.append(EpochScores(step, epoch, items.label_probability, items.top.correct))
+        if self._records and processes().is_main:
+            write_epoch(self._records, self._epochs[-1])
 
 
 class ProbeCallback(RecordingCallback[ProbeRecord]):

@@ -65,7 +65,7 @@ def test_group_weights():
 def test_fish_goes_a_share_of_the_way_after_five_steps():
     layer = torch.nn.Linear(2, 1, bias=False).double()
     start = layer.weight.detach().numpy().copy()
-    fish = Fish(layer, 0.05)
+    fish = Fish(layer.parameters(), 0.05)
     x, rate, inner = torch.tensor([[1.0, 2.0]], dtype=torch.float64), 0.1, start.copy()
     for step in range(5):
         layer.zero_grad()
@@ -74,9 +74,9 @@ def test_fish_goes_a_share_of_the_way_after_five_steps():
             layer.weight -= rate * layer.weight.grad
         inner = inner - rate * 2 * (inner @ x.numpy().T - step) * x.numpy()
         if step < 4:
-            fish.on_step_end()
+            fish.after_step()
             np.testing.assert_allclose(layer.weight.detach().numpy(), inner)
-    fish.on_step_end()
+    fish.after_step()
     np.testing.assert_allclose(layer.weight.detach().numpy(), start + 0.05 * (inner - start))
 
 

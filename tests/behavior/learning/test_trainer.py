@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from rightreasons.behavior.learning.items import IID, describe, iid_items, join_items, plan_steps, suite_items
 from rightreasons.behavior.learning.methods import RULES, class_losses, dir_loss, inv_loss, mft_loss
@@ -13,7 +14,7 @@ from rightreasons.behavior.learning.trainer import head_features, linear_head, t
 from rightreasons.core.suites import PAIRWISE
 from rightreasons.datasets.suites.cases import Case
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.batching import encode
+from rightreasons.models.batching import encode, pad
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier, tiny_texts
 from tiny_suites import behavior_suite, functionality
@@ -147,6 +148,41 @@ def test_the_outer_step_of_fish_goes_its_share_of_the_way(tiny, encoded, items):
     half, whole = (trained(tiny, encoded, items, "fish", epochs=0.1, fish_rate=share) for share in (0.5, 1.0))
     for name, change in whole.items():
         torch.testing.assert_close(half[name], change / 2, rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["vanilla", "l2"])
+def test_trainer_of_transformers_ends_with_the_same_weights(tiny, encoded, items, method, tmp_path):
+    """The same steps as batches of `Trainer`: AdamW, clipping, the schedule and what decays are its own."""
+    steps = plan_steps(items, objective="mean", batch_size=16, epochs=1, seed=0)
+
+    class Batches(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(steps)
+
+        def __getitem__(self, number):
+            return number
+
+    class Peer(transformers.Trainer):
+        def _get_train_sampler(self, *_):
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+        def compute_loss(self, model, inputs, **_):
+            texts, batch = describe(items, steps[inputs["number"]])
+            return class_losses(model(**pad(encoded, texts)).logits, batch).mean()
+
+    model = copy.deepcopy(tiny.model)
+    arguments = transformers.TrainingArguments(
+        output_dir=tmp_path, num_train_epochs=1, per_device_train_batch_size=1, learning_rate=1e-3, use_cpu=True,
+        weight_decay=METHODS[method].weight_decay, report_to="none", save_strategy="no", remove_unused_columns=False,
+    )  # fmt: skip
+    peer = Peer(model, arguments, data_collator=lambda rows: {"number": rows[0]}, train_dataset=Batches())
+    loss = peer.train().training_loss
+    own = copy.deepcopy(tiny.model)
+    assert train_on_behavior(own, encoded, items, method=method, learning_rate=1e-3, batch_size=16) == pytest.approx(
+        loss
+    )
+    for (name, ours), theirs in zip(own.named_parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=5e-5, rtol=1e-3, msg=name)
 
 
 def test_trainer_decays_weights_and_not_biases(tiny, encoded, items):

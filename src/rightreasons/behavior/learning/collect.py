@@ -219,9 +219,9 @@ class _Row:
         scores = {} if iid is None else score.scores
         four = [scores[setting] for setting in PARTITIONS if setting in scores]
         before = None if baseline in (None, self) else baseline.whole
-        differences, p_values = {}, {}
+        tests: tuple[dict[str, float], dict[str, float]] = {}, {}
         if self.whole is not None and before is not None and places and "passed" in before:
-            differences, p_values = self._compared(self.whole, before, fixed, places)
+            tests = self._compared(self.whole, before, fixed, places)
         return PlanScores(
             configuration=self.first.configuration,
             method=self.first.method,
@@ -231,8 +231,8 @@ class _Row:
             scores=scores,
             average=float(np.mean(four)) if len(four) == len(PARTITIONS) else None,
             pass_rates=self.rates,
-            differences=differences,
-            p_values=p_values,
+            differences=tests[0],
+            p_values=tests[1],
             n_runs=len(self.finished),
             n_unchanged=sum(_has_same_outcomes(result, before) for result in self.finished),
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
@@ -309,6 +309,9 @@ def _gives_one_answer(result: Stored | None) -> bool:
 def _degenerate(run: PlannedRun, result: Stored) -> DegenerateRun:
     rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
     known = [rate for rate in rates if rate is not None]
-    about = (run.configuration, run.method, run.seed, run.partition, run.held)
-    figures = (float(result[name]) for name in ("iid_predicted_negative", "iid_accuracy", "mean_confidence"))
-    return DegenerateRun(*about, *figures, float(np.mean(known)) if known else None)
+    called, accuracy, confidence = (
+        float(result[name]) for name in ("iid_predicted_negative", "iid_accuracy", "mean_confidence")
+    )
+    rate = float(np.mean(known)) if known else None
+    about = run.configuration, run.method, run.seed, run.partition, run.held
+    return DegenerateRun(*about, called, accuracy, confidence, rate)

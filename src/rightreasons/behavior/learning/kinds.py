@@ -92,6 +92,7 @@ class Classes:
     max_length: ClassVar[int] = 128
     activations: ClassVar[tuple[str, ...]] = ACTIVATIONS
     labels: str = "classes"
+    texts_of = staticmethod(suite_texts)
 
     def check_data(self, data: IidData, name: str) -> None:
         """Check that every item has a label."""
@@ -104,10 +105,6 @@ class Classes:
     def iid_items(self, data: IidData) -> Items:
         """Turn independent data into items."""
         return iid_items(data.texts, data.labels, text_pairs=data.text_pairs)
-
-    def texts_of(self, suite: Suite) -> Texts:
-        """Return the texts of a suite's examples, in its order."""
-        return suite_texts(suite)
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a classifier.
@@ -202,17 +199,12 @@ class Spans:
             raise ValueError(f"Expected contexts (`text_pairs`) in the {name}, but got none.")
         answer_characters(data.labels, data.text_pairs, f"the {name}")
 
-    def suite_items(self, suite: Suite) -> Items:
-        """Turn a suite's cases into items."""
-        return reading_items(suite)
+    suite_items = staticmethod(reading_items)
+    texts_of = staticmethod(reading_texts)
 
     def iid_items(self, data: IidData) -> Items:
         """Turn independent questions into items."""
         return question_items(data.texts, data.text_pairs or (), data.labels)
-
-    def texts_of(self, suite: Suite) -> Texts:
-        """Return the questions and contexts of a suite's examples, in its order."""
-        return reading_texts(suite)
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a question-answering model."""
@@ -230,10 +222,8 @@ class Spans:
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a question-answering model answer."""
-        questions, contexts = texts
-        return _span_answers(
-            predict_answers(classifier, questions, contexts or (), max_length=max_length, n_best=N_BEST, progress=False)
-        )
+        how: dict[str, Any] = {"max_length": max_length, "n_best": N_BEST, "progress": False}
+        return _span_answers(predict_answers(classifier, texts[0], texts[1] or (), **how))
 
     def head_answers(
         self, classifier: Classifier, texts: Texts, max_length: int

@@ -24,7 +24,6 @@ from rightreasons.behavior.learning.options import (
     PlanOptions,
     parse_grid,
 )
-from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import (
@@ -33,7 +32,7 @@ from rightreasons.core.store import (
     read_record,
     write_record,
 )
-from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_seed
+from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG, sha256_of
 from rightreasons.datasets.suites.cases import check_plain
 from rightreasons.datasets.suites.files import open_suite
@@ -337,16 +336,14 @@ def plan_runs(
         >>> [(run.partition, run.held) for run in runs][:4]
         [('seen', ''), ('functionality', 'names'), ('functionality', 'words'), ('class', 'NER')]
     """
-    for values, known, name in (
-        (configurations, CONFIGURATIONS, "configurations"),
-        (methods, tuple(METHODS), "methods"),
-        (partitions, PARTITIONS, "partitions"),
-    ):
-        for value in values:
-            check_one_of(value, known, name)
+    for value in configurations:
+        check_one_of(value, CONFIGURATIONS, "configurations")
+    for value in methods:
+        check_one_of(value, tuple(METHODS), "methods")
     trained = _trained_on(suite)
     runs = []
-    for seed in map(_check_training_seed, seeds):
+    # A training seeds numpy's global random state too.
+    for seed in (check_count(seed, "seed", minimum=0, maximum=2**32 - 1) for seed in seeds):
         for configuration in configurations:
             if configuration == "IID":
                 runs.append(PlannedRun("IID", "vanilla", "seen", "", (), seed))
@@ -369,14 +366,6 @@ def _trained_on(suite: Suite) -> set[str]:
             "leaves none to train on."
         )
     return {functionality.name for functionality in suite.split("train").functionalities}
-
-
-def _check_training_seed(seed: object) -> int:
-    """Check a seed of numpy's global random state, which transformers seeds."""
-    number = check_seed(seed)
-    if number >= 2**32:
-        raise OptionError(f"Expected `seed` to be below 2**32, but got {number}.", option="seed")
-    return number
 
 
 def plan_code() -> str:

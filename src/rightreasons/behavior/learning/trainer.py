@@ -3,98 +3,31 @@
 from __future__ import annotations
 
 import copy
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
 
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
 from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
-from rightreasons.behavior.learning.options import METHODS, LearningOptions
+from rightreasons.behavior.learning.options import METHODS, LearningOptions, Method
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, frozen, length_batches, pad
-from rightreasons.models.loading import quiet
 from rightreasons.training.finetune import own_random_state
 
-_MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
-
-class _Steps(torch.utils.data.Dataset[Batch]):
-    """The batches of a training in their order."""
-
-    def __init__(self, encoded: Encoded, items: Items, steps: list[Step], target: Target) -> None:
-        self.encoded, self.items, self.steps, self.target = encoded, items, steps, target
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __getitem__(self, number: int) -> Batch:
-        texts, batch = self.target.describe(self.items, self.steps[number])
-        return {**pad(self.encoded, texts), **batch}
-
-
-class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
-    """A Trainer whose batches are the steps of `plan_steps` and whose loss is that of a method.
-
-    Args:
-        target: What the model learns.
-        objective: "mean", "irm", "dro" or "fish".
-        n_environments: Number of environments.
-        loss_options: Options of the target's losses.
-        **options: Options of `Trainer`.
-    """
-
-    def __init__(
-        self, *, target: Target, objective: str, n_environments: int, loss_options: dict[str, Any], **options: Any
-    ) -> None:
-        super().__init__(data_collator=lambda batches: batches[0], **options)
-        self.target, self.objective, self.loss_options = target, objective, loss_options
-        self.groups = GroupWeights(n_environments)
-
-    def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        return torch.utils.data.SequentialSampler(self.train_dataset)
-
-    def compute_loss(
-        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """Return the loss of a batch under the method's objective, unless a signal came."""
-        stop_if_signaled()
-        batch = {name: value for name, value in inputs.items() if name not in _MODEL_INPUTS}
-        outputs = model(**{name: value for name, value in inputs.items() if name in _MODEL_INPUTS})
-        loss = self.objective_of(self.target.logits(outputs), batch)
-        return (loss, outputs) if return_outputs else loss
-
-    def objective_of(self, logits: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Return the loss of a batch from its logits."""
-        if self.objective == "irm":
-            present = torch.unique(batch["environment"]).tolist()
-            progress = self.state.global_step / max(1, self.state.max_steps)
-            return irm_loss(logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress))
-        loss = self.target.losses(logits, batch, **self.loss_options).mean()
-        if self.objective == "dro":
-            return self.groups.scale(int(batch["environment"][0]), loss)
-        return loss
-
-    def _mean_loss(self, batch: Batch, environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
-        inside = batch["environment"] == environment
-        part = {name: value[inside] for name, value in batch.items()}
-        return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
-
-
-class Fish(transformers.TrainerCallback):  # type: ignore[misc]
+class Fish:
     """Fish's outer step: after some inner steps, one environment each, go a share of the way to where they led.
 
         theta <- theta + rate (inner - theta)
 
     Args:
-        model: The model; its trainable parameters take part.
+        parameters: What is trained.
         rate: The share of the way, in (0, 1].
         inner_steps: Inner steps, one per environment; default 5.
 
@@ -103,23 +36,50 @@ class Fish(transformers.TrainerCallback):  # type: ignore[misc]
         ICLR, algorithm 2.
     """
 
-    def __init__(self, model: torch.nn.Module, rate: float, *, inner_steps: int = 5) -> None:
-        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.rate, self.inner_steps, self._steps = rate, inner_steps, 0
+    def __init__(self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5) -> None:
+        self.parameters, self.rate, self.inner_steps, self._steps = list(parameters), rate, inner_steps, 0
         self._start = [parameter.detach().clone() for parameter in self.parameters]
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:
+    def after_step(self) -> None:
         """Count an inner step; after the last one of a round, take the outer step."""
         self._steps += 1
         if self._steps % self.inner_steps == 0:
-            self.on_train_end()
+            self.finish()
 
     @torch.no_grad()
-    def on_train_end(self, *_: Any, **__: Any) -> None:
-        """Take the outer step now: inner steps of an unfinished round count for their share."""
+    def finish(self) -> None:
+        """Take the outer step now."""
         for parameter, start in zip(self.parameters, self._start, strict=True):
             start.lerp_(parameter, self.rate)
             parameter.copy_(start)
+
+
+class Objective:
+    """What a method minimizes.
+
+    Args:
+        name: "mean", "irm", "dro" or "fish".
+        target: What the model learns.
+        n_environments: Number of environments.
+        loss_options: Options of the target's losses.
+    """
+
+    def __init__(self, name: str, target: Target, n_environments: int, loss_options: Mapping[str, Any]) -> None:
+        self.name, self.target, self.loss_options = name, target, loss_options
+        self.groups = GroupWeights(n_environments)
+
+    def __call__(self, logits: torch.Tensor, batch: Batch, progress: float) -> torch.Tensor:
+        """Return the loss of a batch from its logits, at a fraction of the training."""
+        if self.name == "irm":
+            present = torch.unique(batch["environment"]).tolist()
+            return irm_loss(logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress))
+        loss = self.target.losses(logits, batch, **self.loss_options).mean()
+        return self.groups.scale(int(batch["environment"][0]), loss) if self.name == "dro" else loss
+
+    def _mean_loss(self, batch: Batch, environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        inside = batch["environment"] == environment
+        part = {name: value[inside] for name, value in batch.items()}
+        return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
 
 
 @takes(LearningOptions)
@@ -169,40 +129,59 @@ def train_on_behavior(
             epochs=options.epochs / len(chosen.phases),
             seed=seed + number,
         )
-        with tempfile.TemporaryDirectory() as scratch, own_random_state(seed), quiet():
-            trainer = BehaviorTrainer(
-                target=target,
-                objective=chosen.objective,
-                n_environments=len(items.environments),
-                loss_options=options.of_loss,
-                model=model,
-                callbacks=[Fish(model, options.fish_rate)] if chosen.objective == "fish" else [],
-                train_dataset=_Steps(encoded, items, steps, target),
-                args=transformers.TrainingArguments(
-                    output_dir=scratch,
-                    num_train_epochs=1,
-                    per_device_train_batch_size=1,  # a "sample" is a whole batch
-                    learning_rate=options.head_learning_rate if only_head else options.learning_rate,
-                    weight_decay=chosen.weight_decay,
-                    seed=seed,
-                    use_cpu=model.device.type == "cpu",
-                    bf16=options.precision == "bfloat16",
-                    disable_tqdm=True,
-                    report_to="none",
-                    save_strategy="no",
-                    logging_strategy="no",
-                    remove_unused_columns=False,
-                    dataloader_pin_memory=False,
-                ),
-            )
-            trainer.remove_callback(transformers.PrinterCallback)
-            loss = float(trainer.train().training_loss)
+        rate = options.head_learning_rate if only_head else options.learning_rate
+        with own_random_state(seed):
+            loss = _minimize(model, encoded, items, steps, target, (chosen, rate, options))
         if not np.isfinite(loss):
             raise OptionError(
                 f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
             )
     model.requires_grad_(True)
     return loss
+
+
+def _minimize(
+    model: Any,
+    encoded: Encoded,
+    items: Items,
+    steps: Sequence[Step],
+    target: Target,
+    how: tuple[Method, float, LearningOptions],
+) -> float:
+    """Train what takes gradients, as `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
+
+    Returns:
+        The mean loss.
+    """
+    method, rate, options = how
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    matrices = [parameter for parameter in trained if parameter.ndim > 1]
+    others = [parameter for parameter in trained if parameter.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": method.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate)
+    objective = Objective(method.objective, target, len(items.environments), options.of_loss)
+    fish = Fish(trained, options.fish_rate) if method.objective == "fish" else None
+    device, total = model.device, 0.0
+    model.train()
+    for number, step in enumerate(steps):
+        stop_if_signaled()
+        for group in optimizer.param_groups:
+            group["lr"] = rate * (1 - number / len(steps))
+        texts, described = target.describe(items, step)
+        batch = {name: column.to(device) for name, column in described.items()}
+        with torch.autocast(device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
+            outputs = model(**pad(encoded, texts, device))
+        loss = objective(target.logits(outputs).float(), batch, number / len(steps))
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        if fish is not None:
+            fish.after_step()
+        total += float(loss.detach())
+    if fish is not None:
+        fish.finish()  # inner steps of an unfinished round count for their share
+    return total / len(steps)
 
 
 Features = Callable[[NDArray[np.int64]], torch.Tensor]

@@ -1,0 +1,507 @@
+"""The parts of the report that rank items: by the largest Fisher eigenvalue, and by what one left-out word moves."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.predictions import safe_name
+from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Estimate, share
+from rightreasons.difficulty import plots
+from rightreasons.difficulty.data_maps import TrainingDynamics
+from rightreasons.difficulty.measure import (
+    REVERSED,
+    Correlation,
+    DifficultyMeasurement,
+    ExtremeFlips,
+    RankedItems,
+    measure_difficulty,
+    measure_flips,
+)
+from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
+from rightreasons.difficulty.ranking import MIN_ITEMS
+from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
+from rightreasons.difficulty.usable_information import WordShifts, measure_word_shifts
+from rightreasons.io.splits import chosen_rows
+from rightreasons.models.running import bars_about
+from rightreasons.page.parts import Cell, Column, Example, Mark
+from rightreasons.page.plots import Drawing
+from rightreasons.page.prose import Prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.words import decimal, percent
+
+N_EXAMPLES = 6
+
+TOP_K = 6
+"""Words of each tested item that are replaced, those of largest attribution."""
+
+MARKED = 0.2
+"""Words are marked if they move at least this share as far as the most moved one."""
+
+ENDS = {"hardest": -1, "easiest": 0}
+"""Name of each end of a ranking -> the place of its group."""
+
+DATTA = "Datta et al. 2020, arXiv:2010.07212"
+ERASURE = "Erasure: Li, Monroe & Jurafsky 2016; its largest shift: this package"
+SHIFT = (
+    "Largest change of the probabilities of the labels (total variation, 0 to 1) when one word is left out of the text."
+)
+
+CORRELATES = {
+    "small_margin": ("Small margin", "Minus the gap of the two largest probabilities."),
+    "entropy": ("Entropy", "Of the probabilities, in nats."),
+    "gradient_norm": ("Gradient norm", "Of log p of the predicted class."),
+    "words": ("Words", "Of the text."),
+    "mean_shift": ("Mean shift", "Over the words of the text, in place of the largest."),
+    "variability": ("Variability in training", "Standard deviation of P(label) over {epochs}"),
+    "low_confidence": ("Low confidence in training", "Minus the mean of P(label) over {epochs}"),
+    "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
+}
+"""Name and definition of what a ranking is correlated with, in the order of the tables."""
+
+CORRELATIONS = (
+    Column("measure", "Measure", "text"),
+    Column("rho", "Spearman's ρ"),
+    Column("p", "p", "p_value", "Of no correlation."),
+    Column("definition", "What it is", "text"),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RankedAnswers:
+    """The ranked items of the primary split.
+
+    Attributes:
+        context: The audit.
+        split: The items that were asked about.
+        measured: The ranking.
+        dynamics: How they fared in training; None where that is unknown.
+    """
+
+    context: AuditContext
+    split: AuditSplit
+    measured: RankedItems
+    dynamics: TrainingDynamics | None = None
+
+    @property
+    def n_items(self) -> int:
+        """The number of ranked items."""
+        return len(self.measured)
+
+    @functools.cached_property
+    def accuracies(self) -> list[Estimate]:
+        """The accuracy of the groups, the easiest first; [] where labels are too few."""
+        return self.measured.accuracies(self.context.resampling)
+
+    @functools.cached_property
+    def correlations(self) -> dict[str, Correlation]:
+        """What the ranking correlates with."""
+        return self.measured.correlations(self.context.resampling, self.dynamics)
+
+    @property
+    def correct(self) -> NDArray[np.bool_] | None:
+        """Which predictions are right; None where some items have no label."""
+        return self.measured.correct if self.measured.labeled.all() else None
+
+    @property
+    def quantiles(self) -> dict[str, float]:
+        """Three quantiles of the difficulty, by their names."""
+        return {f"{q:.0%}": float(np.quantile(self.measured.values, q)) for q in (0.1, 0.5, 0.9)}
+
+    def marks(self, place: int) -> tuple[Mark, ...]:
+        """Mark the words of an item that its difficulty rests on."""
+        raise NotImplementedError
+
+    def note(self, place: int) -> str:
+        """Say in a sentence how difficult an item is."""
+        raise NotImplementedError
+
+    def examples(self, end: str) -> Iterator[Example]:
+        """Show the hardest items, or the easiest."""
+        for place in self.measured.order[:: 1 if end == "hardest" else -1][:N_EXAMPLES]:
+            row, predicted = int(self.measured.rows[place]), int(self.measured.predicted[place])
+            confidence, marks = float(self.measured.confidence[place]), self.marks(place)
+            yield example_of(self.context, self.split, row, predicted, confidence, marks, self.note(place))
+
+    def n_in_group(self, place: int) -> int:
+        """Return the size of a group."""
+        return self.measured.groups.counts[place] if self.measured.groups else 0
+
+    def ranking(self, more: Callable[[int], Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the items, the most difficult first, with what `more` has of the place of each."""
+        return [
+            {
+                "id": self.split.ids[int(self.measured.rows[place])],
+                **more(place),
+                **self.measured.row(place, self.context.label_name),
+            }
+            for place in self.measured.order
+        ]
+
+
+ENOUGH = Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS)
+
+ACCURACIES = tuple(
+    Figure(
+        f"{end}_accuracy",
+        lambda m, place=place: m.accuracies[place] if m.accuracies else None,  # type: ignore[misc]
+        "Counted",
+        better="higher",
+        n=lambda m, place=place: m.n_in_group(place),  # type: ignore[misc]
+    )
+    for end, place in ENDS.items()
+)
+
+
+def draw_accuracy(key: str, m: RankedAnswers, of: str) -> Drawing:
+    """Draw the accuracy of groups of equal size, by the figure that rises from group to group."""
+    return plots.accuracy_steps(
+        key,
+        accuracies=[each.value or 0.0 for each in m.accuracies],
+        lows=[each.low or 0.0 for each in m.accuracies],
+        highs=[each.high or 0.0 for each in m.accuracies],
+        xlabel=f"group of rising {of} ({counted(m.n_in_group(0), 'item')} each)",
+    )
+
+
+def correlation_rows(m: RankedAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the rows of the table of rank correlations."""
+    epochs = ""
+    if m.dynamics is not None:
+        n_known = counted(len(m.dynamics.places), "item is", "items are")
+        epochs = f"{m.dynamics.n_epochs} epochs of training; {n_known} in the data map."
+    for key, (name, definition) in CORRELATES.items():
+        if key in m.correlations and (key != "wrong" or m.measured.groups):
+            found = m.correlations[key]
+            yield name, found.rho, found.test.p_value, definition.format(epochs=epochs)
+
+
+# ---------------------------------------------------------------------------------------------- the largest eigenvalue
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EigenvalueAnswers(RankedAnswers):
+    """The items ranked by their eigenvalue.
+
+    Attributes:
+        measured: The eigenvalues.
+        flips: What single replaced words do; None for tasks where words are not replaced.
+    """
+
+    measured: DifficultyMeasurement
+    flips: ExtremeFlips | None = None
+
+    def flipped(self, end: str, *, keeps: bool = True) -> tuple[int, int]:
+        """Count the items at an end that a word of like (or reverse) meaning flips, and those where one was tried."""
+        if self.flips is None:
+            return 0, 0
+        return self.flips.n_flipped(end == "hardest", self.flips.kept if keeps else REVERSED)
+
+    def flip_rate(self, end: str, *, keeps: bool) -> Estimate | None:
+        """Return the share of these items that such a word flips."""
+        n_flipped, n_tried = self.flipped(end, keeps=keeps)
+        return share(n_flipped, n_tried, self.context.resampling)
+
+    def note(self, place: int) -> str:
+        """Say how fragile an item is, and what flips it."""
+        note = f"λ = {decimal(float(self.measured.values[place]))}"
+        attempts = None if self.flips is None else self.flips.of_place(place)
+        return note if attempts is None else f"{note}. {self._attempted(attempts)}"
+
+    def _attempted(self, attempts: list[Attempt]) -> str:
+        if not attempts:
+            return "No word of it could be replaced."
+        best, n_flips = attempts[0], sum(attempt.flipped for attempt in attempts)
+        change = best.changes[0]
+        words = f"“{change.original}” → “{change.replacement}” ({best.kind})"
+        if best.flipped:
+            after = self.context.label_name(best.after)
+            return f"{words} flips it to {after} ({n_flips} of {len(attempts)} replacements do)."
+        return (
+            f"None of {len(attempts)} replacements flips it; {words} comes closest "
+            f"(confidence {percent(best.confidence_before)} to {percent(best.confidence_after)})."
+        )
+
+    def marks(self, place: int) -> tuple[Mark, ...]:
+        """Mark the words that the fragile direction moves."""
+        row, fisher = int(self.measured.rows[place]), self.measured.fisher
+        if self.context.task != "classification" or fisher.token_norms is None:
+            return ()
+        words, norms = slice(*fisher.token_norms.offsets[row : row + 2]), fisher.token_norms[row]
+        starts, ends = (np.asarray(column)[words].tolist() for column in (fisher.starts, fisher.ends))
+        largest, reached, marks = float(norms.max(initial=0.0)), 0, []
+        for norm, start, end in zip(norms.tolist(), starts, ends, strict=True):
+            if start < reached or end > len(self.split.texts[row]):
+                break  # the second text of a pair begins
+            reached = end
+            if largest > 0 and norm >= MARKED * largest and end > start:
+                marks.append(Mark(start, end, "weight", norm / largest, f"moves by {decimal(norm)}"))
+        return tuple(marks)
+
+
+def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
+    """Rank the items of the primary split, and replace words of the first and the last."""
+    split, limit = context.primary, options.items or RANKED_ITEMS
+    if limit < len(split):
+        split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
+    method = str(getattr(context.classifier, "method", ""))
+    measured = measure_difficulty(
+        context.classifier,
+        split.texts,
+        labels=split.labels,
+        text_pairs=split.text_pairs,
+        choices=split.choices,
+        ids=split.ids,
+        eigenvector=True,
+        unit="word",
+        batch_size=context.batch_size,
+        progress=context.progress,
+        out=context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit), method),
+        fail_fast=context.fail_fast,
+    )
+    if len(measured) < MIN_ITEMS:
+        why = measured.fisher.failures[0][1] if measured.fisher.failures else "`items` asks for no more."
+        raise ValueError(
+            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}: {why}"
+        )
+    flips = dynamics = None
+    if context.task == "classification" and split.text_pairs is None:
+        running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress", "fail_fast")}
+        with bars_about("words replaced"):
+            replacing = SubstitutionOptions(top_k=TOP_K, n_candidates=2, **running)
+            flips = measure_flips(context.classifier, split.texts, measured, replacing, neighbors=options.neighbors)
+    if options.data_map is not None:
+        ids = [split.ids[row] for row in measured.rows]
+        dynamics = TrainingDynamics.of_items(options.data_map, ids, context.primary.ids, split.name)
+    return EigenvalueAnswers(context, split, measured, dynamics, flips)
+
+
+def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    measured, fisher = m.measured, m.measured.fisher
+    return {
+        "ranking": m.ranking(
+            lambda place: {
+                "eigenvalue": float(measured.values[place]),
+                "scale_free": float(fisher.scale_free[measured.rows[place]]),
+            }
+        ),
+        "failures": [{"id": name, "reason": reason} for name, reason in fisher.failures],
+        "data_map": m.dynamics and m.dynamics.to_dict([fisher.ids[row] for row in measured.rows], measured.values),
+        "accuracy_by_difficulty": measured.groups and measured.groups.to_dict(),
+        "substitutions": m.flips and m.flips.tests.to_dict(),
+    }
+
+
+EIGENVALUE_FIGURES = (
+    "hardest_accuracy",
+    "easiest_accuracy",
+    "hardest_flipped",
+    "median_difficulty",
+    "easiest_flipped",
+    "hardest_reversed",
+    "easiest_reversed",
+)
+
+EIGENVALUE = Question(
+    name="eigenvalue",
+    order=1,
+    title="How far is each prediction from changing?",
+    prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REVERSED=REVERSED),
+    needs=(
+        Need("model", lambda context, options: context.stored is None),
+        ENOUGH,
+        Need("gradients", lambda context, options: not context.why_no_gradients()),
+    ),
+    measure=measure_eigenvalues,
+    figures=(
+        *ACCURACIES,
+        *(
+            Figure(
+                f"{end}_{key}",
+                lambda m, end=end, keeps=keeps: m.flip_rate(end, keeps=keeps),  # type: ignore[misc]
+                f"{DATTA}, section 4.2.1",
+                better="lower" if keeps else "higher",
+                n=lambda m, end=end, keeps=keeps: m.flipped(end, keeps=keeps)[1],  # type: ignore[misc]
+            )
+            for end in ENDS
+            for key, keeps in (("flipped", True), ("reversed", False))
+        ),
+        Figure("median_difficulty", lambda m: m.measured.median(m.context.resampling), DATTA, "ratio", "lower"),
+    ),
+    headlines=EIGENVALUE_FIGURES,
+    verdict=(Rule("neutral", "ranked"),),
+    parts=(
+        Part(
+            "spread",
+            (
+                Plot(
+                    "difficulty_histogram",
+                    lambda key, m: plots.difficulty_histogram(key, difficulty=m.measured.values, correct=m.correct),
+                    DATTA,
+                ),
+                Plot(
+                    "difficulty_confidence",
+                    lambda key, m: plots.difficulty_scatter(
+                        key, difficulty=m.measured.values, confidence=m.measured.confidence, correct=m.correct
+                    ),
+                    DATTA,
+                ),
+            ),
+            figures=EIGENVALUE_FIGURES,
+        ),
+        Part(
+            "agreement",
+            (
+                Plot(
+                    "difficulty_accuracy",
+                    lambda key, m: draw_accuracy(key, m, "eigenvalue"),
+                    DATTA,
+                    when=lambda m: m.accuracies,
+                ),
+                Table(
+                    "difficulty_correlations",
+                    CORRELATIONS,
+                    correlation_rows,
+                    "Spearman 1904{% if m.dynamics %}; data map: Swayamdipta et al. 2020{% endif %}",
+                ),
+            ),
+        ),
+        Part(
+            "ends",
+            (
+                Examples("hardest_examples", lambda m: m.examples("hardest")),
+                Examples("easiest_examples", lambda m: m.examples("easiest")),
+            ),
+        ),
+    ),
+    leads=(
+        Lead(
+            "flipped",
+            figure="hardest_flipped",
+            plot="difficulty_accuracy",
+            size=lambda m: m.flipped("hardest")[0] / m.n_items,  # the tested items are the extremes
+            pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[:1],
+            when=lambda m: m.flipped("hardest")[1],
+        ),
+        Lead("right", figure="hardest_accuracy", plot="difficulty_accuracy", when=lambda m: m.accuracies),
+        Lead("ranked"),
+    ),
+    data=eigenvalue_data,
+)
+
+
+# ----------------------------------------------------------------------------------------------------- left-out words
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LeftOutAnswers(RankedAnswers):
+    """The items ranked by what one left-out word moves.
+
+    Attributes:
+        measured: The shifts.
+    """
+
+    measured: WordShifts
+
+    def marks(self, place: int) -> tuple[Mark, ...]:
+        """Mark the words of the text by their shifts."""
+        occlusion, row = self.measured.occlusion, int(self.measured.rows[place])
+        words = slice(*occlusion.offsets[row : row + 2])
+        columns = (occlusion.starts[words], occlusion.ends[words], occlusion.parts[words], self.measured.shifts(place))
+        return tuple(
+            Mark(start, end, "weight", shift, f"without it, {percent(shift)} of the probability moves")
+            for start, end, part, shift in zip(*(column.tolist() for column in columns), strict=True)
+            if part == 0 and not np.isnan(shift)
+        )
+
+    def note(self, place: int) -> str:
+        """Say what the word that moves most does."""
+        occlusion, row, shifts = self.measured.occlusion, int(self.measured.rows[place]), self.measured.shifts(place)
+        largest = int(np.nanargmax(shifts))
+        word = occlusion.offsets[row] + largest
+        text = self.split.texts[row] if occlusion.parts[word] == 0 else (self.split.text_pairs or [""])[row]
+        left_out, after = text[occlusion.starts[word] : occlusion.ends[word]], int(occlusion.predicted_without[word])
+        note = f"Without “{left_out}”, {percent(float(shifts[largest]))} of the probability moves"
+        is_flip = after != self.measured.predicted[place]
+        return f"{note}, and the answer is {self.context.label_name(after)}." if is_flip else f"{note}."
+
+
+def measure_left_out(context: AuditContext, options: DifficultyOptions) -> LeftOutAnswers:
+    """Leave words of the items of the primary split out, and rank the items."""
+    items, occlusion = context.occluded(context.primary, options.items or LEFT_OUT_ITEMS)
+    return LeftOutAnswers(context, items, measure_word_shifts(occlusion))
+
+
+def left_out_data(m: LeftOutAnswers) -> dict[str, Any]:
+    """Return what audit.json has beside the figures."""
+    measured, occlusion = m.measured, m.measured.occlusion
+    ranking = m.ranking(
+        lambda place: {
+            "shift": float(measured.values[place]),
+            "mean_shift": float(measured.mean[place]),
+            "words_that_flip": int(measured.flips[place]),
+        }
+    )
+    n_asked, n_unanswered = len(occlusion.starts) + len(occlusion), occlusion.n_unanswered
+    return {
+        "left_out_words": {"definition": SHIFT, "n_asked": n_asked, "n_unanswered": n_unanswered, "ranking": ranking}
+    }
+
+
+LEFT_OUT_FIGURES = ("flipped_by_one_word", "median_shift", "hardest_accuracy", "easiest_accuracy")
+
+LEFT_OUT = Question(
+    name="left_out_words",
+    order=2,
+    title="Which answers does one word carry?",
+    prose=Prose(Path(__file__).with_name("left_out_words.md.j2"), MIN_ITEMS=MIN_ITEMS, DEFINITION=SHIFT),
+    needs=(Need("model", lambda context, options: context.stored is None), ENOUGH),
+    measure=measure_left_out,
+    figures=(
+        Figure("flipped_by_one_word", lambda m: m.measured.flipped(m.context.resampling), ERASURE),
+        Figure("median_shift", lambda m: m.measured.median(m.context.resampling), ERASURE),
+        *ACCURACIES,
+    ),
+    headlines=LEFT_OUT_FIGURES,
+    verdict=(Rule("neutral", "ranked"),),
+    parts=(
+        Part(
+            "shifts",
+            (
+                Plot(
+                    "left_out_histogram",
+                    lambda key, m: plots.difficulty_histogram(
+                        key,
+                        difficulty=m.measured.values,
+                        correct=m.correct,
+                        xlabel="largest shift by one left-out word",
+                        log=False,
+                    ),
+                    ERASURE,
+                ),
+                Plot(
+                    "left_out_accuracy",
+                    lambda key, m: draw_accuracy(key, m, "shift"),
+                    "Counted",
+                    when=lambda m: m.accuracies,
+                ),
+                Table("left_out_correlations", CORRELATIONS, correlation_rows, "Spearman 1904"),
+                Examples("left_out_most", lambda m: m.examples("hardest")),
+                Examples("left_out_least", lambda m: m.examples("easiest")),
+            ),
+            figures=LEFT_OUT_FIGURES,
+        ),
+    ),
+    leads=(Lead("flipped", figure="flipped_by_one_word"),),
+    data=left_out_data,
+)
