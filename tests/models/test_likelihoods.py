@@ -76,6 +76,23 @@ def test_a_prefix_is_shared_up_to_the_window_alone():
     assert check(scorer, [*PROMPTS, long], [*SHORT, SHORT[0]], shared_prefix=False) == "right padding"
 
 
+def test_a_short_item_is_scored_as_alone_beside_one_beyond_the_original_length():
+    """Rotary factors that change with the longest sequence of a batch, as those of Phi-3 with 128,000 tokens."""
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4, "long_factor": [1.0, 3, 9, 27]}
+    sizes = {"original_max_position_embeddings": 32, "max_position_embeddings": 512, "pad_token_id": 0}
+    scorer = build("phi3", rope_parameters=rope, num_key_value_heads=2, **sizes)
+    scorer.tokenizer.model_max_length = 512
+    long = " ".join(WORDS * 3)  # of some hundred tokens
+    prompts, choices = [PROMPTS[0], long, PROMPTS[1]], [SHORT[0], SHORT[0], SHORT[1]]
+    scores = choose_causal(scorer, prompts, choices, method="sum", progress=False)
+    want = [alone(scorer, prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
+    assert np.concatenate(list(scores.logits)) == pytest.approx(want, abs=1e-3)
+    # The factors do matter: those of the long item would give other numbers.
+    factors = dict(rope, short_factor=rope["long_factor"])
+    other = build("phi3", rope_parameters=factors, num_key_value_heads=2, **sizes)
+    assert abs(alone(other, prompts[0], " bad") - alone(scorer, prompts[0], " bad")) > 0.01
+
+
 def test_a_model_that_reads_ahead_is_refused_by_name():
     with pytest.raises(ValueError, match=r"causal language model, but bert reads the tokens that it is to predict"):
         check(build("bert"), PROMPTS, SHORT)

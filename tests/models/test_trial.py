@@ -1,5 +1,6 @@
 """The trial that chooses how a model's inputs are batched: by numbers alone, whatever the architecture."""
 
+import copy
 import warnings
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import transformers
 
 from rightreasons.models.classes import predict, predict_choices
 from rightreasons.models.items import Items
-from rightreasons.models.loading import Classifier
+from rightreasons.models.loading import Classifier, as_classifier
 from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token, padding_values
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
@@ -68,6 +69,34 @@ def test_batches_are_exact_whatever_the_family_and_the_padding_side(family, side
     np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
     assert scores.way.startswith(WAYS[family])
     assert ("right padding is off by" in scores.way) == (WAYS[family] != "right padding")
+
+
+def test_a_model_that_changes_itself_is_as_it_was_and_reads_each_text_as_the_first():
+    """BigBird replaces its sparse attention for good at the first short text."""
+    config = transformers.BigBirdConfig(
+        vocab_size=SIZE, block_size=4, num_random_blocks=1, max_position_embeddings=128, num_labels=3, pad_token_id=0,
+        bos_token_id=2, eos_token_id=3, sep_token_id=3, initializer_range=0.6, **SIZES,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BigBirdForSequenceClassification(config).eval()
+    fresh = copy.deepcopy(model)
+    texts = [" ".join((WORDS * 2)[: n + 3]) for n in (5, 70, 2, 61, 40)]
+    scorer = as_classifier(model, tiny_tokenizer(128), name="bird")
+    assert model.bert.attention_type == "block_sparse"
+    scores = predict(scorer, texts, batch_size=3, progress=False)
+    assert model.bert.attention_type == "block_sparse"
+    want = []
+    for text in texts:  # each by a model that has read nothing
+        inputs = scorer.tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            want.append(copy.deepcopy(fresh)(**inputs).logits[0].double().numpy())
+    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
+    # Full attention would give other numbers.
+    fresh.bert.set_attention_type("original_full")
+    with torch.no_grad():
+        full = fresh(**scorer.tokenizer(texts[1], return_tensors="pt")).logits[0].double().numpy()
+    assert np.abs(full - want[1]).max() > 0.01
 
 
 @pytest.mark.parametrize("own", [None, 7])

@@ -108,7 +108,9 @@ def _tiny(config_class: Any, overrides: dict[str, Any], options: dict[str, Any])
             within = {key.split(".", 1)[1]: value for key, value in overrides.items() if key.startswith(f"{name}.")}
             small[name] = _tiny(type(part), within, {})
     small |= {key: value for key, value in overrides.items() if "." not in key}
-    tokens = {f"{name}_token_id": SPECIAL_TOKENS[name] for name in ("bos", "pad", "eos")}
+    # What real configurations of a family lack stays absent, such as the beginning of T5.
+    names = [name for name in ("bos", "pad", "eos") if hasattr(default, f"{name}_token_id")]
+    tokens = {f"{name}_token_id": SPECIAL_TOKENS[name] for name in names}
     if getattr(default, "is_encoder_decoder", False):
         tokens["decoder_start_token_id"] = SPECIAL_TOKENS["decoder_start"]
     known = {name: value for name, value in options.items() if name in written or name == "num_labels"}

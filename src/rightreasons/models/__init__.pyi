@@ -3,7 +3,6 @@ from .choices import choose as choose
 from .choices import load_chooser as load_chooser
 from .classes import predict as predict
 from .classes import predict_choices as predict_choices
-from .gradients.attribution import faithfulness as faithfulness
 from .gradients.attribution import integrated_gradients as integrated_gradients
 from .gradients.fisher import fisher_information as fisher_information
 from .loading import load_classifier as load_classifier
@@ -24,7 +23,6 @@ __all__ = [
     "choose",
     "demo_encoder",
     "demo_language_model",
-    "faithfulness",
     "fisher_information",
     "integrated_gradients",
     "load_causal",

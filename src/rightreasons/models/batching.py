@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +17,55 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.validation import check_count
 
+CHANGING: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+"""The models that change something of themselves as they read, so that what they say depends on what they read before:
+attention that becomes another one for short texts (BigBird), rotary factors of the longest text so far."""
+
+
+@contextmanager
+def unchanged(model: torch.nn.Module, *, each: bool | None = None) -> Iterator[None]:
+    """Restore what a model changes of itself beside the values of its weights: attributes, buffers and submodules.
+
+    Args:
+        model: The model.
+        each: Whether to restore it after each call, too, so that each begins as the first; None does for a model that
+            is known to change.
+    """
+    parts = [(vars(part), dict(vars(part)), dict(part._buffers), dict(part._modules)) for part in model.modules()]
+
+    def restore(*_: Any) -> None:
+        for now, attributes, buffers, modules in parts:
+            for name, before in (("_buffers", buffers), ("_modules", modules)):
+                if not _same(attributes[name], before):
+                    CHANGING.add(model)
+                    attributes[name].clear()
+                    attributes[name].update(before)
+            if not _same(now, attributes):
+                CHANGING.add(model)
+                now.clear()
+                now.update(attributes)
+
+    hook = model.register_forward_hook(restore) if (model in CHANGING if each is None else each) else None
+    try:
+        yield
+    finally:
+        if hook is not None:
+            hook.remove()
+        restore()
+
+
+def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Return whether names stand for the very objects that they stood for."""
+    return now.keys() == before.keys() and all(value is before[name] for name, value in now.items())
+
 
 @contextmanager
 def frozen(model: torch.nn.Module, *, device: str | torch.device | None = None) -> Iterator[torch.nn.Module]:
     """Put a model in evaluation mode with frozen parameters, and restore it afterwards.
 
     Gradients with respect to inputs still flow; parameters collect none. On exit, also after an error, every
-    submodule's training mode, every parameter's `requires_grad` and the device are restored.
+    submodule's training mode, every parameter's `requires_grad`, the device and what the model changed of itself are
+    restored.
 
     Args:
         model: The model.
@@ -48,7 +91,8 @@ def frozen(model: torch.nn.Module, *, device: str | torch.device | None = None) 
             model.to(device)
         model.eval()
         model.requires_grad_(False)
-        yield model
+        with unchanged(model):
+            yield model
     finally:
         for module, mode in training:
             module.training = mode

@@ -370,8 +370,8 @@ def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
     """Return items of random words: several of up to 16 tokens, or a long prompt and long choices."""
     draw = np.random.default_rng(0)
     shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
-    if reach > SHORTEST:
-        shapes = [(reach - 2, (3,))]
+    if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
+        shapes = [(reach - 2, (3,)), shapes[1]]
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
     return [

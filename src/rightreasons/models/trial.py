@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
-from rightreasons.models.batching import Encoded, encode, frozen, pad
+from rightreasons.models.batching import Encoded, encode, frozen, pad, unchanged
 from rightreasons.models.running import processes
 
 ONE_BY_ONE = "one by one"
@@ -105,7 +105,7 @@ def fastest_way(
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
     """
-    with torch.no_grad(), frozen(model), _widened(model):
+    with torch.no_grad(), frozen(model), unchanged(model, each=True), _widened(model):
         try:
             want = alone()
         except RefusalError:
@@ -530,6 +530,7 @@ def _answers(outputs: Any, mask: torch.Tensor, name: str, n_classes: int | None)
     logits = getattr(outputs, "logits", None)
     if logits is None or logits.numel() != len(mask) * (n_classes or 1):
         came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
+        came = "a tuple (set `config.return_dict`)" if isinstance(outputs, tuple) else came
         what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
         raise RefusalError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
     return list(logits.double().flatten(1).cpu().numpy())

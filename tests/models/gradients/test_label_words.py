@@ -1,5 +1,6 @@
 """A prompted language model as a classifier: what it scores, what explains it, and where its words are."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -64,6 +65,18 @@ def test_the_words_of_the_text_alone_are_scored(engine):
     rise = np.array([row.sum() for row in summed.scores])
     assert rise == pytest.approx(summed.value - summed.baseline_value, abs=0.05 * np.abs(summed.value).max())
     assert summed.special_share == pytest.approx(np.zeros(4), abs=1e-6)
+
+
+def test_a_chat_template_may_trim_what_is_asked(engine):
+    scorer = dataclasses.replace(engine.scorer, tokenizer=copy.deepcopy(engine.tokenizer))
+    scorer.tokenizer.chat_template = "{% for turn in messages %}{{ turn.content | trim }} {% endfor %}so "
+    prompted = Prompted(Prompt(template="{{ text }}"), LocalEngine(scorer), NAMES)
+    texts = ["the film was good", "  a bad plot and dull \n"]
+    found = integrated_gradients(prompted, texts, unit="word", target="logit", progress=False)
+    assert found.tokens == tuple(tuple(text.split()) for text in texts)
+    first, last = int(found.starts[4]), int(found.ends[-1])
+    assert texts[1][first:last] == "a bad plot and dull"  # in the text as it was given
+    assert np.isfinite(fisher_information(prompted, texts, progress=False).eigenvalues).all()
 
 
 def test_fisher_information_of_label_words_is_that_of_the_answers(engine):

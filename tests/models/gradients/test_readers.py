@@ -44,6 +44,7 @@ def reader(family):
         "decoder_start_token_id": 1,
     }  # fmt: skip
     t5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, **common, "decoder_start_token_id": 0}
+    del t5["bos_token_id"]  # which real configurations lack
     config = {
         "xlnet": lambda: tf.XLNetConfig(d_model=16, n_layer=2, n_head=2, d_inner=32, **common),
         "longformer": lambda: tf.LongformerConfig(attention_window=4, max_position_embeddings=40, **SIZES, **common),
@@ -60,6 +61,10 @@ def reader(family):
                 if parameter.dim() > 1:
                     parameter.normal_(0.0, 0.4)
     return Classifier(model.double().eval(), words, ("a", "b", "c"), family)
+
+
+def test_a_configuration_of_t5_has_no_beginning():
+    assert not hasattr(reader("t5").model.config, "bos_token_id")
 
 
 @pytest.fixture(scope="module", params=["xlnet", "longformer", "t5", "bart", "mbart"])

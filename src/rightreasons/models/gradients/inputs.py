@@ -183,7 +183,8 @@ class EmbeddingInput:
 
     def __init__(self, model: Any, *, layer: str = "word_embeddings") -> None:
         check_one_of(layer, LAYERS, "layer")
-        self._model = model
+        # What torch.compile made of a model takes no embeddings in place of its own.
+        self._model = model = getattr(model, "_orig_mod", model)
         _check_differentiable(model)
         self._words = layer == "word_embeddings"
         self._decoder: nn.Module | None = None
@@ -284,7 +285,8 @@ class EmbeddingInput:
     def _begins_with_last(self) -> bool:
         """Whether the decoder begins with the last token of the text (mBART) or with one of its own (BART, T5)."""
         config = self._model.config
-        special = {config.pad_token_id, config.eos_token_id, config.bos_token_id, config.decoder_start_token_id}
+        named = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")  # T5 has no beginning
+        special = {getattr(config, name, None) for name in named}
         first, second = [token for token in range(6) if token not in special][:2]
         ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
         begin = self._looked_up(self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)})[-1][:, 0]

@@ -10,12 +10,13 @@ import copy
 import inspect
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rightreasons.core.errors import one_line
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
@@ -25,6 +26,7 @@ from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Scorer, lacking
 
 _FIELDS = ("text", "text_pair")
+_Span: TypeAlias = "tuple[int, int, int]"  # first character, one past the last, and what was trimmed before
 # Private characters, which no text has.
 _MARKS = {"text": "\ue000", "text_pair": "\ue001"}
 
@@ -237,8 +239,8 @@ class PromptTokenizer:
         mark = "" if start is None else str(self._own.decode([start]))
         return bool(mark) and all(text.startswith(mark) for text, _ in rows)
 
-    def _rendered(self, text: str, second: str | None) -> tuple[str, dict[str, tuple[int, int]]]:
-        """Return the prompt of a text, and where its texts are in it."""
+    def _rendered(self, text: str, second: str | None) -> tuple[str, dict[str, _Span]]:
+        """Return the prompt of a text, and where its texts are in it; a template may trim them."""
         item, marked = (
             self._item(text, second),
             self._item(_MARKS["text"], None if second is None else _MARKS["text_pair"]),
@@ -247,26 +249,31 @@ class PromptTokenizer:
         rendering, engine = self._prompted.rendering, self._engine
         whole = engine.render(rendering.request(item, shots).prompt)
         template = engine.render(rendering.request(marked, shots).prompt)
-        spans: dict[str, tuple[int, int]] = {}
-        filled = template
-        for name, own in zip(_FIELDS, (text, second), strict=True):
-            if own is None or filled.count(_MARKS[name]) != 1:
-                continue
-            start = filled.index(_MARKS[name])
-            filled = filled.replace(_MARKS[name], own)
-            spans = {
-                key: (a + len(own) - 1, b + len(own) - 1) if a > start else (a, b) for key, (a, b) in spans.items()
-            }
-            spans[name] = (start, start + len(own))
-        if filled.rstrip() != whole.rstrip() or "text" not in spans:
-            raise ValueError(
-                "Expected a template that holds the text once, as it is, where its words are explained, but got "
-                f"{rendering.template!r}."
-            )
-        return whole, spans
+        for trim in (False, True):
+            filled, spans = _filled(template, (text, second), trim=trim)
+            if filled.rstrip() == whole.rstrip() and "text" in spans:
+                return whole, spans
+        raise ValueError(
+            "Expected a template that holds the text once, as it is, where its words are explained, but got "
+            f"{rendering.template!r}, in the chat template of the model, for {one_line(text)}."
+        )
 
     def _item(self, text: str, second: str | None) -> Item:
         return Item("", {"text": text, "text_pair": second})
+
+
+def _filled(template: str, texts: Sequence[str | None], *, trim: bool) -> tuple[str, dict[str, _Span]]:
+    """Put texts, or these without the white space around them, in the place of their marks."""
+    spans: dict[str, _Span] = {}
+    for name, text in zip(_FIELDS, texts, strict=True):
+        if text is None or template.count(_MARKS[name]) != 1:
+            continue
+        own = text.strip() if trim else text
+        start, more = template.index(_MARKS[name]), len(own) - 1
+        template = template.replace(_MARKS[name], own)
+        spans = {key: (a + more, b + more, skip) if a > start else (a, b, skip) for key, (a, b, skip) in spans.items()}
+        spans[name] = (start, start + len(own), len(text) - len(text.lstrip()) if trim else 0)
+    return template, spans
 
 
 class _Tokens(dict[str, Any]):
@@ -280,7 +287,7 @@ class _Tokens(dict[str, Any]):
 class _Encoding:
     """An encoded prompt as if its texts alone were text, and all else special tokens; it is cut at its beginning."""
 
-    def __init__(self, own: Any, spans: dict[str, tuple[int, int]], room: int) -> None:
+    def __init__(self, own: Any, spans: dict[str, _Span], room: int) -> None:
         first = max(0, len(own.ids) - room)
         self.ids = own.ids[first:]
         self.overflowing = [own] if first else []
@@ -289,8 +296,8 @@ class _Encoding:
         for (start, end), added in zip(own.offsets[first:], own.sequence_ids[first:], strict=True):
             part, place = None, (0, 0)
             for number, name in enumerate(_FIELDS):
-                low, high = spans.get(name, (0, 0))
+                low, high, skip = spans.get(name, (0, 0, 0))
                 if added is not None and max(start, low) < min(end, high):
-                    part, place = number, (max(start, low) - low, min(end, high) - low)
+                    part, place = number, (max(start, low) - low + skip, min(end, high) - low + skip)
             self.sequence_ids.append(part)
             self.offsets.append(place)
