@@ -16,7 +16,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
-from rightreasons.shortcuts.measure_swaps import measure_swaps
+from rightreasons.shortcuts.measure_deciding import measure_swaps
 
 Rule = Callable[[str], float]
 """A text -> the score of label 1 beyond that of label 0."""

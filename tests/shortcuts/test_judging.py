@@ -9,7 +9,7 @@ from rightreasons.core.intervals import Estimate, Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import Decision
 from rightreasons.shortcuts.judging import TONES, Judge, conclude, vanishing_words
-from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement
+from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
 from rightreasons.shortcuts.swaps import DecidingShare
 
 

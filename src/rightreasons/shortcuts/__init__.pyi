@@ -2,7 +2,7 @@ from .causal import causal_shortcuts as causal_shortcuts
 from .causal import worst_group_accuracy as worst_group_accuracy
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_causal import measure_causal_shortcuts as measure_causal_shortcuts
-from .measure_swaps import measure_swaps as measure_swaps
+from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
 from .reliance import find_shortcuts as find_shortcuts
 from .reliance import shortcut_reliance as shortcut_reliance

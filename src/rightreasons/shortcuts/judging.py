@@ -16,7 +16,7 @@ from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import words as tokenize
 from rightreasons.shortcuts.families.training import kind_of
-from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement
+from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
 
 Judgment = Literal["reason", "spurious", "open"]
 

@@ -34,7 +34,7 @@ from rightreasons.shortcuts.measure import (
     training_heads,
 )
 from rightreasons.shortcuts.measure_causal import cue_groups, named_cues
-from rightreasons.shortcuts.measure_swaps import FamilyEffect, SwapMeasurement, measure_swaps
+from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement, measure_swaps
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol

@@ -115,8 +115,8 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
 - "rightreasons": this package's.
 - "bihani2025": what the released code of "The Reliability Paradox" does.
 - "bihani2025_text": what its text says: all-zero embeddings as the baseline, the L2 norm of each token's attribution,
-  the three largest, the head of the predicted label. The text is silent about the rule of integration, its steps and the
-  score that is explained; those are Du et al.'s rule and the probability of the predicted class.
+  the three largest, the head of the predicted label. The text is silent about the rule of integration, its steps and
+  the score that is explained; those are Du et al.'s rule and the probability of the predicted class.
 - "du2021": what the text of Du et al. (2021) says, on the word embeddings of the classifier.
 """
 

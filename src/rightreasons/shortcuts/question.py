@@ -20,7 +20,7 @@ from rightreasons.shortcuts import plots
 from rightreasons.shortcuts.families.training import tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
-from rightreasons.shortcuts.measure_swaps import FamilyEffect
+from rightreasons.shortcuts.measure_deciding import FamilyEffect
 from rightreasons.shortcuts.measurement import MIN_ITEMS, ShortcutAnswers, measure, missing_class
 from rightreasons.shortcuts.options import ShortcutsOptions
 
