@@ -164,7 +164,7 @@ def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, sco
     options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["sad", "COPPER"]}}, "name": "planted"}
     whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
     all_texts, predict, calls = sum(scored), measure_deciding.predict, []
-    assert all_texts == len(planted["test"]) + whole.data["swaps"]["n_passes"]
+    assert all_texts >= len(planted["test"]) + whole.data["swaps"]["n_passes"]
 
     def killed(*arguments, **keywords):
         calls.append(keywords["out"])
@@ -178,7 +178,8 @@ def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, sco
         audit(planted_model, data, out=tmp_path / "killed", **options)
     before = sum(scored)
     resumed = audit(planted_model, data, out=tmp_path / "killed", **options).outcomes[0].result
-    assert 0 < before < sum(scored) == all_texts
+    # What was said before the kill is not asked again.
+    assert 0 < before < sum(scored) < before + all_texts - len(planted["test"])
     assert resumed.data == whole.data
     # "copper" is named or suspected, never both; "sad" is in no head, so the detector never names it.
     named, suspected = ([(cue["label"], cue["token"]) for cue in whole.data[key]] for key in ("cues", "suspected"))
