@@ -18,6 +18,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
+from rightreasons.models.batching import check_fast
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.gradients.fisher_causal import CausalFisher, FisherEigen, Solver
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
@@ -205,10 +206,10 @@ def fisher_information(
         choices=choices,
         ids=ids,
         max_length=max_length,
-        places=True,
         allow_empty=True,
     )
     solver = options.solver(max(int(items.counts.max()), len(model.label_names or ())))
+    check_fast(model.tokenizer)
     embedding_input = EmbeddingInput(model.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
