@@ -84,7 +84,6 @@ MIRRORS = {
     "page/plots.py": ("report/test_render.py",),
     "page/words.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
-    "report/counts.py": ("report/streams/test_streams.py",),
     "report/paired.py": ("report/test_comparison.py",),
     "report/record.py": ("report/test_reports.py", "report/test_runner.py"),
     "shortcuts/plots.py": ("shortcuts/test_question.py",),

@@ -26,7 +26,6 @@ COMMANDS = {
     "calibration": "calibration.py",
     "lmi": "lmi.py --repeats 2",
     "reading": "reading.py --rounds 2",
-    "streaming": "streaming.py",
     "predict": "predict.py --items 400 --repeats 3",
     "decoders": "decoders.py --models llama,qwen3 --parts classes --texts 96 --repeats 1",
     "fim": "fim.py --data DATA --items 100 --repeats 2 --rows 2048",

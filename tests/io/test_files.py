@@ -222,7 +222,7 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         ("a.jsonl", '{"a": ' + "1" * 5000 + "}\n", "line 1 of .* more than 4,300 digits"),
         ("a.jsonl", r'{"\ud800": 1}', "values that a table can hold in the column"),
         ("a.jsonl", "{}\n{}\n", "at least one row"),
-        ("a.json", '3', "a list of records .* it holds one int"),
+        ("a.json", "3", "a list of records .* it holds one int"),
         ("a.json", "[1]", "record 0 is int"),
         ("a.csv", 'a,b\n1,"open\n2,3\n', "the last cell is still open"),
         ("a.csv", "a,b\n1," + "x" * (1 << 24) + "y\n", "cell of 16,777,217|every cell has at most"),

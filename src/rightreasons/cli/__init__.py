@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "training.learn": ("learn",),
         "training.recalibrate": ("recalibrate",),
     },
-    "Prepare data": {"data": ("data", "suite"), "items": ("counts", "gaps", "ratings", "split")},
+    "Prepare data": {"look": ("look",), "data": ("data", "suite"), "items": ("gaps", "ratings", "split")},
     "About this installation": {"installation": ("doctor", "modules")},
 }
 """Heading of the help -> module -> the commands in it."""
