@@ -27,7 +27,7 @@ def test_options_come_before_or_after_the_arguments(world, tmp_path, capsys):
 
 
 def test_stored_predictions_are_scored_without_a_model(world, tmp_path, capsys):
-    rows = ["p_negative,p_positive", *["0.9,0.1"] * behavior_suite().n_examples]
+    rows = ["p_0,p_1", *["0.9,0.1"] * behavior_suite().n_examples]
     (tmp_path / "surely.csv").write_text("\n".join(rows))
     words = (world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
     said = run(capsys, "behavior", *words)
@@ -50,7 +50,7 @@ def test_several_models_stand_on_one_page(world, tmp_path, capsys):
     # Labels have no confidence, which directional tests ask for.
     assert said.code == 2
     assert "Expected class probabilities" in said.err
-    rows = ["p_negative,p_positive", *["0.9,0.1"] * behavior_suite().n_examples]
+    rows = ["p_0,p_1", *["0.9,0.1"] * behavior_suite().n_examples]
     (tmp_path / "surely.csv").write_text("\n".join(rows))
     said = run(capsys, "behavior", *words[:3], tmp_path / "surely.csv", "--out", tmp_path / "out", "--examples", "0")
     assert said.code == 0, said.err

@@ -102,7 +102,6 @@ def cases(world: Path):
         "card": [("card", world / "of-model", "--to", "out")],
         "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
         "cues": [("cues", choices, "--n-permutations", 20)],
-        "counts": [("counts", "cues", choices, "--work", "work", "--out", "out.json")],
         "gaps": [("gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
                   "--n-permutations", 20)],
         "ratings write": [("ratings", "write", choices, "--raters", 2)],
@@ -121,7 +120,7 @@ def cases(world: Path):
     return {name: [_with_out(step) for step in steps] for name, steps in named.items()}
 
 
-COVERS = {"counts": {"counts cues", "counts words"}, "learn": {"learn plan", "learn run", "learn collect"}}
+COVERS = {"learn": {"learn plan", "learn run", "learn collect"}}
 """The commands that a case covers, where they are not its name."""
 
 

@@ -140,6 +140,7 @@ def take_splits(
     settings: AuditOptions,
     model_names: Sequence[str] | None,
     where: str,
+    label_match: str = "",
 ) -> list[AuditSplit]:
     """Take the items that the audit will look at, their labels in the model's numbering.
 
@@ -152,6 +153,7 @@ def take_splits(
         settings: The limit and its seed, the column of sets or pairs, and the number of the first label.
         model_names: The names of the model's classes; None for multiple choice.
         where: What the data is called, for errors.
+        label_match: How labels met classes where that was told before, in words.
 
     Returns:
         The splits, in the order of `roles`.
@@ -175,7 +177,8 @@ def take_splits(
             first=settings.first_label,
             terms=MatchTerms(where, remedy="first_label says which", rename="label_names"),
         )
-        class_of, how = np.append(match.class_of, -1), match.in_words  # an index of -1 reads the last entry
+        class_of = np.append(match.class_of, -1)  # an index of -1 reads the last entry
+        how = label_match or match.in_words
     splits = []
     for name, rows in chosen.items():
         known = class_of if name in labeled else None

@@ -158,6 +158,7 @@ class StoredModel:
             file has only the items.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
         items: Of such a log with `answers`: the items {id, prompt, choices, label}.
+        label_match: How the labels in the file met its columns, in words; "" where they are those of a data set.
     """
 
     name: str
@@ -169,6 +170,7 @@ class StoredModel:
     answers: StoredAnswers | None = None
     answers_once: bool = False
     items: datasets.Dataset | None = None
+    label_match: str = ""
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
@@ -254,7 +256,8 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
     rows = None
     if read.answers_once and answers is not None:
         rows = _as_dataset({name: read.columns[name] for name in ("id", "prompt", "choices", "label")})
-    model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows)
+    met = read.match_in_words if dataset is None else ""
+    model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met)
     return StoredSource(model, data, name, spare)
 
 
@@ -262,22 +265,26 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
-    from rightreasons.io.columns import read_columns
+    from rightreasons.io.columns import read_columns, source_name
+    from rightreasons.io.described import described
     from rightreasons.io.judged import answers_alone
     from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import find_predictions
 
     options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
-    columns = read_columns(path, log_filter=options.log_filter)
-    alone = answers_alone(columns, Path(path).name, options=options) if with_labels else None
+    told = described(path)
+    options, where = told.options(options), source_name(told.source)
+    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form)
+    alone = answers_alone(columns, where, options=options) if with_labels else None
     if alone is not None:
         return alone
+    first = settings.first_label
     return find_predictions(
         columns,
-        Path(path).name,
-        label_column=settings.label_column,
-        label_names=listed_names(settings.label_names) if with_labels else None,
-        first_label=settings.first_label,
+        where,
+        label_column=settings.label_column or told.given.get("label_column"),
+        label_names=(listed_names(settings.label_names) or told.given.get("label_names")) if with_labels else None,
+        first_label=told.given.get("first_label") if first is None else first,
         with_labels=with_labels and not _has_choices(columns, settings),  # the labels of choices are read with them
         options=options,
     )
@@ -506,4 +513,7 @@ def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
 
 
 def _digest(path: str) -> str:
-    return hashlib.blake2b(Path(path).read_bytes()).hexdigest()
+    from rightreasons.io.described import described
+
+    files = dict.fromkeys((path, str(described(path).source)))
+    return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()

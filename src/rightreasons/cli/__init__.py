@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Prepare data": {
         "data": ("data", "List the data sets, write one as files or as a task, plant cues into your own."),
+        "look": ("look", "Show what would be read of data: columns, labels, doubts; and write it into data.yaml."),
         "gaps": ("items", "Test whether models of two training sets differ in their Easy/Hard gap."),
         "ratings": ("items", "Write rating sheets of multiple-choice items for people, and read the answers."),
         "split": ("items", "Train without the premises, and divide the items into Easy and Hard."),

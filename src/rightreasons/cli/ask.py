@@ -176,7 +176,7 @@ def sources(
     if dataset is None and model is not None:
         if predictions is not None:
             return None, model, predictions
-        if data_type(Path(model)) in SUFFIXES:
+        if data_type(Path(model)) in (*SUFFIXES, ".yaml", ".yml"):
             return None, None, model
     return model, dataset, predictions
 

@@ -149,7 +149,11 @@ def read_labels(
         known, whose = named[first_named], where[first_named]
     values = {split: values_of(data, column) for split, (data, column) in parts.items()}
     plain = {where[split]: values[split] for split in parts if split not in named}
-    resolved = resolve_label_columns(plain, known, first=first_label, remedy=remedy)
+    if renamed:
+        plain = {place: renamed_values(column, renamed, place) for place, column in plain.items()}
+        resolved = resolve_label_columns(plain, tuple(dict.fromkeys(renamed.values())))
+    else:
+        resolved = resolve_label_columns(plain, known, first=first_label, remedy=remedy)
     columns = {split: resolved[where[split]] for split in parts if split not in named}
     numbers = {split: _numbers(values[split], names, where[split]) for split, names in named.items()}
     classes = known or ()
@@ -169,7 +173,9 @@ def read_labels(
         columns[split] = LabelColumn(ids, classes, match.how, match.reason)
     if not renamed:
         return columns
-    return {split: _rename(column, renamed, where[split]) for split, column in columns.items()}
+    return {
+        split: _rename(column, renamed, where[split]) if split in named else column for split, column in columns.items()
+    }
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
@@ -182,6 +188,29 @@ def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
         return {}
     check_label_names([old for old, _ in pairs], "label_names")
     return dict(pairs)
+
+
+def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str) -> list[str | None]:
+    """Give labels their new names; what has its new name already keeps it.
+
+    Raises:
+        OptionError: If a label that occurs has no new name.
+    """
+    new = {folded(name): name for name in renamed.values()} | {folded(old): name for old, name in renamed.items()}
+    new |= renamed  # -1 is not 1
+    made: list[str | None] = []
+    for value in values:
+        plain = int(value) if isinstance(value, float) and value.is_integer() else value
+        text = "" if value is None or value != value else str(plain).strip()
+        text = text if text in new else folded(text)
+        if text and text not in new:
+            raise OptionError(
+                f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {where} is not among "
+                f"{listing(list(renamed))}.",
+                option="label_names",
+            )
+        made.append(new[text] if text else None)
+    return made
 
 
 def _rename(column: LabelColumn, renamed: Mapping[str, str], where: str) -> LabelColumn:

@@ -51,6 +51,7 @@ from rightreasons.io.columns import (
     named_column,
     read_columns,
     renamed_labels,
+    renamed_values,
     source_name,
     usual_column,
 )
@@ -120,6 +121,12 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.predictions)
+
+    @property
+    def match_in_words(self) -> str:
+        """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
+        pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in self.mapping[:10]]
+        return f"{self.label_match}: {', '.join(pairs)}" if self.label_match else ""
 
     def take(self, rows: Sequence[int]) -> Predictions:
         """Return some rows, in that order."""
@@ -323,7 +330,7 @@ def find_predictions(
     renamed = renamed_labels(label_names)
     if renamed:
         label_names = None
-        values = None if values is None else [renamed.get(folded(str(value)), value) for value in values]
+        values = None if values is None else renamed_values(values, renamed, f"the column {label!r} of {where}")
     headings = chosen.class_names is not None
     if isinstance(values, NamedLabels):
         if isinstance(table, list):  # the choices of an item have no names
@@ -371,7 +378,7 @@ def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
     if not isinstance(table, np.ndarray) or table.ndim < 2 or kind not in (None, "probabilities"):
         return table, ""
     off = np.abs(table.sum(axis=1) - 1)
-    decimals = next((places for places in (1, 2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)), None)
+    decimals = next((places for places in (2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)), None)
     bound = 0 if decimals is None else table.shape[1] * 0.5 * 10.0**-decimals + 1e-9
     if (table < 0).any() or off.max() <= ROW_SUM_TOLERANCE or off.max() > bound:
         return table, ""

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import CLASS_COLUMNS
-from rightreasons.core.label_names import match_labels
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import listing, match_labels, numbers_said
 from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_one_of, read_text
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import SUFFIXES
@@ -74,19 +75,19 @@ def read_suite_answers(
     if file_format is not None:
         check_one_of(file_format, tuple(FORMATS), "file_format")
     if not isinstance(path, (str, os.PathLike)):
-        return _in_order(read_answers(path, log_filter=log_filter), suite)
+        return _by_number(_in_order(read_answers(path, log_filter=log_filter), suite), suite)
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
     suffix = data_type(file)
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
-        return _in_order(read_answers(file, log_filter=log_filter), suite)
+        return _by_number(_in_order(read_answers(file, log_filter=log_filter), suite), suite)
     with unpacked(file, where=file.name) as plain:
         text = read_text(plain, file.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
-        return _in_order(read_answers(file, log_filter=log_filter), suite)
-    return reader.read(text, file_format)
+        return _by_number(_in_order(read_answers(file, log_filter=log_filter), suite), suite)
+    return _by_number(reader.read(text, file_format), suite)
 
 
 def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
@@ -102,6 +103,23 @@ def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
 
     columns = {name: taken(getattr(answers, name)) for name in ("scores", "answers", "confidences", "unread")}
     return dataclasses.replace(answers, ids=tuple(ids), **columns)
+
+
+def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
+    """Bring scores whose columns have names into the order of the numbers of a suite that does not name its labels."""
+    names = answers.label_names
+    if suite.label_names is not None or names is None or answers.scores is None or answers.scores.ndim < 2:
+        return answers
+    said = numbers_said(names)
+    if said is None or sorted(said) != [*range(len(names))]:
+        raise OptionError(
+            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, which have no "
+            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers.",
+            option="label_names",
+        )
+    order = np.argsort(said)
+    named = tuple(names[place] for place in order)
+    return dataclasses.replace(answers, scores=answers.scores[:, order], label_names=named)
 
 
 class _Reader:

@@ -100,10 +100,10 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
     # The class names are those of all splits together: one split may lack a class.
-    labels = _labels(tables, options, name)
+    labels = labels_of_splits(tables, options, name)
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
-        text, pair = _text_columns(data, options, name)
+        text, pair = text_columns(data, options, name)
         label = find_label_column(data, options.label_column, options.require_labels, name)
         texts = [text, *([pair] if pair else [])]
         columns.check_once(data, (*texts, label), name)
@@ -313,7 +313,8 @@ def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
     return make(tables[split], split)
 
 
-def _text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tuple[str, str | None]:
+def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tuple[str, str | None]:
+    """Return the column of the texts, and that of the second texts where there is one."""
     pair = options.text_pair_column
     if pair is not None:
         columns.named_column(data, pair, "text_pair_column", name)
@@ -354,7 +355,7 @@ def find_label_column(data: datasets.Dataset, label_column: str | None, required
     return column
 
 
-def _labels(tables: Splits, options: TextOptions, name: str) -> dict[str, LabelColumn]:
+def labels_of_splits(tables: Any, options: TextOptions, name: str) -> dict[str, LabelColumn]:
     """Read the labels of every split that has some; the only table of a data set without splits is called ""."""
     labeled = {}
     for part, data in ({"": tables} if isinstance(tables, datasets.Dataset) else tables).items():

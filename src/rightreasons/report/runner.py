@@ -17,7 +17,9 @@ from rightreasons.audited.opening import open_asked
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits
 from rightreasons.audited.stored import StoredModel, open_stored
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence
+from rightreasons.core.label_names import BY_NUMBER, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
@@ -153,7 +155,8 @@ def audit(
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in names and len(data[s])), None)
     roles: dict[str, Role] = dict.fromkeys(names, "comparison")
     roles |= {names[0]: "primary"} if spare is None else {names[0]: "primary", spare: "validation"}
-    splits = take_splits(data, roles, general, source.label_names, name)
+    met = source.label_match if isinstance(source, StoredModel) else ""
+    splits = take_splits(data, roles, general, source.label_names, name, met)
     how = (general, stored, prompt, server)
     context = AuditContext(
         source=source,
@@ -176,6 +179,11 @@ def audit(
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
     context = context.scored(section.reads for section in report.sections(list(sections)))
+    doubt = _order_doubt(context)
+    if doubt:
+        mapping = f"{context.primary.label_mapping}. {doubt}"
+        context = dataclasses.replace(context, primary=dataclasses.replace(context.primary, label_mapping=mapping))
+        say(doubt)
     report = dataclasses.replace(report, context=context)
     for line in (
         *plan_lines(context, [sections[name] for name in sections if applicable[name]], chosen),
@@ -294,6 +302,20 @@ def _labels_told(context: AuditContext) -> list[str]:
             has = "has" if n_unlabeled == 1 else "have"
             lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
     return lines
+
+
+def _order_doubt(context: AuditContext) -> str:
+    """Say that labels which were matched by number would fit far better in another order; "" where they would not."""
+    split = context.primary
+    if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
+        return ""
+    try:
+        scores = context.scores(split)
+    except ValueError:  # each question says so
+        return ""
+    if isinstance(scores.logits, Ragged) or scores.labels is None:
+        return ""
+    return other_order(scores.logits, scores.labels, scores.label_names)
 
 
 def _padding_told(source: Scorer | StoredModel) -> list[str]:

@@ -1,0 +1,165 @@
+"""The command that shows what would be read of data: `rightreasons look DATA [MODEL]`."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli.declared import Dataset, declared_command
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import Options, listed, one_or_more, option
+
+if TYPE_CHECKING:
+    from rightreasons.io.resolve import Resolution
+
+COMMANDS = {"look": command_line()}
+
+EXAMPLES = {
+    "look": (
+        "rightreasons look reviews.csv",
+        "rightreasons look reviews.csv my-model --label-column stars --out data.yaml",
+        'rightreasons look articles.jsonl --text-column "{{ title }}: {{ body }}"',
+        "rightreasons audit my-model data.yaml",
+    ),
+}
+
+ANSWERS = {
+    "predictions": {"calibration": "with these scores alone"},
+    "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},
+    "multiple_choice": {"calibration": "", "cues": "without a model", "probes": ""},
+}
+"""Kind of table -> the questions that it can answer, with what they need beside a model."""
+
+LABELED = ("calibration", "cues", "difficulty")
+"""Questions that need labels."""
+
+WIDTH, MOST_ROWS = 100, 20
+
+
+class LookOptions(Options):
+    """What the columns mean, where their names leave it open."""
+
+    text_column: str | None = option(None, "Column of the texts, or an expression over columns in {{ braces }}.")
+    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
+    choices_column: str | None = option(None, "Column that lists the choices, or one per choice, comma-separated.")
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    label_names: str | None = option(
+        None, "Comma-separated names of the labels in the order of their numbers, or new names, such as 1=bad,2=good."
+    )
+    score_columns: str | None = option(None, "Comma-separated columns of the scores of stored predictions.")
+    separator: str | None = option(None, "What separates the cells of a csv file.")
+    encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
+    column_names: str | None = option(None, "Comma-separated names of the columns of a file without a heading.")
+
+    def content(self, data: str, out: Path) -> dict[str, Any]:
+        """Return what a data.yaml says about data, whose place is told from the file's folder."""
+        lists = ("label_names", "column_names")
+        given: dict[str, Any] = {
+            name: listed(value) if name in lists else value for name, value in self.changed().items()
+        }
+        for name in {"prompt_column", "choices_column"} & given.keys():
+            if "{{" not in str(given[name]):
+                given[name] = one_or_more(given[name])
+        path = Path(data).expanduser()
+        return {"data": os.path.relpath(path, out.parent) if path.exists() else data, **given}
+
+
+@declared_command(COMMANDS["look"], "look", {"options": LookOptions})
+def look(
+    dataset: Dataset,
+    options: LookOptions,
+    model: Annotated[
+        str | None, typer.Argument(help="Folder or hub id of a model, to match its classes.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path("data.yaml"),
+) -> None:
+    """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
+    from rightreasons.io.described import SUFFIXES, write_description
+    from rightreasons.io.resolve import resolve
+
+    if Path(dataset).suffix in SUFFIXES:
+        table: Any = dataset
+        if options.changed():
+            name = next(iter(options.changed()))
+            raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
+    else:
+        content = options.content(dataset, out)
+        write_description(out, content)
+        table = out
+    found = resolve(table)
+    _show(dataset, found)
+    doubts = [*found.doubts, *_of_model(found, model)]
+    for doubt in doubts:
+        for name in LookOptions.names():
+            doubt = doubt.replace(f"`{name}`", f"--{name.replace('_', '-')}").replace(f"{name}=", f"--{name}=")
+        typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
+    if not found.readable:
+        raise typer.Exit(2)
+    if table is out and found.kind != "predictions":
+        write_description(out, {"data": content["data"], "task": found.kind, **content})
+    _tell_questions(found, dataset, model, None if table is not out else out)
+
+
+def _show(dataset: str, found: Resolution) -> None:
+    sizes = ", ".join(f"{name} {size:,}" for name, size in found.splits.items())
+    typer.secho(f"{dataset}: {found.kind.replace('_', ' ')} ({sizes})", bold=True)
+    _table("Columns", [(what, ", ".join(names)) for what, names in found.columns.items()])
+    for number, item in enumerate(found.items, start=1):
+        shown = ", ".join(f"{name}: {_short(value)}" for name, value in item.items())
+        typer.echo(textwrap.fill(f"Item {number}: {shown}", WIDTH, subsequent_indent="  "))
+    rows = [(_short(row.value), f"{row.count:,}", row.label or "-", row.rule) for row in found.mapping]
+    _table("Labels", [("value", "items", "class", "rule"), *rows[:MOST_ROWS]] if rows else [])
+    if len(rows) > MOST_ROWS:
+        typer.echo(f"  … {len(rows):,} values in all")
+
+
+def _table(title: str, rows: Sequence[Sequence[str]]) -> None:
+    if rows:
+        typer.secho(title, bold=True)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _of_model(found: Resolution, model: str | None) -> list[str]:
+    """Say how the labels meet the classes of a model, or why they do not."""
+    from rightreasons.core.label_names import MatchTerms, match_labels
+
+    if model is None or found.kind != "classification" or not found.label_names:
+        return []
+    from transformers import AutoConfig
+
+    names = AutoConfig.from_pretrained(model).id2label
+    classes = [str(names[number]) for number in sorted(names)]
+    try:
+        match = match_labels(found.label_names, classes, terms=MatchTerms("the data", rename="label_names"))
+    except ValueError as error:
+        return [str(error)]
+    typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
+    uncovered = [name for name in classes if name not in {label for _, label in match.pairs}]
+    by_number = match.how == "by number" and uncovered
+    return [f"The data has no label for {', '.join(uncovered)}: check the order of the classes."] if by_number else []
+
+
+def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Path | None) -> None:
+    questions: Mapping[str, str] = ANSWERS[found.kind]
+    labeled = any(row.label for row in found.mapping) or "right" in found.columns
+    can = [f"{name} ({how})" if how else name for name, how in questions.items() if labeled or name not in LABELED]
+    cannot = [name for name in questions if not labeled and name in LABELED]
+    typer.echo(f"It can answer: {', '.join(can) or 'nothing'}.")
+    if cannot:
+        typer.echo(f"Without labels it cannot answer: {', '.join(cannot)}.")
+    place = dataset if out is None else str(out)
+    command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
+    typer.echo(f"Next: rightreasons {command} {place}")

@@ -1,0 +1,247 @@
+"""What would be read of a table: which column is what, which value is which class by what rule, what is doubtful."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import datasets
+
+from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
+from rightreasons.core.results import Result
+from rightreasons.io.choices import choice_form, known_form
+from rightreasons.io.columns import (
+    LABEL_COLUMNS,
+    Columns,
+    columns_in,
+    nested_names,
+    source_name,
+    values_of,
+    with_nested,
+)
+from rightreasons.io.described import Described, described
+from rightreasons.io.judged import answers_alone
+from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
+from rightreasons.io.predictions import CONFIDENCE_COLUMNS, find_predictions, has_scores
+from rightreasons.io.reading import as_table
+from rightreasons.io.tables import (
+    ONLY_SPLIT,
+    find_label_column,
+    labels_of_splits,
+    open_dataset,
+    open_multiple_choice,
+    text_columns,
+)
+
+SHOWN = 3
+"""How many items are shown."""
+
+Parts = Mapping[str, datasets.Dataset]
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolution(Result):
+    """What would be read of a table.
+
+    Attributes:
+        kind: "predictions", "multiple_choice", "classification", or "" where it is none of them.
+        splits: Name of a split -> number of rows.
+        columns: What is read -> the columns that it is read from.
+        mapping: The mapping table: every value of the labels with its count, its class, and the rule by which they met.
+        label_names: The names of the classes; () where there are none.
+        items: The first items, as they are read.
+        doubts: What a person should look at, in sentences; the first one says why the table cannot be read, if it
+            cannot.
+        readable: Whether it can be read.
+    """
+
+    kind: str
+    splits: Mapping[str, int]
+    columns: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    mapping: tuple[LabelRow, ...] = ()
+    label_names: tuple[str, ...] = ()
+    items: tuple[Mapping[str, Any], ...] = ()
+    doubts: tuple[str, ...] = ()
+    readable: bool = True
+
+
+def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str | None = None) -> Resolution:
+    """Say how a table would be read, and what is doubtful about it; nothing is guessed that would then be refused.
+
+    Args:
+        table: Anything that `as_table` takes, or a data.yaml.
+        label_names: The names of the classes in the order of their numbers, or new names as "old=new".
+        kind: "predictions", "multiple_choice" or "classification"; None for what the columns show.
+
+    Returns:
+        A `Resolution`.
+
+    Raises:
+        TypeError: As `as_table`.
+        FileNotFoundError: As `as_table`.
+        ValueError: As `as_table`, where there is no table at all.
+
+    Example:
+        >>> found = resolve({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": [0, 1]})
+        >>> found.kind, found.columns["scores"], [(row.value, row.label, row.rule) for row in found.mapping]
+        ('predictions', ('p_no', 'p_yes'), [('0', 'no', 'by number, as the names of the columns say it'), \
+('1', 'yes', 'by number, as the names of the columns say it')])
+        >>> resolve({"text": ["Fine.", "Dull."], "label": ["up", "down"]}).label_names
+        ('down', 'up')
+    """
+    told = described(table)
+    where = source_name(told.source)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tables = as_table(told.source, told.given.get("config"), form=told.form, where=where)
+    doubts = [str(warning.message) for warning in caught]
+    parts = {str(tables.split or ONLY_SPLIT): tables} if isinstance(tables, datasets.Dataset) else dict(tables)
+    names = label_names if label_names is not None else told.given.get("label_names")
+    columns = columns_in(next(iter(parts.values())), where)
+    kind = kind or _kind(told, columns, parts, where)
+    found = Resolution(kind, {name: len(part) for name, part in parts.items()})
+    read = {"predictions": _predictions, "multiple_choice": _choices, "classification": _texts}[kind]
+    try:
+        found = read(found, told, columns if kind == "predictions" else parts, names, where)
+    except (TypeError, ValueError) as error:
+        return dataclasses.replace(found, doubts=(str(error), *doubts), readable=False)
+    return dataclasses.replace(found, doubts=(*found.doubts, *doubts))
+
+
+def _kind(told: Described, columns: Columns, parts: Parts, where: str) -> str:
+    given = told.given
+    if given.keys() & set(PredictionOptions.names()):
+        return "predictions"
+    if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
+        return str(given.get("task") or "multiple_choice")
+    confident = any(name.lower() in CONFIDENCE_COLUMNS for name in columns)
+    try:
+        scored = has_scores(columns, where) or answers_alone(columns, where, options=PredictionOptions()) is not None
+    except ValueError:
+        scored = True
+    if scored or confident:
+        return "predictions"
+    first = next(iter(parts.values()))
+    form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
+    return "classification" if form is None or "text_column" in given else "multiple_choice"
+
+
+def _predictions(
+    found: Resolution, told: Described, columns: Columns, names: Sequence[str] | None, where: str
+) -> Resolution:
+    options = told.options(PredictionOptions())
+    label = told.given.get("label_column")
+    read = answers_alone(columns, where, options=options) or find_predictions(
+        columns,
+        where,
+        label_column=label,
+        label_names=names,
+        first_label=told.given.get("first_label"),
+        options=options,
+    )
+    taken = {}
+    for part in read.used.split("; "):
+        what, _, which = part.partition(": ")
+        taken[what] = tuple(
+            name for name in columns if name in which.replace(" is ", ", ").partition(" (")[0].split(", ")
+        )
+    items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
+    return dataclasses.replace(
+        found,
+        columns=taken,
+        mapping=read.mapping,
+        label_names=read.label_names or (),
+        items=tuple(items),
+        doubts=tuple(filter(None, (read.doubt, *(_order_told(read.mapping) if names is None else ())))),
+    )
+
+
+def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
+    options = told.options(TextOptions(require_labels=False))
+    options = options if names is None else options.replaced(label_names=tuple(names))
+    named = (options.text_column, options.text_pair_column, options.label_column)
+    parts = {part: with_nested(data, named) for part, data in parts.items()}
+    # Every split is opened, so that nothing is found that a command would then refuse.
+    opened = open_dataset(datasets.DatasetDict(parts), options=options)
+    first, data = next(iter(opened)), next(iter(parts.values()))
+    text, pair = text_columns(data, options, where)
+    label = find_label_column(data, options.label_column, False, where)
+    columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
+    mapping: tuple[LabelRow, ...] = ()
+    doubts = []
+    if label is not None:
+        read = labels_of_splits(parts, options, where)
+        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])
+        others = [name for name in data.column_names if name.lower() in LABEL_COLUMNS and name != label]
+        if others and options.label_column is None:
+            doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
+    return dataclasses.replace(
+        found,
+        columns={what: which for what, which in columns.items() if which},
+        mapping=mapping,
+        label_names=tuple(opened[first].features["label"].names) if label is not None else (),
+        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+        doubts=(*doubts, *(_order_told(mapping) if options.label_names is None else ())),
+    )
+
+
+def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
+    options = told.options(ChoiceOptions(require_labels=False))
+    opened = open_multiple_choice(datasets.DatasetDict(parts), options=options)
+    first = next(iter(opened))
+    data, form = choice_form(next(iter(parts.values())), options, where)
+    columns = {"prompt": form.prompt, "choices": form.choices, "label": (form.label,) if form.label else ()}
+    mapping: tuple[LabelRow, ...] = ()
+    if form.label is not None:
+        pairs = Counter(zip(map(str, values_of(data, form.label)), opened[first]["label"][:], strict=True))
+        mapping = tuple(
+            LabelRow(value, count, "" if place < 0 else f"choice {place}", _rule(value, place))
+            for (value, place), count in pairs.most_common()
+        )
+    return dataclasses.replace(
+        found,
+        columns={what: which for what, which in columns.items() if which},
+        mapping=mapping,
+        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+    )
+
+
+def _rule(value: str, place: int) -> str:
+    """Say how a right choice is told: by its number, its letter or its text."""
+    if place < 0:
+        return "no label"
+    number = re.fullmatch(r"\s*([0-9]{1,9})(?:\.0)?\s*", value)
+    if number:
+        return f"by number, counted from {int(number[1]) - place}"
+    return "by letter" if len(value.strip("() .")) == 1 else "by text"
+
+
+def _shown(data: datasets.Dataset, column: str) -> list[Any]:
+    """Return the values of a column of labels, those of a ClassLabel by their names."""
+    values, feature = values_of(data, column), data.features[column]
+    if not isinstance(feature, datasets.ClassLabel):
+        return values
+    return [None if value is None or value < 0 else feature.names[value] for value in values]
+
+
+def _merged(tables: Sequence[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in (row for table in tables for row in table):
+        counts[row.value, row.label, row.rule] += row.count
+    return tuple(LabelRow(value, count, label, rule) for (value, label, rule), count in counts.most_common())
+
+
+def _order_told(mapping: Sequence[LabelRow]) -> list[str]:
+    """Say that names which numbers got by their order should be looked at."""
+    by_order = [row for row in mapping if row.rule.startswith(BY_NUMBER) and row.value != row.label]
+    if not by_order or all("say it" in row.rule for row in by_order):
+        return []
+    return ["Numbers became classes by their order: check the table of labels."]
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value

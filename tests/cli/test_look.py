@@ -1,0 +1,44 @@
+"""`rightreasons look` shows what would be read, and writes what every command takes."""
+
+import pytest
+
+from command_line import run
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "0.9;0.1;1\n0.8;0.2;1\n0.1;0.9;0\n0.2;0.8;0\n" * 10
+    (tmp_path / "x.csv").write_text(f"p_positive;p_negative;label\n{rows}")
+    return tmp_path / "x.csv"
+
+
+def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
+    refused = run(capsys, "look", "x.csv")
+    assert refused.code == 2
+    assert "--label-names gives the names in the order of the numbers" in " ".join(refused.out.split())
+    looked = run(capsys, "look", "x.csv", "--label-names", "negative,positive")
+    assert looked.code == 0, looked.err
+    lines = [line.split() for line in looked.out.splitlines()]
+    assert ["1", "20", "positive", "by", "number"] in lines
+    assert ["Next:", "rightreasons", "calibration", "data.yaml"] in lines
+    answered = run(capsys, "calibration", "data.yaml", "--out", "report")
+    assert answered.code == 0, answered.err
+    assert "right in 100.0%" in answered.out
+
+
+def test_an_order_that_is_surely_wrong_is_said_before_the_verdict(table, capsys):
+    answered = run(capsys, "calibration", "x.csv", "--label-names", "positive,negative", "--out", "report")
+    assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in answered.err
+    assert "right in 0.0%" in answered.out
+
+
+def test_a_model_that_the_labels_do_not_fit_is_told(table, tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("text,label\nFine.,c\nDull.,e\nSo.,n\n")
+    names = '{"0": "entailment", "1": "neutral", "2": "contradiction"}'
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(f'{{"model_type": "bert", "id2label": {names}}}')
+    looked = run(capsys, "look", "rows.csv", "model")
+    assert "c=contradiction,e=entailment,n=neutral" in looked.out
+    fits = run(capsys, "look", "rows.csv", "model", "--label-names", "c=contradiction,e=entailment,n=neutral")
+    assert "match by name: contradiction, entailment, neutral" in " ".join(fits.out.split())

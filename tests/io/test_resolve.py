@@ -1,0 +1,372 @@
+"""Labels and columns meet once: what names say, what is refused, and one answer of every door to one table."""
+
+import json
+import warnings
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import rightreasons
+from rightreasons.datasets import Case, Functionality, Suite
+from rightreasons.io.columns import with_nested
+from rightreasons.io.predictions import find_predictions, read_predictions
+from rightreasons.io.reading import as_table
+from rightreasons.io.resolve import resolve
+from rightreasons.io.suite_answers import read_suite_answers
+from rightreasons.io.tables import open_dataset, open_multiple_choice
+
+datasets.disable_progress_bars()
+
+# Right in all of 40: P(first class) is 0.9 and 0.8 where it is right.
+HIGH, LABELS = [0.9, 0.8, 0.1, 0.2] * 10, [1, 1, 0, 0] * 10
+
+
+def scored(first, second, labels=LABELS):
+    return {f"p_{first}": HIGH, f"p_{second}": [round(1 - p, 1) for p in HIGH], "label": labels}
+
+
+def right(read):
+    return float((read.predictions.argmax(axis=1) == read.references).mean())
+
+
+# ------------------------------------------------------------------------------------------------- names and numbers
+
+
+@pytest.mark.parametrize(
+    ("one", "zero"),
+    [
+        ("LABEL_1", "LABEL_0"),
+        ("true", "false"),
+        ("yes", "no"),
+        ("class1", "class0"),
+        ("class_1", "class_0"),
+        ("1", "0"),
+    ],
+)
+def test_columns_that_say_their_number_are_that_number(one, zero):
+    for columns in (scored(one, zero), dict(reversed(scored(one, zero).items()))):
+        assert right(find_predictions(columns)) == 1.0
+
+
+@pytest.mark.parametrize(("one", "zero"), [("positive", "negative"), ("toxic", "non-toxic")])
+def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_said(one, zero):
+    with pytest.raises(ValueError, match="Expected labels in words .* but they are 0, 1: .* `label_names` gives"):
+        find_predictions(scored(one, zero))
+    read = find_predictions(scored(one, zero), label_names=[zero, one])  # what the sentence says
+    assert (right(read), read.label_match) == (1.0, "by number")
+    assert {(row.value, row.label, row.rule, row.count) for row in read.mapping} == {
+        ("1", one, "by number", 20),
+        ("0", zero, "by number", 20),
+    }
+    words = [(zero, one)[label] for label in LABELS]
+    by_name = find_predictions(scored(one, zero, words))
+    assert (right(by_name), by_name.label_match) == (1.0, "by name")
+    with pytest.raises(ValueError, match="among those of `label_names`"):  # matched, and never a new name
+        find_predictions(scored(one, zero), label_names=["bad", "good"])
+
+
+def test_an_order_that_is_surely_wrong_is_told_before_any_verdict():
+    read = find_predictions(scored("positive", "negative"), label_names=["positive", "negative"])
+    assert right(read) == 0.0
+    assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in read.doubt
+    assert find_predictions(scored("positive", "negative"), label_names=["negative", "positive"]).doubt == ""
+    few = {name: column[:4] for name, column in scored("positive", "negative").items()}  # 1/16 by chance
+    assert find_predictions(few, label_names=["positive", "negative"]).doubt == ""
+
+
+def test_numbers_from_1_and_what_first_label_says():
+    rows = {"p_1": [0.5, 0.2, 0.1], "p_2": [0.25, 0.2, 0.8], "p_3": [0.25, 0.6, 0.1], "label": [1, 3, 2]}
+    assert find_predictions(rows).references.tolist() == [0, 2, 1]
+    zero = dict(zip(("p_0", "p_1", "p_2", "label"), rows.values(), strict=True))
+    assert find_predictions(zero, first_label=1).references.tolist() == [0, 2, 1]
+    assert find_predictions({**zero, "label": [1, 2, 2]}, first_label=1).references.tolist() == [0, 1, 1]
+
+
+def test_minus_one_and_one_get_through_as_the_sentence_says():
+    rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, -1, 1]})
+    with pytest.raises(ValueError, match="-1, which marks an item without a label"):
+        open_dataset(rows)
+    opened = open_dataset(rows, label_names=["-1=negative", "1=positive"])
+    assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["negative", "positive"])
+
+
+def test_a_nested_class_label_keeps_its_names():
+    label = datasets.ClassLabel(names=["positive", "negative"])
+    features = datasets.Features({"text": datasets.Value("string"), "m": {"lab": label}, "all": [{"lab": label}]})
+    rows = {"text": ["a", "b"], "m": [{"lab": 0}, {"lab": 1}], "all": [[{"lab": 1}], [{"lab": 0}]]}
+    data = datasets.Dataset.from_dict(rows, features=features)
+    opened = open_dataset(data, label_column="m.lab", label_names=["negative", "positive"])
+    assert opened["label"][:] == [1, 0]
+    assert with_nested(data, ["all.lab"]).features["all.lab"].feature == label
+
+
+def test_a_hint_is_filled_in_where_names_agree_and_has_gaps_elsewhere():
+    from rightreasons.core.label_names import MatchTerms, match_labels
+
+    terms, nli = MatchTerms(rename="label_names"), ("entailment", "neutral", "contradiction")
+    for names, hint in (
+        (("c", "e", "n"), "c=contradiction,e=entailment,n=neutral"),
+        (("not_entailment", "entailment"), "not_entailment=?,entailment=entailment"),
+        (("neu", "x"), "neu=neutral,x=?"),
+    ):
+        with pytest.raises(ValueError, match=f"label_names='{hint.replace('?', '[?]')}'"):
+            match_labels(names, nli, terms=terms)
+
+
+# ---------------------------------------------------------------------------------------------- every form of a table
+
+ROWS = [{"text": "Fine.", "label": "up"}, {"text": "Dull.", "label": "down"}, {"text": "Grand.", "label": "up"}]
+COLUMNS = {name: [row[name] for row in ROWS] for name in ("text", "label")}
+FORMS = {
+    "rows": ROWS,
+    "columns": COLUMNS,
+    "pandas": pd.DataFrame(COLUMNS),
+    "categories": pd.DataFrame(COLUMNS).astype({"label": "category"}),
+    "arrow": pa.table(COLUMNS),
+    "Dataset": datasets.Dataset.from_dict(COLUMNS),
+    "numpy format": datasets.Dataset.from_dict(COLUMNS).with_format("numpy"),
+    "streamed": datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_in_memory_is_one_table(form):
+    opened = open_dataset(FORMS[form])
+    assert (opened["text"][:], opened["label"][:]) == (COLUMNS["text"], [1, 0, 1])
+
+
+def test_a_torch_formatted_data_set_is_read():
+    data = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}).with_format("torch")
+    assert open_dataset(data)["label"][:] == [1, 0]
+
+
+TEXTS = {
+    "semicolons.csv": ("text;label\nFine.;up\nDull.;down\nGrand.;up\n", "utf-8"),
+    "bars.csv": ("text|label\nFine.|up\nDull.|down\nGrand.|up\n", "utf-8"),
+    "tabs.csv": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-8"),
+    "excel.csv": ("sep=;\ntext;label\nFine.;up\nDull.;down\nGrand.;up\n", "cp1252"),
+    "utf16.csv": ("text,label\nFine.,up\nDull.,down\nGrand.,up\n", "utf-16"),
+    "headings.csv": (",text , label,x,x\n0,Fine.,up,,\n1,Dull.,down,,\n2,Grand.,up,,\n", "utf-8"),
+    "frame.json": (pd.DataFrame(COLUMNS).to_json(), "utf-8"),
+    "split.json": (pd.DataFrame(COLUMNS).to_json(orient="split"), "utf-8"),
+    "index.json": (pd.DataFrame(COLUMNS).to_json(orient="index"), "utf-8"),
+    "table.json": (pd.DataFrame(COLUMNS).to_json(orient="table"), "utf-8"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_form_of_text_is_one_table(tmp_path, name):
+    text, encoding = TEXTS[name]
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    opened = open_dataset(tmp_path / name)
+    assert (opened["text"][:], opened["label"][:]) == (COLUMNS["text"], [1, 0, 1])
+    assert open_dataset((tmp_path / name).as_uri())["label"][:] == [1, 0, 1]
+
+
+def test_german_excel_is_read_at_once(tmp_path):
+    """Semicolons, cp1252, decimal commas, labels in words, and two columns that nobody needs."""
+    path = tmp_path / "ergebnis.csv"
+    path.write_bytes("Nr;Notiz;Notiz;p_schön;p_öde;label\n1;;x;0,9;0,1;schön\n2;;y;0,25;0,75;öde\n".encode("cp1252"))
+    with pytest.warns(UserWarning, match="is read as cp1252"):
+        read = read_predictions(path)
+    assert (read.predictions.tolist(), read.references.tolist()) == ([[0.9, 0.1], [0.25, 0.75]], [0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_table(path, form=rightreasons.io.files.FileForm(encoding="cp1252")).num_rows == 2
+
+
+def test_splits_in_one_document_and_rows_without_headings(tmp_path):
+    path = tmp_path / "clinc.json"
+    path.write_text(json.dumps({"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]}))
+    opened = open_dataset(path, column_names=["text", "label"])
+    assert {name: part["label"][:] for name, part in opened.items()} == {"train": [1, 0], "val": [1]}
+    with pytest.raises(ValueError, match="Expected names of columns in train of .*; `column_names` names them"):
+        open_dataset(path)
+
+
+def test_an_odd_column_that_nobody_needs_refuses_nothing(tmp_path):
+    path = tmp_path / "ambient.jsonl"
+    rows = [{"id": "126_c", "text": "a", "label": "x", "m": 1}, {"id": 51107, "text": "b", "label": "y", "m": [10**30]}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    opened = open_dataset(path)
+    assert (opened["id"][:], opened["label"][:]) == (["126_c", "51107"], [0, 1])
+    with pytest.raises(TypeError, match=r"Expected class labels .* row 1 holds a list"):
+        open_dataset(path, label_column="m")
+    for bad in ('{"text": "\\ud800", "label": 1}', '{"text": 5, "label": 1}\n{"text": "a", "label": 0}'):
+        path.write_text(bad)
+        with pytest.raises((TypeError, ValueError), match="^Expected (Unicode text|texts) in the column 'text'"):
+            open_dataset(path)
+
+
+def test_what_hugging_face_writes_is_read():
+    one = [{"label": "POSITIVE", "score": 0.9}, {"label": "NEGATIVE", "score": 0.6}]
+    assert as_table(one)[:] == {"prediction": ["POSITIVE", "NEGATIVE"], "confidence": [0.9, 0.6]}
+    every = [
+        [{"label": name, "score": p} for name, p in (("A", 0.75), ("B", 0.25))],
+        [{"label": "B", "score": 1.0}, {"label": "A", "score": 0.0}],
+    ]
+    assert as_table(every)[:] == {"p_A": [0.75, 0.0], "p_B": [0.25, 1.0]}
+    output = type(
+        "PredictionOutput", (), {"predictions": np.array([[1.0, 2.0]]), "label_ids": np.array([1]), "metrics": {}}
+    )
+    read = read_predictions(output())
+    assert (read.scores, read.references.tolist()) == ("logits", [1])
+    classes = {"contradiction": [0.3, 0.8], "entailment": [0.7, 0.2], "label": ["entailment", "contradiction"]}
+    assert find_predictions(classes).references.tolist() == [1, 0]
+    lists = find_predictions({"confidence": [[0.3, 0.7], [0.8, 0.2]], "label": [1, 0]})
+    assert (lists.kind, lists.predictions.tolist()) == ("top_label", [[0.3, 0.7], [0.8, 0.2]])
+
+
+def test_probabilities_of_two_decimals_add_up_again():
+    read = find_predictions({"p_a": [0.33, 0.2], "p_b": [0.33, 0.2], "p_c": [0.33, 0.6], "label": ["a", "c"]})
+    assert read.predictions[0].tolist() == pytest.approx([1 / 3] * 3)
+    assert "rounded to 2 decimals" in read.used
+    far = find_predictions({"p_a": [0.4], "p_b": [0.5], "label": ["a"]})  # 0.9 is no rounding
+    assert far.predictions.tolist() == [[0.4, 0.5]]
+
+
+def test_a_passage_may_be_missing_and_letters_are_no_part_of_choices():
+    rows = [
+        {"passage": None, "question": "1 + 1?", "options": ["(A)2", "(B)3"], "label": "A"},
+        {"passage": "So.", "question": "Who?", "options": ["(A) Ann", "(B) Bob"], "label": "(B)"},
+    ]
+    opened = open_multiple_choice(rows)
+    assert (opened["prompt"][:], opened["label"][:]) == (["1 + 1?", "So. Who?"], [0, 1])
+    assert opened["choices"][:] == [["2", "3"], ["Ann", "Bob"]]
+
+
+def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text(
+        "\n".join(map(json.dumps, [{"t": "A", "b": "x", "y": 1}, {"t": "B", "b": "z", "y": 0}]))
+    )
+    (tmp_path / "data.yaml").write_text(
+        'data: a.jsonl\ntext_column: "{{ t }}: {{ b }}"\nlabel_column: y\nlabel_names: [bad, good]\n'
+    )
+    opened = open_dataset(tmp_path / "data.yaml")
+    assert (opened["text"][:], opened.features["label"].names, opened["label"][:]) == (
+        ["A: x", "B: z"],
+        ["bad", "good"],
+        [1, 0],
+    )
+    (tmp_path / "data.yaml").write_text("data: a.jsonl\nlabel_colum: y\n")
+    with pytest.raises(ValueError, match="Did you mean 'label_column'"):
+        open_dataset(tmp_path / "data.yaml")
+    with pytest.raises(
+        ValueError, match=r"Expected an expression over the columns t, b, y, but '\{\{ 1 / 0 \}\}' fails"
+    ):
+        open_dataset(tmp_path / "a.jsonl", text_column="{{ 1 / 0 }}", label_column="y")
+    forms = tmp_path / "forms.yaml"
+    forms.write_text('- {prompt: [t], choices: ["{{ [b, t] }}"], label: [y]}\n')
+    monkeypatch.setenv("RIGHTREASONS_CHOICE_FORMS", str(forms))
+    assert open_multiple_choice(tmp_path / "a.jsonl")["choices"][:] == [["x", "A"], ["z", "B"]]
+
+
+# ------------------------------------------------------------------------------------------------- what would be read
+
+
+def test_what_would_be_read_is_told_with_what_is_doubtful():
+    found = resolve(
+        pd.DataFrame({"review": ["a", "b", "c"], "label": [1, 0, 1], "category": ["x", "y", "x"]}), ["bad", "good"]
+    )
+    assert (found.kind, found.columns) == ("classification", {"text": ("review",), "label": ("label",)})
+    assert [(row.value, row.count, row.label, row.rule) for row in found.mapping] == [
+        ("1", 2, "good", "by number"),
+        ("0", 1, "bad", "by number"),
+    ]
+    assert any("category may be meant instead" in doubt for doubt in found.doubts)
+    refused = resolve(scored("positive", "negative"))
+    assert not refused.readable
+    assert refused.doubts[0].startswith("Expected labels in words")
+    choices = resolve([{"goal": "p", "sol1": "a", "sol2": "b", "label": 1}])
+    assert [(row.value, row.label, row.rule) for row in choices.mapping] == [
+        ("1", "choice 1", "by number, counted from 0")
+    ]
+
+
+# ----------------------------------------------------------------------------------------------- one table, every door
+
+
+def outcome(figure):
+    """Return the accuracy that a door gives, or "refused"."""
+    try:
+        return round(figure(), 6)
+    except (TypeError, ValueError) as error:
+        return "refused" if str(error).startswith("Expected") else repr(error)
+
+
+def suite_of(labels):
+    cases = tuple(Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(labels))
+    names = None if isinstance(labels[0], int) else tuple(dict.fromkeys(labels))
+    return Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, cases),), names)
+
+
+@pytest.mark.parametrize(
+    ("one", "zero", "words", "names"),
+    [
+        ("positive", "negative", False, None),
+        ("positive", "negative", True, None),
+        ("positive", "negative", False, ["negative", "positive"]),
+        ("negative", "positive", False, ["negative", "positive"]),
+        ("LABEL_1", "LABEL_0", False, None),
+        ("yes", "no", False, None),
+        ("no", "yes", True, None),
+        ("1", "0", False, None),
+        ("class 0", "class 1", False, None),
+    ],
+)
+def test_one_table_through_every_door(tmp_path, one, zero, words, names):
+    """Twenty ones and twenty zeros, all right: 1.0, or one sentence."""
+    labels = [(zero, one)[label] for label in LABELS] if words else LABELS
+    table = scored(one, zero, labels)
+    frame = pd.DataFrame(table)
+    scores = frame[[f"p_{one}", f"p_{zero}"]]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", **{name: np.array(column) for name, column in table.items()})
+    module = rightreasons.load("ece")
+
+    def read_by(source):
+        return outcome(lambda: right(read_predictions(source, label_names=names)))
+
+    def computed(name="accuracy"):
+        return module.compute(predictions=scores, references=labels, label_names=names)[name]
+
+    def behaved():
+        suite = suite_of(labels)
+        found = read_suite_answers(frame[scores.columns], suite)
+        return _suite_rate(suite, found, labels)
+
+    doors = {name: read_by(tmp_path / name) for name in ("t.csv", "t.jsonl", "t.parquet", "t.npz")}
+    doors |= {"frame": read_by(frame), "columns": read_by(table), "arrow": read_by(pa.Table.from_pandas(frame))}
+    doors["module"] = outcome(computed)
+    doors["look"] = "refused" if not resolve(table, names).readable else doors["frame"]
+    if names is None:
+        doors["suite"] = outcome(behaved)
+    audited = outcome(lambda: _audited(tmp_path, names))
+    assert {**doors, "audit": audited} == dict.fromkeys((*doors, "audit"), doors["frame"])
+
+
+def _suite_rate(suite, found, labels):
+    numbers = suite.label_names or ["0", "1"]
+    wanted = [numbers.index(label) if isinstance(label, str) else label for label in labels]
+    from rightreasons.behavior.measure import match_classes
+
+    match = match_classes(suite, found.label_names or 2, "the table")
+    return float((found.scores[:, list(match.order)].argmax(axis=1) == wanted).mean())
+
+
+def _audited(folder, names):
+    given = {} if names is None else {"label_names": ",".join(names)}
+    result = rightreasons.audit(
+        None,
+        predictions=str(folder / "t.csv"),
+        out=folder / "report",
+        questions=["calibration"],
+        raise_errors=True,
+        **given,
+    )
+    return result.audit["questions"][0]["result"]["data"]["figures"]["accuracy"]["estimate"]["value"]
