@@ -56,7 +56,7 @@ MIRRORS = {
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
     "cli/data.py": ("cli/test_data.py",),
     "cli/declared.py": ("cli/test_declared.py",),
-    "cli/health.py": ("cli/test_doctor.py",),
+    "cli/installation.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
         "core/test_validation.py",
         "modules/test_forms.py",

@@ -8,10 +8,11 @@ import typing
 
 import pytest
 
+from command_line import run as typed
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.cli import main
 from rightreasons.report import runner
-from rightreasons.report.questions import QUESTIONS, available_questions
+from rightreasons.report.questions import QUESTIONS, available_questions, read_reproduction
 from rightreasons.report.runner import audit, audit_command
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
@@ -87,11 +88,36 @@ def test_the_printed_command_makes_the_same_report(files, tmp_path, monkeypatch,
     run(*shlex.split(printed)[1:], "--out", tmp_path / "second")
     first, second = (json.loads((tmp_path / name / "audit.json").read_text("utf-8")) for name in ("first", "second"))
     assert all(answer["status"] == "answered" for answer in first["questions"])
+    made = (tmp_path / "first" / "audit.yaml").read_text("utf-8")
+    assert read_reproduction(tmp_path / "first" / "audit.yaml") == shlex.split(printed)[2:]
+    assert (tmp_path / "second" / "audit.yaml").read_text("utf-8") == made
     for record in (first, second):  # the page names the time too
         assert record.pop("created")
         assert record.pop("digest")
         assert record["files"].pop("index.html")
     assert first == second
+
+
+def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    file = tmp_path / "audit.yaml"
+    file.write_text("model: classifier\ndataset: texts\ntext_column: review\nlabel-column: verdict\nn_resamples: 20\n"
+                    "questions: [calibration]\nlimit: 20\ncalibration_n_bins: 4\nfail_fast: true\n")  # fmt: skip
+    run("audit", file, "--limit", "15", "--out", tmp_path / "out")
+    settings = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))["settings"]
+    assert (settings["limit"], settings["fail_fast"], settings["questions"]) == (15, True, ["calibration"])
+    assert settings["options"]["calibration"]["n_bins"] == 4
+    for content, said in (
+        ("limit", "Expected a value per option of an audit in"),
+        ("a: [", "but it is not YAML"),
+        ("lmit: 5", "No such option: --lmit"),
+        ("limit: {a: 1}", "Expected a value per option of an audit in"),
+    ):
+        file.write_text(content)
+        code, _, err = typed(capsys, "audit", file)
+        assert code == 2
+        assert said in err
+    assert "there is no gone.yaml" in typed(capsys, "audit", "gone.yaml").err
 
 
 def another(field, kind):

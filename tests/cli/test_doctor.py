@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import constants
 
 from command_line import run
-from rightreasons.cli import health
+from rightreasons.cli import installation
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def silent(monkeypatch):
     """A hub whose name is looked up for ever."""
     released = threading.Event()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(health, "SECONDS", 0.05)
+    monkeypatch.setattr(installation, "SECONDS", 0.05)
 
     def wait(*_, **__):
         released.wait()
@@ -34,8 +34,8 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(capsys, silent):
 
 def test_what_is_missing_says_how_to_install_it(capsys, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    installed = health._is_installed
-    monkeypatch.setattr(health, "_is_installed", lambda package: package != "gradio" and installed(package))
+    installed = installation._is_installed
+    monkeypatch.setattr(installation, "_is_installed", lambda package: package != "gradio" and installed(package))
     monkeypatch.setenv("RIGHTREASONS_DATA_DIR", "/nowhere")
     lines = run(capsys, "doctor").out.splitlines()
     told = {line[4:18].strip(): (line[:4].strip(), line[18:]) for line in lines}

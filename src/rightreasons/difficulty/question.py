@@ -37,18 +37,18 @@ class Difficulty:
     without_model = ""  # contrast sets need none
     reads: p.Reads = "audited"
 
-    def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
+    def why_not(self, context: AuditContext, options: DifficultyOptions) -> str:
         """Ask for contrast sets, or for some items and a model that can be asked or whose embeddings can be moved."""
         if applying_measures(context, options):
-            return p.APPLIES
+            return ""
         first = next(name for name in MEASURES if name in (options.measures or MEASURES))
-        return OF_MEASURES[first].applies(context, options)
+        return OF_MEASURES[first].why_not(context, options)
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
         answers = [OF_MEASURES[name].run(context, options) for name in applying_measures(context, options)]
         if not answers:  # items without an answer were left out since it was asked whether the question applies
-            raise ValueError(self.applies(context, options).reason)
+            raise ValueError(self.why_not(context, options))
         return with_ranking(joined(answers))
 
 
@@ -58,7 +58,7 @@ DIFFICULTY = Difficulty()
 def applying_measures(context: AuditContext, options: DifficultyOptions) -> list[str]:
     """Return the measures that are asked for and apply; unasked, words are left out only where gradients are not."""
     asked = [name for name in MEASURES if name in (options.measures or MEASURES)]
-    applying = [name for name in asked if OF_MEASURES[name].applies(context, options)]
+    applying = [name for name in asked if not OF_MEASURES[name].why_not(context, options)]
     if not options.measures and "eigenvalue" in applying:
         return [name for name in applying if name != "left_out_words"]
     return applying

@@ -409,35 +409,6 @@ class SectionResult(Result):
         return tuple(plot for part in self.parts for plot in part.plots)
 
 
-@dataclasses.dataclass(frozen=True)
-class Applicability:
-    """Whether a question can be asked of this model and data; its truth value is the answer.
-
-    Attributes:
-        applies: Whether it can.
-        reason: Why not, one sentence; "" where it can.
-    """
-
-    applies: bool
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.applies and not self.reason:
-            raise ValueError("Expected the reason why a question does not apply.")
-
-    def __bool__(self) -> bool:
-        return self.applies
-
-
-APPLIES = Applicability(True)
-"""What `Section.applies` returns when nothing prevents the question."""
-
-
-def applies_not(reason: str) -> Applicability:
-    """Say why a question cannot be asked."""
-    return Applicability(False, reason)
-
-
 Reads: TypeAlias = Literal["primary", "audited", "all"]
 """Splits of an audit: the primary one, those that are audited, or the validation split too."""
 
@@ -462,8 +433,8 @@ class Section(Protocol):
     without_model: str
     reads: Reads
 
-    def applies(self, context: Any, options: Any) -> Applicability:
-        """Say whether the question can be asked of this model and data, and if not, why."""
+    def why_not(self, context: Any, options: Any) -> str:
+        """Say why the question cannot be asked of this model and data, in one sentence; "" where it can."""
         ...
 
     def run(self, context: Any, options: Any) -> SectionResult:

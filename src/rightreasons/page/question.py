@@ -102,10 +102,10 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """As many tables, or lists of examples, as a measurement makes: their titles and notes are not prose."""
+    """As many tables, pictures or lists of examples as a measurement makes: their titles and notes are not prose."""
 
     key: str
-    make: Callable[[Any], Iterable[p.Table | p.ExampleList]]
+    make: Callable[[Any], Iterable[p.Table | p.Plot | p.ExampleList]]
     when: When = None
 
 
@@ -261,10 +261,10 @@ class Question:
         """Its name, as of a `Section`."""
         return self.name
 
-    def applies(self, context: Any, options: Any) -> p.Applicability:
-        """Say whether the question can be asked of this model and data, and if not, why."""
+    def why_not(self, context: Any, options: Any) -> str:
+        """Say why the question cannot be asked of this model and data; "" where it can."""
         say = self.prose.of(context=context, options=options)
-        return next((p.applies_not(say(f"need.{n.key}")) for n in self.needs if not n.met(context, options)), p.APPLIES)
+        return next((say(f"need.{need.key}") for need in self.needs if not need.met(context, options)), "")
 
     def run(self, context: Any, options: Any) -> p.SectionResult:
         """Measure, and answer the question."""

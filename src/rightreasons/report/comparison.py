@@ -30,6 +30,7 @@ from rightreasons.report.paired import (
     Comparison,
     FigureHistory,
     SharedItems,
+    Winner,
     compared_answers,
     history_of,
     matched_classes,
@@ -44,6 +45,9 @@ from rightreasons.report.schema import AUDIT_FILE, check_files
 
 N_EXAMPLES = 5
 """Items shown for each model."""
+
+DIFFERENCES = ("accuracy", "ece", "confidence_gap", "nll")
+"""Figures whose differences the overview of a split shows."""
 
 N_LINES = 4
 """Figures of one question that are drawn over the reports."""
@@ -237,7 +241,7 @@ class _Split:
     def __getitem__(self, key: str) -> ComparedFigure:
         return next(figure for figure in self.split.figures if figure.key == key)
 
-    def name_of(self, side: str) -> str:
+    def name_of(self, side: Winner) -> str:
         return self.comparison.name_of(side)
 
     @property
@@ -272,21 +276,19 @@ class _Split:
             yield p.Example(self.pair.ids[row], self.pair.texts[row], label, prediction, confidence, note=note)
 
 
+def _difference(key: str) -> Figure:
+    """Declare the difference of the two models in one figure."""
+    reason = "The test gives no interval."
+    return Figure(f"{key}_difference", lambda m: m[key].difference, text=lambda m: m.text(key), no_interval=reason)
+
+
 SPLIT = _section(
     "split",
     constants={
         "order": "Prediction and confidence are those of the model that is wrong, the most confident first.",
     },
-    figures=[
-        Figure(
-            f"{key}_difference",
-            lambda m, key=key: m[key].difference,
-            text=lambda m, key=key: m.text(key),
-            no_interval="The test gives no interval.",
-        )
-        for key in ("accuracy", "ece", "confidence_gap", "nll")
-    ],
-    headlines=[f"{key}_difference" for key in ("accuracy", "ece", "confidence_gap", "nll")],
+    figures=[_difference(key) for key in DIFFERENCES],
+    headlines=[f"{key}_difference" for key in DIFFERENCES],
     verdict=(Rule("good", "better", lambda m: m.accuracy.winner), Rule("neutral", "open")),
     parts=(
         Part(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from pydantic import TypeAdapter, ValidationError
 
 from rightreasons.audited.context import WORK, AuditContext
@@ -275,7 +276,10 @@ def _figure(
 
 FIGURES_FILE = "figures.csv"
 
-OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, "figures", "predictions", "items", "ranking.csv")
+AGAIN_FILE = "audit.yaml"
+"""What makes the report again: `rightreasons audit audit.yaml`."""
+
+OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, AGAIN_FILE, "figures", "predictions", "items", "ranking.csv")
 """What is in the folder of a report."""
 
 # What has no part in any figure.
@@ -345,8 +349,16 @@ class Report:
             its = {**options, **{one.question: options for one, options in kept}}
             yield whole, {one.question: its[one.question] for one in whole}
 
-    def write(self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str) -> dict[str, Any]:
+    def write(
+        self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str, again: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Write the files of the report, all or none; a report about another subject is set aside.
+
+        Args:
+            record: What audit.json holds.
+            outcomes: The questions with their answers.
+            page: The page.
+            again: What makes the report again, for audit.yaml; {} where a file cannot say it.
 
         Returns:
             The record with the digests of the files beside it.
@@ -364,6 +376,8 @@ class Report:
                 if outcome.result and outcome.result.by_item:
                     write_text(new / items_file(outcome.question), items_table(outcome.result.by_item))
             write_text(new / PAGE, page)
+            if again:
+                write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
             write_text(new / FIGURES_FILE, figures_table(record))
             record = signed({**record, "files": digest_of_files(new)})
             write_text(new / AUDIT_FILE, json_text(record))

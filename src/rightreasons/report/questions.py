@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.core.errors import OptionTypeError, needs, unknown_name
+from rightreasons.core.errors import OptionTypeError, needs, one_line, unknown_name
 from rightreasons.core.options import QuestionOptions
 from rightreasons.cues.options import CuesOptions
 from rightreasons.difficulty.options import DifficultyOptions
@@ -121,3 +122,42 @@ ks, orders, templates.
                 f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
             )
     return {name: QUESTIONS[name].options.read(settings.get(name), f"the question {name!r}") for name in names}
+
+
+def audit_words(made: Mapping[str, Any]) -> list[str]:
+    """Return the words of the command line of an audit whose arguments and options are given by name.
+
+    Example:
+        >>> audit_words({"model": "m", "questions": ["cues", "probes"], "limit": 5, "fail_fast": True})
+        ['m', '--questions', 'cues,probes', '--limit', '5', '--fail-fast']
+    """
+    words = [str(made[name]) for name in ("model", "dataset") if name in made]
+    for name, value in made.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif name not in ("model", "dataset"):
+            words += [f"--{flag}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+    return words
+
+
+def read_reproduction(file: Path) -> list[str]:
+    """Read an audit.yaml as the words of the command line of its audit.
+
+    Args:
+        file: What a report wrote, or somebody by hand: the model, the data and any option of `audit` by name.
+
+    Raises:
+        ValueError: If it is not YAML, or not of that form.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        made = yaml.safe_load(file.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"Expected the options of an audit in {file}, but it is not YAML: {one_line(error)}."
+        ) from None
+    if not isinstance(made, dict) or any(isinstance(value, (dict, type(None))) for value in made.values()):
+        raise ValueError(f"Expected a value per option of an audit in {file}, but got {one_line(made)}.")
+    return audit_words({str(name): value for name, value in made.items()})

@@ -17,7 +17,7 @@ from rightreasons.core.options import Options
 from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.words import level_percent, percent, short_name
-from rightreasons.report.files import FIGURES_FILE, items_file
+from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
 
@@ -170,6 +170,7 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
             files=[
                 (AUDIT_FILE, "all figures (audit.json)"),
                 (FIGURES_FILE, "figures as a table (CSV)"),
+                *([(AGAIN_FILE, "options (YAML)")] if command.startswith("rightreasons audit ") else []),
                 ("figures/", "pictures (PNG)"),
                 *(
                     (s["predictions"], f"predictions of {s['name']}")

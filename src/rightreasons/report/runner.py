@@ -27,12 +27,12 @@ from rightreasons.core.validation import check_kind
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Applicability, Section, applies_not
+from rightreasons.page.parts import Section
 from rightreasons.page.words import not_scored_told
-from rightreasons.report.files import OWN, PAGE, Report
-from rightreasons.report.questions import load_sections, question_options
+from rightreasons.report.files import OWN, Report
+from rightreasons.report.questions import audit_words, load_sections, question_options
 from rightreasons.report.record import page_of, record_of
-from rightreasons.report.render import Outcome
+from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ def audit(
     say = tell if tell is not None and is_main else lambda line: None
     for line in (*_labels_told(context), *_padding_told(source)):
         say(line)
-    # Check every question's applicability first, so that a bad suite or folder fails before any computation.
-    applicable = {name: _applies(section, context, chosen[name]) for name, section in sections.items()}
+    # First of all what every question needs, so that a bad suite or folder fails before any computation.
+    why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
     context = context.scored(section.reads for section in report.sections(list(sections)))
@@ -186,41 +186,42 @@ def audit(
         say(doubt)
     report = dataclasses.replace(report, context=context)
     for line in (
-        *plan_lines(context, [sections[name] for name in sections if applicable[name]], chosen),
+        *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
         *_left_out_told(context),
     ):
         say(line)
     asked = dict(sections)
     for section, its in report.to_ask_again(list(sections)):
         name = section.question
-        asked[name], chosen[name], applicable[name] = section, its, _applies(section, context, its)
+        asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
     outcomes: list[Outcome] = []
-    n_applicable = sum(map(bool, applicable.values()))
+    n_asked = sum(not reason for reason in why_not.values())
     for name, section in asked.items():
         stop_if_signaled()
         place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
-        with bars_about(f"{place}/{n_applicable} {name}"):
-            outcomes.append(_answer(section, applicable[name], context, chosen[name], raise_errors))
+        with bars_about(f"{place}/{n_asked} {name}"):
+            outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
         record = record_of(context, every, everything, options_of, report.subject)
         check_audit(record)
         if is_main:
-            if command is None:
-                known = list(options_of) if questions or len(options_of) > len(chosen) else ()
-                command = audit_command((model, dataset), how, known, options_of)
-            record = report.write(record, every, page_of(context, record, every, command))
+            known = list(options_of) if questions or len(options_of) > len(chosen) else ()
+            made = (model, dataset), how, known, options_of
+            again = reproduction(*made) if command is None else {}
+            page = page_of(context, record, every, audit_command(*made) if command is None else command)
+            record = report.write(record, every, page, again)
     return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
 
 
-def audit_command(
+def reproduction(
     sources: Sequence[Any],
     settings: Sequence[Options],
     questions: Sequence[str] = (),
     options: Mapping[str, Options] | None = None,
-) -> str:
-    """Compose the command line that makes a report again; "" where model or data are objects.
+) -> dict[str, Any]:
+    """Return what makes a report again, by name, as audit.yaml has it; {} where model or data are objects.
 
     Args:
         sources: The model and the data, None for what is not given.
@@ -228,15 +229,21 @@ def audit_command(
         questions: The questions; () for all that apply.
         options: Question -> its options.
     """
-    sources = [each for each in sources if each is not None]
-    if not all(isinstance(each, (str, os.PathLike)) for each in sources):
-        return ""
-    words = ["rightreasons", "audit", *map(os.fspath, sources)]
-    words += ["--questions", ",".join(questions)] if questions else []
-    words += [word for each in settings for word in each.flags()]
-    for question, its in (options or {}).items():
-        words += its.flags(f"{question}-")
-    return shlex.join(words)
+    given = {name: each for name, each in zip(("model", "dataset"), sources, strict=True) if each is not None}
+    if not all(isinstance(each, (str, os.PathLike)) for each in given.values()):
+        return {}
+    made: dict[str, Any] = {name: os.fspath(each) for name, each in given.items()}
+    made |= {"questions": list(questions)} if questions else {}
+    changed = {"": dict[str, Any](), **{f"{question}_": its.changed() for question, its in (options or {}).items()}}
+    for each in settings:
+        changed[""] |= each.changed()
+    named = {f"{prefix}{name}": value for prefix, its in changed.items() for name, value in its.items()}
+    return made | {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
+
+
+def audit_command(*made: Any) -> str:
+    """Compose the command line that makes a report again of what `reproduction` takes; "" where it gives nothing."""
+    return shlex.join(["rightreasons", "audit", *audit_words(reproduction(*made))]) if reproduction(*made) else ""
 
 
 FEW = 32
@@ -354,17 +361,13 @@ def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Promp
         raise ValueError(f"Expected no `{next(iter(prompt.changed()))}` for {stored.predictions}, which is answered.")
 
 
-def _applies(section: Section, context: AuditContext, options: Options) -> Applicability:
-    if context.stored is not None and section.without_model:
-        return applies_not(section.without_model)
-    return section.applies(context, options)
+def _why_not(section: Section, context: AuditContext, options: Options) -> str:
+    return (context.stored is not None and section.without_model) or section.why_not(context, options)
 
 
-def _answer(
-    section: Section, applicability: Applicability, context: AuditContext, options: Options, raise_errors: bool
-) -> Outcome:
-    if not applicability:
-        return Outcome(section.question, section.title, "skipped", applicability.reason)
+def _answer(section: Section, why_not: str, context: AuditContext, options: Options, raise_errors: bool) -> Outcome:
+    if why_not:
+        return Outcome(section.question, section.title, "skipped", why_not)
     try:
         return Outcome(section.question, section.title, "answered", "", section.run(context, options))
     except Exception as error:

@@ -79,7 +79,7 @@ def record_of(kind: Any) -> type[Record]:
 
 def _plain_kind(kind: Any) -> Any:
     """Return the type that values of a field have in JSON."""
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return record_of(kind)
     arguments = get_args(kind)
     if get_origin(kind) is tuple:

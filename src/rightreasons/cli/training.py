@@ -1,0 +1,337 @@
+"""The commands that train: fine-tuning, behavioral learning on a suite, and recalibration of stored predictions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.behavior.learning.options import PlanOptions
+from rightreasons.behavior.options import SUITE_HELP
+from rightreasons.cli import command_line
+from rightreasons.cli.declared import Dataset, LabelColumn, declared_command
+from rightreasons.cli.show import print_rows
+from rightreasons.core.engines import EngineOptions
+from rightreasons.core.errors import OptionError, counted
+from rightreasons.io.options import PredictionOptions
+from rightreasons.training.options import TrainingDataOptions, TuningOptions
+
+if TYPE_CHECKING:
+    from rightreasons.calibration.recalibration import RecalibrationReport
+    from rightreasons.io.predictions import Predictions
+    from rightreasons.training.examples import TrainingData
+    from rightreasons.training.finetune import FineTuned
+
+
+DEMO = "demo"
+"""What the packaged encoder is called."""
+
+TUNED_FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "exact_match": "exact match", "f1": "F1", "ece": "ECE"}
+
+FIGURES = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "smooth_ece": "smooth ECE",
+    "classwise_ece": "classwise ECE",
+    "brier": "Brier score",
+    "nll": "log loss",
+}
+
+COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
+
+EXAMPLES = {
+    "fine-tune": (
+        "rightreasons fine-tune distilbert/distilbert-base-uncased reviews.csv --text-column text --label-column stars",
+        "rightreasons fine-tune demo sst2 --limit 1000 --epochs 1 --out sst2-model",
+        "rightreasons fine-tune demo socialiqa --limit 4000 --out socialiqa-model",
+    ),
+    "learn": (
+        "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
+        "rightreasons learn run plan --jobs 4",
+        "rightreasons learn run plan --engine dask://scheduler:8786",
+        "rightreasons learn run plan --shard 1/2",
+        "rightreasons learn collect plan",
+    ),
+    "recalibrate": ("rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv",),
+}
+
+
+@declared_command(
+    COMMANDS["fine-tune"],
+    "fine-tune",
+    {"source": TrainingDataOptions, "options": TuningOptions},
+    {
+        "To begin with": "text-column label-column out",
+        "The data": "limit held-out train-split validation-split label-names",
+        "The training": "epochs learning-rate batch-size max-length seed",
+    },
+)
+def fine_tune(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Folder or hub id of an encoder or a classifier; `demo` for the packaged encoder of the extra [demo].",
+            metavar="MODEL",
+            show_default=False,
+        ),
+    ],
+    dataset: Dataset,
+    source: TrainingDataOptions,
+    options: TuningOptions,
+    out: Annotated[Path, typer.Option(help="Folder of the model; the same command goes on from what is there.")] = Path(
+        "my-model"
+    ),
+    cpu: Annotated[bool, typer.Option("--cpu", help="Keep off a GPU.")] = False,
+) -> None:
+    """Fine-tune an encoder on labeled texts or choices, and print the command that audits it.
+
+    Of a data set without a split to evaluate on, such as one csv file, a share of the items is held out for the audit.
+    A run that is stopped goes on from its last checkpoint when the same command is repeated.
+    """
+    from rightreasons.core.store import check_folder
+    from rightreasons.models.packaged import demo_encoder
+    from rightreasons.training.callbacks import TrainingBar
+    from rightreasons.training.examples import open_training_data, write_held_out
+    from rightreasons.training.finetune import fine_tune as tune
+
+    check_folder(out)
+    encoder = str(demo_encoder()) if model == DEMO and not (Path(DEMO) / "config.json").is_file() else model
+    data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
+    typer.echo(_told_plan(model, dataset, data, options), err=True)
+    tuned = tune(
+        encoder,
+        data.train,
+        out=out,
+        validation=data.validation,
+        callbacks=[TrainingBar()],
+        progress=False,
+        device="cpu" if cpu else None,
+        **{**options.to_dict(), "task": data.task},
+    )
+    test = str(write_held_out(data, out)) if data.holds_out else dataset
+    _show_tuned(tuned, data, out, test, source)
+
+
+def _told_plan(model: str, dataset: str, data: TrainingData, options: TuningOptions) -> str:
+    evaluated = ""
+    if data.validation is not None:
+        kept = "held out of the same file" if data.holds_out else f"of {data.validation_name}"
+        evaluated = f", evaluated on {len(data.validation):,} {kept}"
+    return (
+        f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}{evaluated}: "
+        f"{options.epochs:g} {'epoch' if options.epochs == 1 else 'epochs'}."
+    )
+
+
+def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions) -> None:
+    """Print what was trained and how good it is, and the command that comes next."""
+    resumed = "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
+    kind = "questions" if data.task == "question_answering" else tuned.task.replace("_", " ")
+    typer.secho(f"{kind}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
+    if data.validation is not None:
+        figures = [
+            f"{name} {value:.1%}"
+            for key, name in TUNED_FIGURES.items()
+            if (value := tuned.metrics.get(key)) is not None
+        ]
+        typer.echo(f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}.")
+        _tell_baseline(tuned, data)
+    if tuned.n_truncated:
+        typer.echo(f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length).")
+    typer.echo(f"Model: {out}")
+    if data.validation is None:
+        typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
+    elif data.task == "question_answering":
+        typer.echo(f"Next: {shlex.join(['rightreasons', 'behavior', str(out), 'checklist_squad'])}")
+    else:
+        typer.echo(f"Next: {shlex.join(_audit_words(out, test, data, source))}")
+
+
+def _tell_baseline(tuned: FineTuned, data: TrainingData) -> None:
+    """Say so where the model is right no more often than one answer to everything would be."""
+    accuracy = tuned.metrics.get("accuracy")
+    if accuracy is None or data.validation is None:
+        return
+    labels = data.validation["label"][:]
+    constant = max(map(labels.count, set(labels))) / len(labels)
+    if accuracy <= constant:
+        typer.echo(
+            f"That is no better than one answer to every item, which is right in {constant:.1%}. More items, more "
+            "--epochs or a higher --learning-rate may help."
+        )
+
+
+def _audit_words(out: Path, test: str, data: TrainingData, source: TrainingDataOptions) -> list[str]:
+    """Return the words of the command that audits the model on items that it was not trained on."""
+    from rightreasons.audited.options import AuditOptions
+    from rightreasons.io.options import ItemOptions
+
+    words = ["rightreasons", "audit", str(out), test]
+    if data.holds_out:
+        return words
+    settings = {name: value for name, value in source.changed().items() if name in ItemOptions.names()}
+    if source.validation_split is not None:
+        settings["split"] = source.validation_split
+    return words + AuditOptions(**settings).flags()
+
+
+PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)]
+
+
+@COMMANDS["learn"].callback()
+def learn() -> None:
+    """Train on a behavioral suite and measure what generalizes: plan the runs, execute them, collect the scores."""
+
+
+@declared_command(COMMANDS["learn"], "plan", {"options": PlanOptions})
+def plan(
+    folder: PlanFolder,
+    model: Annotated[str, typer.Option(help="Folder or hub id of an encoder, or of a model for the suite.")],
+    suite: Annotated[str, typer.Option(help=SUITE_HELP)],
+    data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a folder of files.")],
+    options: PlanOptions,
+) -> None:
+    """Plan the runs of an experiment and store them in a folder."""
+    from rightreasons.behavior.learning.plan import Plan, describe_sources, open_task, plan_runs
+    from rightreasons.core.store import check_folder
+
+    check_folder(folder, "PLAN", own=("plan.json", "results"))
+    source = describe_sources(model, suite, data, options)
+    task = open_task(source)
+    runs = plan_runs(
+        task.suite,
+        configurations=options.configurations,
+        methods=options.methods,
+        partitions=options.partitions,
+        seeds=options.seeds,
+    )
+    stored = Plan.create(folder, runs, {**task.settings(), "source": source})
+    each = f", each the best of {len(task.grid)} settings" if task.grid else ""
+    typer.echo(
+        f"{counted(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"learn run {folder}"
+    )
+
+
+@declared_command(COMMANDS["learn"], "run", {"options": EngineOptions})
+def run(
+    folder: PlanFolder,
+    options: EngineOptions,
+    shard: Annotated[str, typer.Option(help="Part i/n of the runs, for one of n processes or machines.")] = "1/1",
+) -> None:
+    """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
+    from rightreasons.behavior.learning.plan import Plan, open_task
+    from rightreasons.behavior.learning.run import run_plan
+    from rightreasons.core.store import check_folder
+
+    opened = Plan.open(folder)
+    check_folder(folder, "PLAN", own=("plan.json", "results"))
+    opened.check_code()
+    if "source" not in opened.settings:
+        raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
+    executed = run_plan(opened, open_task(opened.settings["source"]), shard=shard, engine=options)
+    typer.echo(f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
+
+
+@COMMANDS["learn"].command()
+def collect(
+    folder: PlanFolder,
+    out: Annotated[Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")] = None,
+) -> None:
+    """Gather the finished runs of a plan into G scores."""
+    from rightreasons.behavior.learning.collect import collect_scores
+    from rightreasons.behavior.learning.plan import Plan
+    from rightreasons.cli.show import show_scores
+    from rightreasons.core.store import check_file, write_json
+
+    opened = Plan.open(folder)
+    file = check_file(out or folder / "collected.json")
+    scores = collect_scores(opened)
+    write_json(file, scores.to_dict())
+    show_scores(scores)
+    typer.echo(f"Pass rates and scores: {file}")
+
+
+@declared_command(COMMANDS["recalibrate"], "recalibrate", {"options": PredictionOptions})
+def recalibrate(
+    fit: Annotated[
+        Path,
+        typer.Argument(
+            help="File of predictions with labels to fit on: held out from training and from FILE.",
+            metavar="FIT",
+            show_default=False,
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False),
+    ],
+    options: Any,
+    method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .jsonl.")] = Path("recalibrated.csv"),
+    label_column: LabelColumn = None,
+    n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
+) -> None:
+    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
+    from rightreasons.calibration.recalibration import recalibrate as recalibrated
+    from rightreasons.calibration.recalibration import recalibration_report
+    from rightreasons.core.store import check_file
+    from rightreasons.io.predictions import read_predictions
+
+    check_file(out)
+    if out.suffix.lower() not in (".csv", ".jsonl"):
+        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.", option="out")
+    fitted = read_predictions(fit, label_column=label_column, options=options)
+    table = read_predictions(file, label_column=label_column, options=options)
+    _check_alike(fit, fitted, file, table)
+    scores = fitted.scores or "probabilities"
+    arrays = fitted.predictions, fitted.references, table.predictions
+    probabilities = recalibrated(*arrays, method=method, scores=scores)
+    report = recalibration_report(*arrays, table.references, method=method, n_bins=n_bins, scores=scores)
+    _write_predictions(out, table, probabilities)
+    _show_recalibration(report, fit, file)
+    typer.echo(f"Predictions: {out}")
+
+
+def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
+    for path, one in ((fit, fitted), (file, table)):
+        if one.kind == "confidence":
+            raise ValueError(f"Expected class scores in {path.name}, but it has the confidence in given answers.")
+        if one.references is None or (one.references < 0).any():
+            raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
+    if fitted.label_names != table.label_names or fitted.scores != table.scores:
+        shown = [f"{', '.join(one.label_names or ()) or 'no names'} ({one.scores})" for one in (fitted, table)]
+        raise ValueError(f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}.")
+
+
+def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
+    """Write ids where there are some, a column per class, and the labels."""
+    import pandas as pd
+
+    from rightreasons.core.store import json_lines, write_text
+
+    names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
+    columns = {f"p_{name}": probabilities[:, k] for k, name in enumerate(names)}
+    labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
+    ids = {} if table.ids is None else {"id": list(table.ids)}
+    frame = pd.DataFrame({**ids, **columns, "label": labels})
+    if out.suffix.lower() == ".jsonl":
+        write_text(out, json_lines(frame.to_dict("records")))
+    else:
+        write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
+    typer.secho(
+        f"{report.method}, fitted on {counted(report.n_fit, 'item')} of {fit.name}; "
+        f"on {report.before.n_items:,} of {file.name}:",
+        bold=True,
+    )
+    rows = []
+    for name, shown in FIGURES.items():
+        values = [getattr(one, name) for one in (report.before, report.after)]
+        rows.append((shown, *("-" if value is None else f"{value:.4f}" for value in values)))
+    print_rows([("", "before", "after"), *rows])
