@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import datasets
 import numpy as np
@@ -128,6 +129,9 @@ def test_the_verdict_follows_intervals():
     assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "neutral", "warn", "bad"]
     # One case that fails shows nothing.
     assert verdict(0, n=1).label == "Cannot tell"
+    # Of 1 case it is said that 20 are asked for at least; of 25 that all pass, [0.867, 1], how many would tell.
+    assert verdict(0, n=1).summary.endswith("About 20 would do.")
+    assert re.search(r"About \d+ would do\.$", verdict(25, n=25).summary)
 
 
 def test_one_answer_to_everything_is_told_and_never_green():

@@ -11,7 +11,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.models.choices import choose, load_chooser
 from rightreasons.probes.measure import measure_probes, probe_tables
 from rightreasons.training.callbacks import ProbeCallback
-from rightreasons.training.examples import as_dataset, choice_examples
+from rightreasons.training.examples import Encoder, as_dataset
 from rightreasons.training.finetune import fine_tune
 from tiny_models import save_tiny_encoder
 
@@ -71,7 +71,7 @@ def test_the_last_record_is_that_of_the_saved_model(run):
     trainer = transformers.Trainer(
         model.model,
         transformers.TrainingArguments(output_dir=str(folder / "evaluated"), report_to="none", use_cpu=True),
-        eval_dataset=choice_examples(items, model.tokenizer, max_length=24, name="items").dataset,
+        eval_dataset=Encoder(model.tokenizer, 24).multiple_choice(items, "items").dataset,
         data_collator=transformers.DataCollatorForMultipleChoice(model.tokenizer),
         processing_class=model.tokenizer,
         callbacks=[ProbeCallback(good_items(30, 200), k=2)],

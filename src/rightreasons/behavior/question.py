@@ -24,6 +24,7 @@ from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.suites import TEST_TYPES
+from rightreasons.core.verdict import Decision, Margin, decide
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.page import parts as p
 from rightreasons.page.plots import Drawing
@@ -35,8 +36,8 @@ RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5
 """A functionality is called weak, or poor, where the whole interval of its pass rate lies below."""
 
-MIN_CASES = 20
-"""With fewer cases than this, nothing is said of the mean."""
+SHORTFALL = Margin(small=1 - WEAK, large=1 - POOR)
+"""What the mean pass rate may lack of 1."""
 
 GROUPS = (
     p.Column("group", "Group", "text"),
@@ -107,14 +108,11 @@ class BehaviorMeasurement:
         return len(clearly_below(self.answers.result.functionalities, POOR))
 
     @property
-    def mean_is_high(self) -> bool:
-        """Whether the mean pass rate surely reaches `WEAK`."""
-        return self.mean.low is not None and self.mean.low >= WEAK
-
-    @property
-    def mean_is_low(self) -> bool:
-        """Whether the mean pass rate of enough cases surely lies below `WEAK`."""
-        return self.mean.high is not None and self.mean.high < WEAK and self.n_cases >= MIN_CASES
+    def shortfall(self) -> Decision:
+        """What the mean pass rate surely lacks of 1."""
+        if self.mean.value is None or self.mean.low is None or self.mean.high is None:
+            return Decision("unknown", self.n_cases)
+        return decide(Estimate(1 - self.mean.value, 1 - self.mean.high, 1 - self.mean.low), SHORTFALL, self.n_cases)
 
     @property
     def not_scored(self) -> tuple[str, ...]:
@@ -298,8 +296,8 @@ BEHAVIOR = Question(
     verdict=(
         Rule("neutral", "nothing", lambda m: not m.defined),
         Rule("neutral", "one_answer", lambda m: m.answers.one_answer and not m.weak),
-        Rule("good", "passes", lambda m: m.mean_is_high and not m.weak),
-        Rule("warn", "on_average", lambda m: m.mean_is_low and not m.weak),
+        Rule("good", "passes", lambda m: m.shortfall.level == "small" and not m.weak),
+        Rule("warn", "on_average", lambda m: m.shortfall.level in ("some", "large") and not m.weak),
         Rule("neutral", "too_few", lambda m: not m.weak),
         Rule("bad", "poor", lambda m: m.poor),
         Rule("warn", "weak"),

@@ -108,52 +108,90 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
     return names
 
 
-def classification_examples(
-    dataset: Any,
-    tokenizer: Any,
-    label_names: Sequence[str],
-    *,
-    max_length: int,
-    name: str,
-    extra_columns: Sequence[str] = (),
-) -> Examples:
-    """Tokenize the texts (and the column `text_pair`, if present) of a classification dataset."""
-    texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
-    pairs = None
-    if "text_pair" in dataset.column_names:
-        pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
-    labels = class_labels(dataset, label_names, name)
-    encoded = encode(tokenizer, texts, pairs, max_length=max_length)
-    columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
-    return _examples(dataset, columns, labels, encoded, encoded.lengths, extra_columns)
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """Tokenizes the examples of a task, with the method of its name; `name` is that of the data in errors.
 
+    Attributes:
+        tokenizer: A fast tokenizer of transformers.
+        max_length: Maximum tokens per text, per prompt with one choice, or per window of a context.
+        label_names: The classes of a classification.
+        stride: Tokens that windows share; None for a third of `max_length`.
+        extra_columns: Further columns of the data that the examples keep.
+    """
 
-def choice_examples(
-    dataset: Any, tokenizer: Any, *, max_length: int, name: str, extra_columns: Sequence[str] = ()
-) -> Examples:
-    """Tokenize each prompt with each of its choices; every example has the same number of choices."""
-    prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
-    choices = [
-        check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
-        for index, row in enumerate(dataset["choices"])
-    ]
-    counts = [len(row) for row in choices]
-    n_choices = counts[0]
-    other = next((index for index, count in enumerate(counts) if count != n_choices or count < 2), None)
-    if other is not None:
-        raise ValueError(
-            f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
-            f"{n_choices} and example {other} has {counts[other]}."
-        )
-    labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
-    first = [prompt for prompt in prompts for _ in range(n_choices)]
-    encoded = encode(tokenizer, first, [choice for row in choices for choice in row], max_length=max_length)
-    columns: dict[str, Any] = {}
-    for key, column in encoded.columns.items():
-        rows = _rows(encoded, column)
-        columns[key] = [rows[start : start + n_choices] for start in range(0, len(rows), n_choices)]
-    lengths = encoded.lengths.reshape(-1, n_choices).max(axis=1)
-    return _examples(dataset, columns, labels, encoded, lengths, extra_columns)
+    tokenizer: Any
+    max_length: int
+    label_names: Sequence[str] = ()
+    stride: int | None = None
+    extra_columns: Sequence[str] = ()
+
+    def classification(self, dataset: Any, name: str) -> Examples:
+        """Tokenize the texts (and the column `text_pair`, if present) of a classification dataset."""
+        texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
+        pairs = None
+        if "text_pair" in dataset.column_names:
+            pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
+        labels = class_labels(dataset, self.label_names, name)
+        encoded = encode(self.tokenizer, texts, pairs, max_length=self.max_length)
+        return self._examples(dataset, encoded, {"labels": labels})
+
+    def multiple_choice(self, dataset: Any, name: str) -> Examples:
+        """Tokenize each prompt with each of its choices; every example has the same number of choices."""
+        prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
+        choices = [
+            check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
+            for index, row in enumerate(dataset["choices"])
+        ]
+        counts = [len(row) for row in choices]
+        n_choices = counts[0]
+        other = next((index for index, count in enumerate(counts) if count != n_choices or count < 2), None)
+        if other is not None:
+            raise ValueError(
+                f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
+                f"{n_choices} and example {other} has {counts[other]}."
+            )
+        labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
+        first = [prompt for prompt in prompts for _ in range(n_choices)]
+        second = [choice for row in choices for choice in row]
+        encoded = encode(self.tokenizer, first, second, max_length=self.max_length)
+        return self._examples(dataset, encoded, {"labels": labels}, n_choices)
+
+    def question_answering(self, dataset: Any, name: str) -> Examples:
+        """Tokenize questions with their contexts and locate the first answer of each in its windows.
+
+        The target of a window without the whole answer is its first token, which is outside the context. There is one
+        example per window; `truncated` counts questions that were cut.
+
+        Raises:
+            ValueError: If a question has no answer, or one that is not in its context.
+        """
+        questions = check_texts(dataset["question"], f"{name}['question']")
+        contexts = check_texts(dataset["context"], f"{name}['context']")
+        characters = answer_characters(dataset["answers"], contexts, name)
+        how: dict[str, Any] = {"max_length": self.max_length, "stride": self.stride}
+        windows = encode_windows(self.tokenizer, questions, contexts, **how)
+        first, last = np.maximum(answer_tokens(windows, characters), 0).T
+        examples = self._examples(dataset, windows.encoded, {"start_positions": first, "end_positions": last})
+        return dataclasses.replace(examples, truncated=windows.n_cut)
+
+    def _examples(
+        self, dataset: Any, encoded: Encoded, labels: Mapping[str, NDArray[np.int64]], n_texts: int = 1
+    ) -> Examples:
+        """Lay out tokens, labels and the extra columns, of so many texts per example."""
+        columns: dict[str, Any] = {}
+        for key, column in encoded.columns.items():
+            rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
+            grouped = [rows[start : start + n_texts] for start in range(0, len(rows), n_texts)]
+            columns[key] = rows if n_texts == 1 else grouped
+        extra = {key: dataset.with_format(None)[key][:] for key in self.extra_columns}
+        digests = [
+            digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, **labels}),
+            *(fingerprint_texts(map(repr, extra[key])) for key in extra),
+        ]
+        columns |= {key: column.tolist() for key, column in labels.items()} | extra
+        lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
+        return Examples(datasets.Dataset.from_dict(columns), lengths, int(encoded.truncated.sum()), "-".join(digests))
 
 
 def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
@@ -166,65 +204,6 @@ def class_labels(dataset: Any, label_names: Sequence[str], name: str, *, minimum
     """Read the label of each example as a class, by name where the labels have names; -1 for none needs `minimum`."""
     ids = _label_column(dataset, label_names, name).ids
     return check_labels(ids, len(label_names), name=f"{name}['label']", minimum=minimum)
-
-
-def _examples(
-    dataset: Any,
-    columns: dict[str, Any],
-    labels: NDArray[np.int64],
-    encoded: Encoded,
-    lengths: NDArray[np.int64],
-    extra_columns: Sequence[str],
-) -> Examples:
-    extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
-    digests = [
-        digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
-        *(fingerprint_texts(map(repr, extra[key])) for key in extra),
-    ]
-    return Examples(
-        dataset=datasets.Dataset.from_dict({**columns, "labels": labels.tolist(), **extra}),
-        lengths=lengths,
-        truncated=int(encoded.truncated.sum()),
-        fingerprint="-".join(digests),
-    )
-
-
-def _rows(encoded: Encoded, column: NDArray[np.int32]) -> list[list[int]]:
-    return [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
-
-
-def span_examples(dataset: Any, tokenizer: Any, *, max_length: int, stride: int | None, name: str) -> Examples:
-    """Tokenize questions with their contexts and locate the first answer of each in its windows.
-
-    The target of a window without the whole answer is its first token, which is outside the context.
-
-    Args:
-        dataset: Rows of `question`, `context` and `answers`.
-        tokenizer: A fast tokenizer of transformers.
-        max_length: Maximum tokens per window.
-        stride: Tokens that windows share; None for a third of `max_length`.
-        name: Name of the data in errors.
-
-    Returns:
-        One example per window; `truncated` counts questions that were cut.
-
-    Raises:
-        ValueError: If a question has no answer, or one that is not in its context.
-    """
-    questions = check_texts(dataset["question"], f"{name}['question']")
-    contexts = check_texts(dataset["context"], f"{name}['context']")
-    characters = answer_characters(dataset["answers"], contexts, name)
-    windows = encode_windows(tokenizer, questions, contexts, max_length=max_length, stride=stride)
-    places = np.maximum(answer_tokens(windows, characters), 0)
-    encoded = windows.encoded
-    columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
-    columns["start_positions"], columns["end_positions"] = places[:, 0].tolist(), places[:, 1].tolist()
-    return Examples(
-        dataset=datasets.Dataset.from_dict(columns),
-        lengths=encoded.lengths,
-        truncated=windows.n_cut,
-        fingerprint=digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "places": places}),
-    )
 
 
 def answer_characters(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
 import os
 import random
@@ -50,13 +49,11 @@ from rightreasons.models.loading import (
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.spans import predict_answers
 from rightreasons.training.examples import (
+    Encoder,
     Examples,
     Table,
     as_dataset,
-    choice_examples,
-    classification_examples,
     find_label_names,
-    span_examples,
     task_of,
 )
 from rightreasons.training.metrics import compute_metrics
@@ -295,9 +292,10 @@ def fine_tune(
         agree_on_padding(model, tokenizer)
         longest = options.max_length or task.max_length
         max_length = min(longest, position_bound(model) or longest)
-        encode = _encoder(tokenizer, names, max_length, options, objective)
-        train_set = encode(train_table, name="train")
-        valid_set = None if valid_table is None else encode(valid_table, name="validation").by_length()
+        encoder = Encoder(tokenizer, max_length, names or (), options.stride, objective.extra_columns)
+        encode: Callable[[Any, str], Examples] = getattr(encoder, kind)
+        train_set = encode(train_table, "train")
+        valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
         run = {
             "kind": "fine-tuning",
             "model": fingerprint_model(model),
@@ -376,18 +374,6 @@ def fine_tune(
     )
     _save(store, trainer.model, tokenizer, result, workers)
     return result
-
-
-def _encoder(
-    tokenizer: Any, names: Sequence[str] | None, max_length: int, options: TuningOptions, objective: Objective
-) -> Callable[..., Examples]:
-    """Return the function that tokenizes a table of the task."""
-    if options.task == "question_answering":
-        return functools.partial(span_examples, tokenizer=tokenizer, max_length=max_length, stride=options.stride)
-    columns: dict[str, Any] = {"max_length": max_length, "extra_columns": objective.extra_columns}
-    if names is None:
-        return functools.partial(choice_examples, tokenizer=tokenizer, **columns)
-    return functools.partial(classification_examples, tokenizer=tokenizer, label_names=names, **columns)
 
 
 def _settings(options: TuningOptions, workers: Processes) -> dict[str, Any]:

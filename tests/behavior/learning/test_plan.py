@@ -190,7 +190,7 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     assert run_plan(plan, task, shard="1/2", progress=False) == 1
     assert len(plan.done()) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(behavior_runner, "train_heads", killed_at(behavior_runner.train_heads))
+        patch.setattr(behavior_runner, "train_head", killed_at(behavior_runner.train_head))
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, task, progress=False)
     assert len(plan.done()) == 1

@@ -10,7 +10,7 @@ import transformers
 from rightreasons.behavior.learning.items import IID, describe, iid_items, join_items, plan_steps, suite_items
 from rightreasons.behavior.learning.methods import RULES, class_losses, dir_loss, inv_loss, mft_loss
 from rightreasons.behavior.learning.options import METHODS
-from rightreasons.behavior.learning.trainer import head_features, linear_head, train_heads, train_on_behavior
+from rightreasons.behavior.learning.trainer import head_features, linear_head, train_head, train_on_behavior
 from rightreasons.core.suites import PAIRWISE
 from rightreasons.datasets.suites.cases import Case
 from rightreasons.datasets.suites.suite import Suite
@@ -230,7 +230,7 @@ def numpy_adamw(weights, slopes, rate, n_steps):
 
 
 def test_linear_probing_step_by_step(tiny, encoded, items):
-    """Labeled items alone, whose slope is (p - y) h, through Trainer, through shared heads and by hand."""
+    """Labeled items alone, whose slope is (p - y) h, through the whole model, on its features and by hand."""
     labeled = items.select(items.rule == 0)
     features = head_features(tiny.model, encoded)
     options = {"epochs": 1.0, "batch_size": 8, "seed": 3}
@@ -253,7 +253,7 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
     start = np.c_[head.weight.detach().numpy(), head.bias.detach().numpy()].astype(np.float64)
     wanted = numpy_adamw(start, [slope_of(step) for step in steps], 1e-2, len(steps))
 
-    (alone,) = train_heads(head, features, labeled, np.zeros((1, len(labeled)), bool), **options)
+    alone = train_head(head, features, labeled, **options)
     np.testing.assert_allclose(np.c_[alone.weight.detach(), alone.bias.detach()], wanted, atol=2e-5)
 
     model = copy.deepcopy(tiny.model)
@@ -262,25 +262,23 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
     np.testing.assert_allclose(np.c_[own.weight.detach(), own.bias.detach()], wanted, atol=2e-5)
 
 
-def test_heads_trained_together_are_those_trained_alone(tiny, encoded, items):
+def test_heads_share_features_and_nothing_else(tiny, encoded, items):
     features, head = head_features(tiny.model, encoded), linear_head(tiny.model)
-    held = np.stack([items.holds_out(names) for names in ((), ("actors",), ("intensifiers", "add negative"), (IID,))])
-    options = {"head_learning_rate": 1e-2, "epochs": 2.0, "batch_size": 8}
-    together = train_heads(head, features, items, held, **options)
-    for number, own in enumerate(together):
-        (alone,) = train_heads(head, features, items, held[number : number + 1], **options)
-        torch.testing.assert_close(own.weight, alone.weight, atol=1e-6, rtol=1e-5)
-    assert not torch.allclose(together[0].weight, together[2].weight)
+    before = head.weight.detach().clone()
+    parts = [items.select(~items.holds_out(names)) for names in ((), ("actors",), (IID,), ())]
+    heads = [train_head(head, features, part, head_learning_rate=1e-2, batch_size=8) for part in parts]
+    torch.testing.assert_close(heads[0].weight, heads[3].weight, atol=0, rtol=0)
+    assert not torch.allclose(heads[0].weight, heads[1].weight)
+    assert torch.equal(head.weight, before)
 
 
 def test_what_is_held_out_leaves_no_trace(tiny, encoded, items):
     features, head = head_features(tiny.model, encoded), linear_head(tiny.model)
     held = items.holds_out({"words"})
-    (before,) = train_heads(head, features, items, held[None], epochs=1.0)
     other = copy.deepcopy(items)
     other.targets[held] = other.targets[held][:, ::-1]
-    (after,) = train_heads(head, features, other, held[None], epochs=1.0)
-    torch.testing.assert_close(before.weight, after.weight, atol=0, rtol=0)
+    first, second = (train_head(head, features, each.select(~held), epochs=1.0) for each in (items, other))
+    torch.testing.assert_close(first.weight, second.weight, atol=0, rtol=0)
 
 
 @pytest.mark.parametrize(

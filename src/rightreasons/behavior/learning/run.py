@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
-import pickle
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from rightreasons.behavior.learning.items import Items, join_items
 from rightreasons.behavior.learning.kinds import Answers, Classes
 from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
-from rightreasons.behavior.learning.trainer import linear_head, train_heads, train_on_behavior
+from rightreasons.behavior.learning.trainer import linear_head, train_head, train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
@@ -78,30 +77,24 @@ def run_plan(
 
 
 class _Elsewhere:
-    """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it.
-
-    Attributes:
-        folder: The folder of the plan.
-        task: The pickled task; b"" where the plan has its sources.
-    """
+    """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it."""
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
         self.folder = str(plan.folder.resolve())
-        self.task = b"" if "source" in plan.settings else pickle.dumps(task)
+        self.opened = f"{self.folder} {plan.inputs('worker')}"
+        self.task = None if "source" in plan.settings else task
 
     def __call__(self, runs: list[PlannedRun]) -> None:
-        key = self.folder, self.task
-        if key not in _OPENED:
+        if self.opened not in _OPENED:
             plan = Plan.open(self.folder)
             plan.check_code()
-            task = pickle.loads(self.task) if self.task else open_task(plan.settings["source"])  # noqa: S301, our own
             _OPENED.clear()
-            _OPENED[key] = Runner(plan, task)
-        _OPENED[key].execute(runs)
+            _OPENED[self.opened] = Runner(plan, self.task or open_task(plan.settings["source"]))
+        _OPENED[self.opened].execute(runs)
 
 
-_OPENED: dict[tuple[str, bytes], Runner] = {}
-"""What a worker executes; it is opened once per worker."""
+_OPENED: dict[str, Runner] = {}
+"""What a worker executes; it is opened once per worker and plan."""
 
 
 def _save(classifier: Classifier, folder: Path) -> None:
@@ -207,7 +200,7 @@ class Runner:
         return self._score(best[1], run, best[2])
 
     def _probe(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
-        """Train the heads of all runs in one pass over the batches, by each alternative, and keep the best of each."""
+        """Train the heads of all runs on shared features, by each alternative, and keep the best of each."""
         start, items = self._start(runs[0]), self._items(runs[0].configuration)
         try:
             head = linear_head(start.model)
@@ -218,7 +211,7 @@ class Runner:
         with frozen(start.model):
             encoded, items, target = self.kind.prepare(start, items, length)
             features = self.kind.features(start, encoded)
-            held_out = np.stack([items.holds_out(run.held_out) for run in runs])
+            kept = [items.select(~items.holds_out(run.held_out)) for run in runs]
             answer_test, answer_iid = (
                 self.kind.head_answers(start, texts, length) for texts in (self.test_texts, self.iid_texts)
             )
@@ -227,7 +220,8 @@ class Runner:
                 texts = self.kind.texts_of(self.parts["validation"])
                 answer_validation = self.kind.head_answers(start, texts, length)
             for options in alternatives:
-                heads = train_heads(head, features, items, held_out, target=target, seed=runs[0].seed, **options)
+                how = {"target": target, "seed": runs[0].seed, **options}
+                heads = [train_head(head, features, part, **how) for part in kept]
                 values = [0.0] * len(runs)
                 if answer_validation is not None:
                     values = [self._value(*pair) for pair in zip(runs, answer_validation(heads), strict=True)]

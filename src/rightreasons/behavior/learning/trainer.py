@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
 from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
-from rightreasons.behavior.learning.options import METHODS, LearningOptions, Method
+from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
 from rightreasons.core.stopping import stop_if_signaled
@@ -129,9 +129,22 @@ def train_on_behavior(
             epochs=options.epochs / len(chosen.phases),
             seed=seed + number,
         )
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        groups = [
+            {"params": [each for each in trained if each.ndim > 1], "weight_decay": chosen.weight_decay},
+            {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+        ]
+        objective = Objective(chosen.objective, target, len(items.environments), options.of_loss)
+        fish = Fish(trained, options.fish_rate) if chosen.objective == "fish" else None
         rate = options.head_learning_rate if only_head else options.learning_rate
+
+        def logits(texts: NDArray[np.int64]) -> torch.Tensor:
+            with torch.autocast(model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
+                return target.logits(model(**pad(encoded, texts, model.device))).float()
+
         with own_random_state(seed):
-            loss = _minimize(model, encoded, items, steps, target, (chosen, rate, options))
+            model.train()
+            loss = _minimize(logits, groups, items, steps, objective, rate=rate, fish=fish)
         if not np.isfinite(loss):
             raise OptionError(
                 f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
@@ -141,44 +154,37 @@ def train_on_behavior(
 
 
 def _minimize(
-    model: Any,
-    encoded: Encoded,
+    logits: Callable[[NDArray[np.int64]], torch.Tensor],
+    groups: list[dict[str, Any]],
     items: Items,
     steps: Sequence[Step],
-    target: Target,
-    how: tuple[Method, float, LearningOptions],
+    objective: Objective,
+    *,
+    rate: float,
+    fish: Fish | None = None,
 ) -> float:
-    """Train what takes gradients, as `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
+    """Train groups of parameters as `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
 
     Returns:
         The mean loss.
     """
-    method, rate, options = how
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    matrices = [parameter for parameter in trained if parameter.ndim > 1]
-    others = [parameter for parameter in trained if parameter.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": method.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=rate)
-    objective = Objective(method.objective, target, len(items.environments), options.of_loss)
-    fish = Fish(trained, options.fish_rate) if method.objective == "fish" else None
-    device, total = model.device, 0.0
-    model.train()
+    optimizer, total = torch.optim.AdamW(groups, lr=rate), 0.0
+    trained = [parameter for group in groups for parameter in group["params"]]
     for number, step in enumerate(steps):
         stop_if_signaled()
         for group in optimizer.param_groups:
             group["lr"] = rate * (1 - number / len(steps))
-        texts, described = target.describe(items, step)
-        batch = {name: column.to(device) for name, column in described.items()}
-        with torch.autocast(device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
-            outputs = model(**pad(encoded, texts, device))
-        loss = objective(target.logits(outputs).float(), batch, number / len(steps))
+        texts, described = objective.target.describe(items, step)
+        rows = logits(texts)
+        batch = {name: column.to(rows.device) for name, column in described.items()}
+        loss = objective(rows, batch, number / len(steps))
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
+        total += float(loss.detach())
         if fish is not None:
             fish.after_step()
-        total += float(loss.detach())
     if fish is not None:
         fish.finish()  # inner steps of an unfinished round count for their share
     return total / len(steps)
@@ -239,98 +245,42 @@ def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torc
 
 
 @takes(LearningOptions)
-def train_heads(
+def train_head(
     head: torch.nn.Linear,
     features: torch.Tensor | Features,
     items: Items,
-    held_out: NDArray[np.bool_],
     *,
     target: Target = CLASSES,
     seed: int = 0,
     options: LearningOptions,
-) -> list[torch.nn.Linear]:
-    """Train one head for each set of held-out items, all in one pass over the batches.
-
-    All heads see the same batches; each leaves its held-out items out of its mean, and takes no step where nothing is
-    left. AdamW without weight decay, gradients clipped to norm 1, the learning rate falling linearly: what `Trainer`
-    does to one head.
+) -> torch.nn.Linear:
+    """Train a copy of a linear head on the features of a frozen encoder, which many heads can share.
 
     Args:
-        head: The initial head of all.
+        head: The initial head.
         features: (N, H) of the items' texts, from `head_features`; or a function from texts to their features.
-        items: The items.
-        held_out: (K, n) whether item i is held out from head k.
-        target: What the heads learn; by default classes.
+        items: What to train on.
+        target: What the head learns; by default classes.
         seed: Seed of the order and the changed texts.
         options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size, activation
             and detach apply.
 
     Returns:
-        K heads.
+        The trained head, on the CPU in float32.
 
     Raises:
         TypeError: If an option is unknown or has the wrong type.
-        ValueError: If every item is held out from a head, or an option is out of range.
+        ValueError: If there is nothing to train on, or an option is out of range.
     """
-    if held_out.all(axis=1).any():
-        raise ValueError("Expected items to train on, but everything is held out.")
+    trained = copy.deepcopy(head).cpu().float().requires_grad_()
     steps = plan_steps(items, objective="mean", batch_size=options.batch_size, epochs=options.epochs, seed=seed)
-    n_heads, n_classes = len(held_out), head.out_features
-    # The bias is one more column.
-    start = torch.cat((head.weight.detach(), head.bias.detach()[:, None]), dim=1).float().cpu()
-    weights = start.expand(n_heads, *start.shape).clone().requires_grad_()
-    optimizer = _HeadsAdamW(weights, options.head_learning_rate, len(steps))
-    trained_on = torch.from_numpy(~held_out).float()
-    for step in steps:
-        stop_if_signaled()
-        texts, batch = target.describe(items, step)
-        inside = trained_on[:, [item for item, _ in step]]
-        counts = inside.sum(1)
-        rows = features[torch.from_numpy(texts)] if isinstance(features, torch.Tensor) else features(texts)
-        rows = torch.cat((rows, torch.ones(*rows.shape[:-1], 1)), dim=-1)
-        logits = rows @ weights.reshape(n_heads * n_classes, -1).T
-        logits = logits.reshape(*logits.shape[:-1], n_heads, n_classes).movedim(-2, 0)
-        losses = target.losses(logits, batch, **options.of_loss)
-        total = ((losses * inside).sum(1) / counts.clamp(min=1)).sum()
-        (slope,) = torch.autograd.grad(total, weights)
-        optimizer.step(slope, counts > 0)
-    return list(_as_layers(weights.detach(), head))
 
+    def logits(texts: NDArray[np.int64]) -> torch.Tensor:
+        shared = features[torch.from_numpy(texts)] if isinstance(features, torch.Tensor) else features(texts)
+        outputs: torch.Tensor = trained(shared)
+        return outputs
 
-class _HeadsAdamW:
-    """AdamW over K heads in one tensor.
-
-    torch's own AdamW counts the steps of a whole tensor, and its clipping takes the norm over all parameters. Here each
-    head has its own count of steps, skips those in which everything is held out from it, and is clipped by its own
-    norm; K optimizers over K tensors would do the same several times slower.
-    """
-
-    def __init__(self, weights: torch.Tensor, learning_rate: float, n_steps: int) -> None:
-        self.weights, self.learning_rate, self.n_steps = weights, learning_rate, n_steps
-        self.mean, self.square = torch.zeros(weights.shape), torch.zeros(weights.shape)
-        self.taken = torch.zeros(len(weights), 1, 1)
-        self.number = 0
-
-    @torch.no_grad()
-    def step(self, slope: torch.Tensor, active: torch.Tensor) -> None:
-        """Take one step with (K, C, H + 1) gradients in the (K,) active heads."""
-        # torch's clip_grad_norm_, head by head
-        slope = slope * (1.0 / (slope.flatten(1).norm(dim=1) + 1e-6)).clamp(max=1.0)[:, None, None]
-        moves = active[:, None, None]
-        self.taken += moves
-        self.mean = torch.where(moves, 0.9 * self.mean + 0.1 * slope, self.mean)
-        self.square = torch.where(moves, 0.999 * self.square + 0.001 * slope**2, self.square)
-        bias1, bias2 = 1 - 0.9 ** self.taken.clamp(min=1), 1 - 0.999 ** self.taken.clamp(min=1)
-        rate = self.learning_rate * (1 - self.number / self.n_steps)
-        change = rate * (self.mean / bias1) / ((self.square / bias2).sqrt() + 1e-8)
-        self.weights -= torch.where(moves, change, 0.0)
-        self.number += 1
-
-
-def _as_layers(tables: torch.Tensor, head: torch.nn.Linear) -> Iterator[torch.nn.Linear]:
-    for table in tables:
-        layer = copy.deepcopy(head).cpu()
-        with torch.no_grad():
-            layer.weight.copy_(table[:, :-1])
-            layer.bias.copy_(table[:, -1])
-        yield layer
+    objective = Objective("mean", target, len(items.environments), options.of_loss)
+    groups = [{"params": list(trained.parameters()), "weight_decay": 0.0}]
+    _minimize(logits, groups, items, steps, objective, rate=options.head_learning_rate)
+    return trained
