@@ -79,6 +79,7 @@ class Ece(KernelModule, evaluate.Metric):
                     }
                 ),
                 datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("int64")}),
+                datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("bool")}),
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
