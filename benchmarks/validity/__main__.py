@@ -2,10 +2,8 @@
 
     python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write] [--jobs 2]
 
-Each scenario draws data whose truth is known. A p-value must reject at .01, .05 and .1 no more often than that and,
-where it is not that of an exact test on few values, no less than half as often. An interval at .95 must hold the truth
-in at least .93 of the simulations and never have width zero. What chance makes rarer than one in ten thousand falls
-short.
+Each scenario draws data whose truth is known; a figure holds inside the bands of `scenario`. What chance makes rarer
+than one in ten thousand is a problem, which the tests refuse.
 """
 
 from __future__ import annotations

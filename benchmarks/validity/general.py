@@ -1,6 +1,9 @@
-"""Intervals and tests that every question uses."""
+"""Intervals and tests that every question uses, over a grid of items, clusters, skew, ties, rarity and spread."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
@@ -10,12 +13,18 @@ from rightreasons.core.intervals import (
     bootstrap_mean,
     bootstrap_sums,
     bounded_mean,
+    chances_p_value,
     cluster_wilson,
+    delong,
     holm,
+    jackknife,
     mcnemar,
-    paired_bootstrap,
+    mean,
     paired_means,
+    placements_of,
     poisson_binomial_p_value,
+    rate,
+    share,
     sign_flip_p_value,
     stratified_wilson,
     wilson,
@@ -23,33 +32,103 @@ from rightreasons.core.intervals import (
 from rightreasons.core.resampling import Resampling
 from rightreasons.difficulty.ranking import rank_correlation
 
+Draw = Callable[[np.random.Generator, int], Outcome]
+
 
 def few(seed: int) -> Resampling:
     return Resampling(resamples=400, seed=seed)
 
 
 def ends(interval: object, truth: float) -> tuple[float, float, float] | None:
-    return None if interval is None else (interval.low, interval.high, truth)  # type: ignore[attr-defined]
+    if interval is None or getattr(interval, "low", None) is None:
+        return None
+    return (interval.low, interval.high, truth)  # type: ignore[attr-defined]
 
 
-def shares(n_items: int):
+# --------------------------------------------------------------------------------------------------- shares and means
+
+SKEWS: dict[str, tuple[Callable[..., np.ndarray], float]] = {
+    "normal": (lambda rng, n: rng.normal(1.0, 1.0, n), 1.0),
+    "skewed (gamma 2)": (lambda rng, n: rng.gamma(2.0, size=n), 2.0),
+    "very skewed (lognormal)": (lambda rng, n: rng.lognormal(size=n), float(np.exp(0.5))),
+}
+PARTS: dict[str, tuple[Callable[..., np.ndarray], float]] = {
+    "spread over [0, 1]": (lambda rng, n: rng.beta(2, 3, n), 0.4),
+    "mostly near 1": (lambda rng, n: rng.beta(9, 1, n), 0.9),
+    "0 but for one in 30": (lambda rng, n: (rng.random(n) < 1 / 30) * 1.0, 1 / 30),
+}
+CLUSTERS = {"5": (5, 9), "10": (10, 9), "20 unequal": (20, 31), "60 small": (60, 5)}
+"""Number of clusters, and one more than the size of the largest."""
+
+
+def shares(n_items: int, rate: float | None) -> Draw:
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        rate = rng.random()
-        return {"": ends(wilson(int(rng.binomial(n_items, rate)), n_items), rate)}
+        truth = rng.random() if rate is None else rate
+        hits = int(rng.binomial(n_items, truth))
+        return {"": ends(wilson(hits, n_items), truth), "share": ends(share(hits, n_items, few(seed)), truth)}
 
     return draw
 
 
-def sure_share(rng: np.random.Generator, seed: int) -> Outcome:
-    rate, n_items = float(rng.integers(2)), int(rng.integers(1, 30))
-    return {"": ends(wilson(int(rate * n_items), n_items), rate)}
+def sizes_of(rng: np.random.Generator, kind: str) -> np.ndarray:
+    n_clusters, largest = CLUSTERS[kind]
+    return rng.integers(1, largest, size=n_clusters)
 
 
-def means(n_items: int):
+def clustered(kind: str, concentration: float) -> Draw:
+    """Clusters whose rates differ: the smaller the concentration, the more their items are alike."""
+
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        return {"": ends(bootstrap_mean(rng.gamma(2, size=n_items), resampling=few(seed)), 2.0)}
+        sizes = sizes_of(rng, kind)
+        own = rng.beta(0.7 * concentration, 0.3 * concentration, size=len(sizes))
+        names = np.repeat(np.arange(len(sizes)), sizes)
+        flags = rng.random(len(names)) < own[names]
+        return {
+            "": ends(cluster_wilson(np.bincount(names, flags), sizes), 0.7),
+            "rate": ends(rate(flags, few(seed), names), 0.7),
+        }
 
     return draw
+
+
+def stratified(sizes: tuple[int, ...], rates: tuple[float, ...]) -> Draw:
+    truth = float(np.mean(rates))
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        return {"": ends(stratified_wilson(rng.binomial(sizes, rates), sizes), truth)}
+
+    return draw
+
+
+def bounded(values: str, n_items: int, copies: int) -> Draw:
+    sample, truth = PARTS[values]
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        rows, names = sample(rng, n_items), None
+        if copies > 1:
+            number = rng.integers(1, 2 * copies, size=n_items)
+            names = np.repeat(np.arange(n_items), number)
+            rows = rows[names]
+        return {"": ends(bounded_mean(rows, low=0, high=1, clusters=names), truth)}
+
+    return draw
+
+
+def means(values: str, n_items: int, copies: int) -> Draw:
+    sample, truth = SKEWS[values]
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        rows, names = sample(rng, n_items), None
+        if copies > 1:
+            names = np.repeat(np.arange(n_items), copies)
+            rows = rows[names]
+        return {"": ends(bootstrap_mean(rows, clusters=names, resampling=few(seed)), truth)}
+
+    return draw
+
+
+def sample_means(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"": ends(mean(rng.beta(2, 3, size=60), few(seed), bounds=(0, 1)), 0.4)}
 
 
 def medians(rng: np.random.Generator, seed: int) -> Outcome:
@@ -57,49 +136,8 @@ def medians(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(bootstrap(lambda x: float(np.median(x)), values, resampling=few(seed)), 0.0)}
 
 
-def paired(n_items: int, agreement: float):
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        first = rng.random(n_items) < 0.7
-        second = np.where(rng.random(n_items) < agreement, first, rng.random(n_items) < 0.7)
-        test = mcnemar(first, second)
-        resampled = paired_bootstrap(first, second, resampling=few(seed))
-        return {"mcnemar": test.p_value, "p_value": resampled.p_value, "interval": ends(resampled.interval, 0.0)}
-
-    return draw
-
-
-def only(draw, *figures: str, **names: str):
-    """Keep some figures of a scenario, under other names where given."""
-
-    def kept(rng: np.random.Generator, seed: int) -> Outcome:
-        outcome = draw(rng, seed)
-        return {**{name: outcome[name] for name in figures}, **{new: outcome[old] for new, old in names.items()}}
-
-    return kept
-
-
-def ranks(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"p_value": rank_correlation(rng.integers(6, size=60), rng.normal(size=60)).p_value}
-
-
-def clustered(rng: np.random.Generator, seed: int) -> Outcome:
-    sizes = rng.integers(1, 5, size=40)
-    hits = rng.binomial(sizes, rng.beta(2, 3, size=40))
-    return {"": ends(cluster_wilson(hits, sizes), 0.4)}
-
-
-def stratified(rng: np.random.Generator, seed: int) -> Outcome:
-    sizes, rates = np.array([3, 12, 1, 30, 7]), np.array([0.9, 0.5, 0.8, 1.0, 0.3])
-    return {"": ends(stratified_wilson(rng.binomial(sizes, rates), sizes), float(rates.mean()))}
-
-
-def bounded(rng: np.random.Generator, seed: int) -> Outcome:
-    values = rng.choice([-1.0, 0.0, 1.0], size=25, p=[0.05, 0.75, 0.2])
-    return {"": ends(bounded_mean(values, low=-1, high=1), 0.15)}
-
-
-def flipped(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"p_value": sign_flip_p_value(rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=30), resampling=few(seed))}
+def deviations(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"": ends(jackknife(lambda x: float(x.var()), rng.normal(size=60)), 1.0)}
 
 
 def ratios(rng: np.random.Generator, seed: int) -> Outcome:
@@ -109,24 +147,108 @@ def ratios(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)), 0.7)}
 
 
+# ------------------------------------------------------------------------------------------------------------ rankings
+
+SPREADS: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
+    "alike": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 1, n)),
+    "five times as wide": (lambda rng, n: rng.normal(1, 5, n), lambda rng, n: rng.normal(0, 1, n)),
+    "a fifth as wide": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 5, n)),
+    "U-shaped among the few": (lambda rng, n: rng.beta(12, 4, n), lambda rng, n: rng.beta(0.5, 0.5, n)),
+    "three tied values": (
+        lambda rng, n: rng.integers(1, 4, n) * 1.0,
+        lambda rng, n: rng.integers(0, 3, n) * 1.0,
+    ),
+    "far apart": (lambda rng, n: rng.normal(3, 1, n), lambda rng, n: rng.normal(0, 1, n)),
+}
+_AUROC = {}
+for _name, (_first, _second) in SPREADS.items():
+    _rng = np.random.default_rng(0)
+    _values = np.concatenate((_first(_rng, 200_000), _second(_rng, 200_000)))
+    _AUROC[_name] = placements_of(_values, np.arange(400_000) < 200_000)[0]
+
+
+def ranked(spread: str, n_first: int, n_second: int, copies: int = 1) -> Draw:
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        first, second = SPREADS[spread]
+        scores = np.concatenate((first(rng, n_first), second(rng, n_second)))
+        flags, names = np.arange(len(scores)) < n_first, np.arange(len(scores))
+        names = np.repeat(names, copies)
+        found = delong(scores[names], flags[names], clusters=names if copies > 1 else None)
+        return {"": ends(found, _AUROC[spread])}
+
+    return draw
+
+
+def ranks(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"p_value": rank_correlation(rng.integers(6, size=60), rng.normal(size=60)).p_value}
+
+
+# --------------------------------------------------------------------------------------------------------------- tests
+
+
+def matched(n_items: int, differ: float) -> Draw:
+    """Two models of one accuracy that differ on a share of the items."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        first, moved = rng.random(n_items) < 0.5, rng.random(n_items) < differ
+        return {"p_value": mcnemar(first, first ^ moved).p_value}
+
+    return draw
+
+
+def paired(values: str, n_items: int, copies: int) -> Draw:
+    """Two models of one mean, alike in half of their items."""
+    sample, _ = PARTS[values]
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        first = sample(rng, n_items)
+        second = np.where(rng.random(n_items) < 0.5, first, sample(rng, n_items))
+        names = np.repeat(np.arange(n_items), copies)
+        test = paired_means(first[names], second[names], clusters=names if copies > 1 else None, resampling=few(seed))
+        return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+
+    return draw
+
+
+def paired_losses(values: str, n_items: int) -> Draw:
+    sample, _ = SKEWS[values]
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        test = paired_means(sample(rng, n_items), sample(rng, n_items), low=None, high=None, resampling=few(seed))
+        return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+
+    return draw
+
+
+def flipped(n_items: int, copies: int) -> Draw:
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        values = rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=n_items)
+        names = np.repeat(np.arange(n_items), copies)
+        p_value = sign_flip_p_value(values[names], clusters=names if copies > 1 else None, resampling=few(seed))
+        return {"p_value": p_value}
+
+    return draw
+
+
+def lopsided(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"p_value": sign_flip_p_value(rng.exponential(size=15) - 1.0, resampling=few(seed))}
+
+
 def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
     chances = rng.random(60)
     return {"p_value": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
 
 
-def paired_flags(rng: np.random.Generator, seed: int) -> Outcome:
-    first = rng.random(60) < 0.7
-    second = np.where(rng.random(60) < 0.5, first, rng.random(60) < 0.7)
-    test = paired_means(first, second, resampling=few(seed))
-    return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+def chances(n_clusters: int, chance: float, alike: float) -> Draw:
+    """Hits of five items a cluster, which are those of one item with some chance."""
 
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        one, each = rng.random((n_clusters, 1)) < chance, rng.random((n_clusters, 5)) < chance
+        hits = np.where(rng.random((n_clusters, 1)) < alike, one, each)
+        names = np.repeat(np.arange(n_clusters), 5)
+        return {"p_value": chances_p_value(hits.ravel(), np.full(hits.size, chance), clusters=names)}
 
-def paired_parts(rng: np.random.Generator, seed: int) -> Outcome:
-    # The confidence of two models in the same 40 answers: alike in half of the items, and never far apart.
-    first = rng.beta(5, 2, size=40)
-    second = np.where(rng.random(40) < 0.5, first, rng.beta(5, 2, size=40))
-    test = paired_means(first, second, resampling=few(seed))
-    return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+    return draw
 
 
 def corrected(rng: np.random.Generator, seed: int) -> Outcome:
@@ -136,31 +258,102 @@ def corrected(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": float(holm(tests).min())}
 
 
+def only(draw: Draw, *figures: str, **names: str) -> Draw:
+    """Keep some figures of a scenario, under other names where given."""
+
+    def kept(rng: np.random.Generator, seed: int) -> Outcome:
+        outcome = draw(rng, seed)
+        return {**{name: outcome[name] for name in figures}, **{new: outcome[old] for new, old in names.items()}}
+
+    return kept
+
+
+_COPIES = {1: "", 5: ", five copies of each"}
+_SKEWED = "its null is symmetry, not a mean of 0"
+_TAIL = "so few items lack the large values that carry the mean"
+_RARE = "so few items of one kind often rank all below the others"
+
 SCENARIOS = (
-    Scenario("cluster_wilson", "40 clusters of one to four items", clustered),
-    Scenario("stratified_wilson", "five strata of 1 to 30 items", stratified),
-    Scenario("bounded_mean", "25 differences, mostly 0", bounded),
-    Scenario("sign_flip_p_value", "30 symmetric differences with ties", flipped),
-    Scenario("paired_means", "60 answers of two models of one accuracy", paired_flags, conservative=True),
-    Scenario("paired_means", "40 confidences of two models of one mean", paired_parts),
-    Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
-    Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
-    Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),
-    *(Scenario("wilson", f"share of {n} items, rate uniform in [0, 1]", shares(n)) for n in (3, 20, 200)),
-    Scenario("wilson", "rates of exactly 0 or 1, 1 to 29 items", sure_share),
-    Scenario("bootstrap_mean", "mean of 200 skewed values (gamma 2)", means(200)),
-    Scenario(
-        "bootstrap_mean",
-        "mean of 15 skewed values",
-        means(15),
-        known={"": "a percentile bootstrap of few skewed values is too narrow"},
+    *(
+        Scenario("wilson", f"{n} items, rate {'uniform in [0, 1]' if p is None else f'{p:g}'}", only(shares(n, p), ""))
+        for n, p in product((3, 20, 200), (None, 0.02, 0.2, 0.5))
     ),
+    Scenario("share", "30 items, rate uniform in [0, 1]", only(shares(30, None), interval="share")),
+    *(
+        Scenario(name, f"{kind} clusters, {how}", only(clustered(kind, c), **{"": figure}))
+        for name, figure, kind, (how, c) in (
+            *(
+                ("cluster_wilson", "", kind, how)
+                for kind, how in product(CLUSTERS, (("much alike", 1.0), ("little alike", 20.0)))
+            ),
+            ("rate", "rate", "20 unequal", ("much alike", 1.0)),
+        )
+    ),
+    *(
+        Scenario("stratified_wilson", words, stratified(sizes, rates))
+        for words, sizes, rates in (
+            ("five strata of 1 to 30 items", (3, 12, 1, 30, 7), (0.9, 0.5, 0.8, 1.0, 0.3)),
+            ("30 strata of two items, rates .95 and .05", (2,) * 30, (0.95, 0.05) * 15),
+            ("30 strata of two items, rate .95", (2,) * 30, (0.95,) * 30),
+            ("six strata of 1 to 20 items that nearly always pass", (2, 5, 20, 3, 8, 1), (0.98,) * 6),
+            ("20 strata of one item, rate .9", (1,) * 20, (0.9,) * 20),
+            ("ten strata of 20 items, rates .9 and .2", (20,) * 10, (0.9, 0.2) * 5),
+        )
+    ),
+    *(
+        Scenario(
+            "bounded_mean", f"{n} values, {values}{', one to nine copies' if c > 1 else ''}", bounded(values, n, c)
+        )
+        for values, n, c in product(PARTS, (8, 25, 100), (1, 5))
+    ),
+    *(
+        Scenario(
+            "bootstrap_mean",
+            f"{n} values, {values}{_COPIES[c]}",
+            means(values, n, c),
+            known={"": _TAIL},
+        )
+        for values, n, c in product(SKEWS, (8, 25, 60, 200), (1, 5))
+        if c == 1 or n == 60
+    ),
+    Scenario("mean", "60 values in [0, 1]", sample_means),
     Scenario("bootstrap", "median of 61 normal values", medians),
-    Scenario(
-        "mcnemar", "two models of one accuracy, 200 items", only(paired(200, 0.5), p_value="mcnemar"), conservative=True
+    Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
+    Scenario("jackknife", "variance of 60 normal values", deviations),
+    *(
+        Scenario("delong", f"{m} and {n} values, {spread}", ranked(spread, m, n), known={"": _RARE})
+        for spread, (m, n) in product(SPREADS, ((12, 12), (200, 12), (60, 30)))
     ),
-    Scenario(
-        "paired_bootstrap", "two models of one accuracy, 200 items", only(paired(200, 0.5), "p_value", "interval")
+    Scenario("delong", "60 and 30 values, alike, five copies of each", ranked("alike", 60, 30, 5)),
+    *(
+        Scenario("mcnemar", f"{n} items, models that differ on {differ:.0%}", matched(n, differ), conservative=True)
+        for n, differ in product((30, 200, 1000), (0.05, 0.3))
     ),
+    *(
+        Scenario("paired_means", f"{n} values, {values}{_COPIES[c]}", paired(values, n, c), conservative=True)
+        for values, n, c in product(PARTS, (25, 100), (1, 5))
+    ),
+    *(
+        Scenario("paired_means", f"{n} values without bounds, {values}", paired_losses(values, n), conservative=True)
+        for values, n in product(SKEWS, (25, 60))
+    ),
+    *(
+        Scenario(
+            "sign_flip_p_value", f"{n} symmetric differences with ties{_COPIES[c]}", flipped(n, c), conservative=True
+        )
+        for n, c in product((12, 30), (1, 5))
+    ),
+    Scenario("sign_flip_p_value", "15 skewed differences", lopsided, known={"p_value": _SKEWED}),
+    Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),
+    *(
+        Scenario(
+            "chances_p_value",
+            f"{n} clusters of five items, chance {chance:g}, {alike:.0%} of them alike",
+            chances(n, chance, alike),
+            conservative=True,
+        )
+        for n, chance, alike in product((12, 40), (0.25, 0.5), (0.0, 1.0))
+    ),
+    Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
     Scenario("rank_correlation", "60 unrelated pairs, one side with six distinct values", ranks),
 )

@@ -7,21 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
-from scipy import stats
 
 from rightreasons.behavior.learning import collect
 from rightreasons.calibration.measure import (
     TESTED,
     JudgedItems,
+    measure_calibration,
     measure_classes,
     measure_cue,
     measure_figures,
     measure_risk,
-    paired_accuracy,
     paired_test,
 )
-from rightreasons.core import intervals
-from rightreasons.core.intervals import Estimate, mean, share
+from rightreasons.core.intervals import Estimate, share
 from rightreasons.difficulty.measure import DifficultyMeasurement
 from rightreasons.report.paired import change_of
 
@@ -40,6 +38,26 @@ def ends(estimate: Estimate | None, truth: float | None) -> tuple[float, float, 
     if estimate is None or truth is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low, estimate.high, truth
+
+
+def copies(rng: np.random.Generator, seed: int) -> Outcome:
+    """One to five copies of each of 60 items, each item one unit."""
+    items = judged(rng, 60)
+    rows = np.repeat(np.arange(60), rng.integers(1, 6, size=60))
+    found = measure_figures(
+        JudgedItems.of(items.logits[rows], items.top.labels[rows], clusters=rows), _CLUSTERED, resampling=few(seed)
+    )
+    return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
+
+
+def calibrated_copies(rng: np.random.Generator, seed: int) -> Outcome:
+    logits = rng.normal(0, 1.5, size=(60, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    rows = np.repeat(np.arange(60), rng.integers(1, 6, size=60))
+    found = measure_calibration(
+        JudgedItems.of(logits[rows], labels[rows], clusters=rows), keys=(), resampling=few(seed)
+    )
+    return {"consistency.p_value": found.consistency.p_value}
 
 
 def figures(*keys: str):
@@ -80,18 +98,6 @@ def ranking(rng: np.random.Generator, size: int = 150) -> JudgedItems:
     logits = np.zeros((size, 2))
     logits[np.arange(size), np.where(right, labels, 1 - labels)] = np.log(confidence / (1 - confidence))
     return JudgedItems.of(logits, labels)
-
-
-def ranks(n_first: int, n_second: int, distance: float):
-    truth = float(stats.norm.cdf(distance / 2**0.5))
-
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        first, second = rng.normal(distance, 1, n_first), rng.normal(size=n_second)
-        auroc = float((first[:, None] > second).mean())
-        interval = intervals.mann_whitney(auroc, n_first, n_second)
-        return {"": (interval.low, interval.high, truth)}
-
-    return draw
 
 
 def sure(rng: np.random.Generator, seed: int) -> Outcome:
@@ -168,13 +174,6 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
     return draw
 
 
-def compared_accuracy(rng: np.random.Generator, seed: int) -> Outcome:
-    one, two = two_models(rng, seed)
-    test = paired_accuracy(one.top.correct, two.top.correct, few(seed))
-    interval = None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
-    return {"p_value": test.p_value, "interval": interval}
-
-
 def difficulty(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)))
     measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
@@ -197,15 +196,6 @@ def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
 
 
-def shares(rng: np.random.Generator, seed: int) -> Outcome:
-    rate = rng.random()
-    return {"": ends(share(int(rng.binomial(30, rate)), 30, few(seed)), rate)}
-
-
-def means(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"": ends(mean(rng.beta(2, 3, size=60), few(seed)), 0.4)}
-
-
 def seeds(n_seeds: int):
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         interval = collect._over_seeds(rng.normal(0.6, 0.03, size=n_seeds))
@@ -214,6 +204,7 @@ def seeds(n_seeds: int):
     return draw
 
 
+_CLUSTERED = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap", "ece", "brier", "nll", "auroc", "macro_ce")
 _RANKED = ("ece_sweep", "aurc", "e_aurc", "auroc", "brier_reliability", "brier_resolution", "brier_uncertainty")
 # The figures of 100,000 such items.
 _TRUTH = {
@@ -282,11 +273,13 @@ SCENARIOS = (
             "150 items, most errors less sure",
         )
     ),
-    *(
-        Scenario(
-            "mann_whitney", f"{m} and {n} values of two Gaussians {distance:g} deviations apart", ranks(m, n, distance)
-        )
-        for m, n, distance in ((8, 8, 0.0), (60, 12, 1.0), (130, 20, 3.0))
+    Scenario("measure_figures", "one to five copies of each of 60 items of three classes", copies, slow=True),
+    Scenario(
+        "measure_calibration",
+        "one to five copies of each of 60 items, a calibrated model",
+        calibrated_copies,
+        conservative=True,
+        slow=True,
     ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
     Scenario("change_of", "the shares of right answers of two reports, 70 % of 40 and 85 % of 60 other items", changed),
@@ -310,14 +303,9 @@ SCENARIOS = (
         other_temperatures(0.5, 1 / 0.5465, 0.0, tested=True),
         conservative=True,
     ),
-    Scenario(
-        "paired_accuracy", "two models that are alike item by item, 120 items", compared_accuracy, conservative=True
-    ),
     Scenario("RankedItems.median", "80 skewed eigenvalues", difficulty),
     Scenario("RankedItems.correlations", "80 eigenvalues unrelated to confidence", correlated, slow=True),
     Scenario("RankedItems.accuracies", "200 items, right by luck", grouped),
-    Scenario("share", "share of 30 items, rate uniform in [0, 1]", shares),
-    Scenario("mean", "mean of 60 skewed values", means),
     Scenario("collect_scores", "a score over three seeds", seeds(3)),
     Scenario("collect_scores", "a score over five seeds", seeds(5)),
 )
@@ -367,6 +355,6 @@ HANDED_ON = {
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     "estimate_of": ("share", "mean"),
-    "quantile_interval": ("bootstrap",),
+    **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),
 }
 """Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""

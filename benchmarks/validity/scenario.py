@@ -10,8 +10,11 @@ from scipy import stats
 
 LEVELS = (0.01, 0.05, 0.1)
 NOMINAL = 0.95
-SLACK = 0.02
-"""Points below the nominal coverage that still count as right."""
+COVERAGE = (0.93, 0.975)
+"""The band in which the coverage of an interval at .95 holds."""
+
+REJECTIONS = (0.5, 1.3)
+"""The band in which the share of p-values up to a level holds, as multiples of the level."""
 
 Interval = tuple[float, float, float]
 """Lower end, upper end, truth."""
@@ -43,7 +46,7 @@ class Scenario:
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """What the simulations of one figure of a scenario say.
+    """What the simulations of one figure of a scenario say: whether it is inside the band, and on which side it is not.
 
     Attributes:
         scenario: The scenario.
@@ -54,6 +57,7 @@ class Tally:
         width: Mean width of the intervals; None for a p-value.
         n_empty: Intervals of width zero.
         problem: What is wrong beyond chance; "" where nothing is.
+        outside: What is outside the band; "" where nothing is.
     """
 
     scenario: Scenario
@@ -64,14 +68,13 @@ class Tally:
     width: float | None
     n_empty: int
     problem: str
+    outside: str
 
     @property
     def verdict(self) -> str:
-        """The problem with its known reason, that there is none, or that it takes more draws to tell."""
-        low, known = self.coverage is not None and self.coverage < NOMINAL - SLACK, self.figure in self.scenario.known
-        if self.problem or (low and known):
-            return f"falls short: {self.scenario.known.get(self.figure, self.problem)}"
-        return f"open: {self.n:,} draws do not tell it from {NOMINAL - SLACK:.2f}" if low else "holds"
+        """On which side it is outside the band, with the reason where one is known; or that it holds."""
+        known = self.scenario.known.get(self.figure, "")
+        return f"{self.outside}{f': {known}' if known else ''}" if self.outside else "holds"
 
 
 def n_drawn(scenario: Scenario, n_simulations: int) -> int:
@@ -102,29 +105,25 @@ def _tally(scenario: Scenario, figure: str, values: list[float | Interval], doub
         rows = np.array(values, dtype=np.float64)
         tolerance = 1e-9
         hits = (rows[:, 0] <= rows[:, 2] + tolerance) & (rows[:, 2] <= rows[:, 1] + tolerance)
-        n_empty = int(np.count_nonzero(rows[:, 1] <= rows[:, 0]))
-        # Few hits would be chance if intervals covered a little less than nominal.
-        short = stats.binom.cdf(int(hits.sum()), len(rows), NOMINAL - SLACK) < doubt
-        problem = f"covers {hits.mean():.2f} of {NOMINAL}" if short else ""
+        coverage, n_empty = float(hits.mean()), int(np.count_nonzero(rows[:, 1] <= rows[:, 0]))
+        # Few hits would be chance if intervals covered as little as the band lets them.
+        short = stats.binom.cdf(int(hits.sum()), len(rows), COVERAGE[0]) < doubt
+        problem = f"covers {coverage:.2f} of {NOMINAL}" if short else ""
         if n_empty:
             problem = f"{problem or 'covers'}; {n_empty} of width zero" if short else f"{n_empty} of width zero"
-        return Tally(
-            scenario,
-            figure,
-            len(rows),
-            None,
-            float(hits.mean()),
-            float((rows[:, 1] - rows[:, 0]).mean()),
-            n_empty,
-            problem,
-        )
+        side = "too narrow" if coverage < COVERAGE[0] else "wide" if coverage > COVERAGE[1] else ""
+        width = float((rows[:, 1] - rows[:, 0]).mean())
+        outside = f"{n_empty} of width zero" if n_empty else side
+        return Tally(scenario, figure, len(rows), None, coverage, width, n_empty, problem, outside)
     p_values = np.array(values, dtype=np.float64)
     rejections = {level: float((p_values <= level + 1e-12).mean()) for level in LEVELS}
     problems = []
     for level, rate in rejections.items():
         count = round(rate * len(p_values))
-        if stats.binom.sf(count - 1, len(p_values), level) < doubt:
+        if stats.binom.sf(count - 1, len(p_values), level * REJECTIONS[1]) < doubt:
             problems.append(f"rejects {rate:.3f} at {level}")
-        elif not scenario.conservative and stats.binom.cdf(count, len(p_values), level / 2) < doubt:
+        elif not scenario.conservative and stats.binom.cdf(count, len(p_values), level * REJECTIONS[0]) < doubt:
             problems.append(f"rejects only {rate:.3f} at {level}")
-    return Tally(scenario, figure, len(p_values), rejections, None, None, 0, ", ".join(problems))
+    rate = rejections[0.05] / 0.05
+    outside = "rejects too often" if rate > REJECTIONS[1] else "rejects seldom" if rate < REJECTIONS[0] else ""
+    return Tally(scenario, figure, len(p_values), rejections, None, None, 0, ", ".join(problems), outside)

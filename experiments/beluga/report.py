@@ -62,7 +62,7 @@ def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for easier, harder in itertools.pairwise(PARTITIONS):
         differences = np.array([scores[easier] - scores[harder] for scores in complete])
         falls, rises = int((differences > ROUNDING).sum()), int((differences < -ROUNDING).sum())
-        interval = bootstrap_mean(differences)
+        interval = bootstrap_mean(differences, method="percentile")
         compared[f"{SHORT[easier]} - {SHORT[harder]}"] = {
             "n_rows": len(complete),
             "mean": float(differences.mean()),

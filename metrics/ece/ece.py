@@ -79,10 +79,11 @@ class Ece(KernelModule, evaluate.Metric):
                     }
                 ),
                 datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("int64")}),
+                datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("bool")}),
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
 
-    @kernel_options(calibration_error, named_classes)
+    @kernel_options(calibration_error, named_classes, without=("clusters",))
     def _compute(self, predictions, references, **options):
         return calibration_error(predictions, references, **options).to_dict()

@@ -493,6 +493,9 @@ def check_column(value: Any, features: list[Any], name: str) -> Any:
         got = f"got shape {value.shape}" if isinstance(value, np.ndarray) else f"item 0 is {kind_of(value[0])}"
         raise ValueError(f"Expected {expected} in `{name}`, but {got}.")
     feature = next((feature for feature in fitting if form_of_feature(feature)[1] == texts), fitting[0])
+    flags = next((feature for feature in fitting if feature.dtype == "bool"), None) if not rows else None
+    if flags is not None and isinstance(value[0], (bool, np.bool_)):
+        feature = flags
     if rows:
         inner = feature.feature.dtype
         if inner == "float64":

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from rightreasons.calibration.compare import COMPARED, _Ranked, compare_confidence
+from rightreasons.calibration.compare import COMPARED, compare_confidence
 from rightreasons.calibration.summary import calibration_summary
 from rightreasons.core.resampling import Resampling
 
@@ -19,17 +18,12 @@ def drawn():
     return p, rng.random(201) < p**2
 
 
-def test_figures_are_those_of_the_summary_also_of_resampled_items(drawn):
+def test_figures_are_those_of_the_summary(drawn):
     p, right = drawn
-    weights = np.random.default_rng(6).integers(0, 4, size=(2, len(p)))
-    weights[0] = 1
-    figures = _Ranked(p, right, 15).figures(weights.astype(float))
-    for row, counts in enumerate(weights):
-        repeated = np.repeat(np.arange(len(p)), counts)
-        summary = calibration_summary(p[repeated], right[repeated], kind="confidence").to_dict()
-        summary["confidence_gap"] = summary["mean_confidence"] - summary["accuracy"]
-        for key in (*COMPARED, "ece_debiased"):
-            assert max(0, figures[key][row]) == pytest.approx(max(0, summary[key]), abs=1e-12), key
+    found = compare_confidence({"p": p}, right, resampling=FEW).figures["p"]
+    summary = calibration_summary(p, right, kind="confidence").to_dict()
+    summary["confidence_gap"] = summary["mean_confidence"] - summary["accuracy"]
+    assert found == pytest.approx({key: summary[key] for key in COMPARED}, abs=1e-12)
 
 
 def test_differences_tests_and_correction(drawn):
@@ -43,14 +37,9 @@ def test_differences_tests_and_correction(drawn):
     auroc = flat.differences["auroc"]
     assert auroc.difference == compared.figures["p"]["auroc"] - 0.5
     assert auroc.interval.low > 0
-    # No resample is as far: 2 / 301 of a normal distribution, and somewhat more of Student's t with a degree of
-    # freedom less than there are wrong answers: 2 (1 - T(z sqrt(1 - 1/n))).
-    n = int(min(right.sum(), (~right).sum()))
-    smallest = 2 * stats.t.sf(stats.norm.isf(1 / 301) * np.sqrt(1 - 1 / n), n - 1)
-    assert auroc.p_value == pytest.approx(smallest)
-    assert 2 / 301 < smallest < 3 / 301
-    # Two of the three p-values are the smallest: Holm multiplies the first two by 3 (and by 2, but not below).
-    assert flat.p_holm["auroc"] == pytest.approx(3 * smallest)
+    assert auroc.p_value < 1e-6
+    # Two of the three p-values are alike: Holm multiplies the first two by 3 (and by 2, but not below).
+    assert flat.p_holm["auroc"] == pytest.approx(3 * auroc.p_value)
     assert same.p_holm["auroc"] == 1
     assert flat.differences["brier"].difference == pytest.approx(np.mean((p - right) ** 2 - (0.9 - right) ** 2))
 
@@ -88,20 +77,35 @@ def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_of
 
 
 def test_a_constant_difference_leaves_a_width():
-    # Twelve items show none of a share of 1 - 0.025^(1/12) = 0.2647, whose differences may be -1 or 1.
+    # With an item at each bound: mean (12 * 0.1) / 14, mean square (12 * 0.01 + 2) / 14; t(13) = 2.1604.
     confidences = {"sure": [0.9] * 12, "less": [0.8] * 12}
     test = compare_confidence(confidences, [1] * 7 + [0] * 5).pairs[0].differences["mean_confidence"]
-    share = 1 - 0.025 ** (1 / 12)
-    assert test.interval.low == pytest.approx(0.1 - share * 1.1)
-    assert test.interval.high == pytest.approx(0.1 + share * 0.9)
+    center, square = 1.2 / 14, 2.12 / 14
+    assert test.interval.high == pytest.approx(center + 2.1604 * np.sqrt((square - center**2) / 14), abs=1e-4)
+    assert test.p_value == pytest.approx(2 / 2**12, abs=0.002)
+
+
+def test_copies_of_an_item_are_one_item(drawn):
+    p, right = drawn
+    other = np.clip(p + np.random.default_rng(1).normal(0, 0.2, len(p)), 0, 1)
+    rows = np.repeat(np.arange(len(p)), 4)
+    one = compare_confidence({"p": p, "other": other}, right, resampling=FEW).pairs[0].differences
+    copies = (
+        compare_confidence({"p": p[rows], "other": other[rows]}, right[rows], clusters=rows, resampling=FEW)
+        .pairs[0]
+        .differences
+    )
+    for key in ("auroc", "aurc", "brier", "confidence_gap"):
+        widths = [found[key].interval.high - found[key].interval.low for found in (one, copies)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.1), key
 
 
 def test_answers_of_their_own():
     confidence = {"one": [0.9, 0.8, 0.7, 0.6], "two": [0.6, 0.7, 0.8, 0.9]}
     compared = compare_confidence(confidence, {"one": [1, 1, 1, 0], "two": [1, 0, 0, 0]}, resampling=FEW)
     accuracy = compared.pairs[0].differences["accuracy"]
-    # Two items are right by the first alone: p = 2 * (1/2)^2.
-    assert (accuracy.difference, accuracy.p_value) == (0.5, 0.5)
+    # Two items are right by the first alone: p = (1/2)^2.
+    assert (accuracy.difference, accuracy.p_value) == (0.5, 0.25)
     assert accuracy.interval.low < 0.5 < accuracy.interval.high
 
 

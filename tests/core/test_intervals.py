@@ -13,9 +13,14 @@ from rightreasons.core.intervals import (
     bootstrap_mean,
     bootstrap_sums,
     bounded_mean,
+    chances_p_value,
+    cluster_wilson,
+    delong,
     mcnemar,
-    paired_bootstrap,
+    paired_means,
     poisson_binomial_p_value,
+    rate,
+    share,
     sign_flip_p_value,
     stratified_wilson,
     wilson,
@@ -48,22 +53,27 @@ class TestWilson:
 
 
 class TestBootstrap:
-    def test_few_or_equal_values_with_bounds(self):
-        # Equal values have one resample, and few show little: both get the interval with an item at each bound.
+    def test_bounded_values_take_their_bounds(self):
+        # Equal values have one resample, and few show little.
         for values in ([1] * 20, [0.5], [0.1, 0.2, 0.9]):
             assert bootstrap_mean(values, bounds=(0, 1)) == bounded_mean(values, low=0, high=1)
-        ten = np.linspace(0, 1, 10)
-        assert bootstrap_mean(ten, bounds=(0, 1)) == bootstrap_mean(ten)
         # Rounding beyond a bound is cut off.
         assert bootstrap_mean([1 + 1e-15], bounds=(0, 1)).high == 1
 
-    def test_mean_agrees_with_scipy(self):
-        values = np.random.default_rng(0).gamma(2, size=80)
-        for method in ("percentile", "basic"):
-            peer = stats.bootstrap((values,), np.mean, method=method, n_resamples=20_000, **SEED).confidence_interval
-            found = bootstrap_mean(values, method=method, resampling=Resampling(resamples=20_000))
-            assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.015)
-            assert (found.method, found.n_resamples) == (f"{method} bootstrap", 20_000)
+    @pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+    def test_mean_agrees_with_scipy(self, method):
+        values = np.random.default_rng(0).gamma(0.7, size=60)  # skewed: the methods differ by up to 0.1
+        name = "BCa" if method == "bca" else method
+        peer = stats.bootstrap((values,), np.mean, method=name, n_resamples=20_000, **SEED).confidence_interval
+        found = bootstrap_mean(values, method=method, resampling=Resampling(resamples=20_000))
+        assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.025)
+        assert (found.method, found.n_resamples) == (f"{name} bootstrap", 20_000)
+
+    def test_any_statistic_agrees_with_scipy(self):
+        values = np.random.default_rng(3).lognormal(size=40)
+        peer = stats.bootstrap((values,), np.median, n_resamples=4_000, **SEED).confidence_interval
+        found = bootstrap(lambda x: float(np.median(x)), values, resampling=Resampling(resamples=4_000))
+        assert (found.low, found.high) == pytest.approx((peer.low, peer.high), rel=0.1)
 
     def test_covers_the_truth(self):
         rng = np.random.default_rng(1)
@@ -85,7 +95,7 @@ class TestBootstrap:
 
     def test_cluster_order_does_not_matter_to_the_grouping(self):
         values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
-        sums = intervals._cluster_sums(values[:, None], names, None)
+        sums = intervals._cluster_sums(values[:, None], names)
         assert sums[:, 0].tolist() == [6, 9]
 
     def test_basic_mirrors_the_quantiles_at_the_mean(self):
@@ -151,7 +161,7 @@ class TestBootstrap:
             (lambda: bootstrap_mean([]), "at least one value in `values`"),
             (lambda: bootstrap_mean([1, np.nan]), "row 1 holds NaN"),
             (lambda: bootstrap_mean([1, 2], clusters=["a"]), "cluster of each of 2 items, but got 1"),
-            (lambda: bootstrap_mean([1, 2], method="bca"), "`method`"),
+            (lambda: bootstrap_mean([1, 2], method="studentized"), "`method`"),
             (lambda: bootstrap_sums(lambda s: s, [1, 2]), r"shape \(N, S\)"),
             (lambda: bootstrap_sums(lambda s: s, [[1.0], [np.nan]]), "row 1"),
             (lambda: bootstrap(len, [1], [1, 2]), "one length, but got 1, 2"),
@@ -165,62 +175,51 @@ class TestBootstrap:
 
 class TestPaired:
     def test_equal_models(self):
-        assert paired_bootstrap([1, 0, 1], [1, 0, 1]).p_value == 1
+        assert paired_means([1, 0, 1], [1, 0, 1]).p_value == 1
         assert mcnemar([True, False], [True, False]).p_value == 1
 
-    @pytest.mark.parametrize(
-        "test",
-        [
-            lambda *pair, seed: paired_bootstrap(*pair, resampling=Resampling(resamples=400, seed=seed)),
-        ],
-        ids=["bootstrap"],
-    )
-    def test_level_under_the_null(self, test):
+    def test_unbounded_values_keep_their_level(self):
         rng = np.random.default_rng(0)
-        rejected = sum(test(rng.normal(size=40), rng.normal(size=40), seed=i).p_value <= 0.1 for i in range(300))
-        assert 0.06 <= rejected / 300 <= 0.15
+        pairs = rng.lognormal(0, 1.5, size=(300, 2, 40))
+        tests = [
+            paired_means(*pair, low=None, high=None, resampling=Resampling(resamples=200, seed=seed))
+            for seed, pair in enumerate(pairs)
+        ]
+        assert 0.05 <= np.mean([test.p_value <= 0.1 for test in tests]) <= 0.15
+        # Where the p-value exceeds 0.05, the interval holds 0.
+        assert all(test.interval.low <= 0 <= test.interval.high for test in tests if test.p_value > 0.05)
 
-    def test_bootstrap_p_value_is_never_0(self):
-        # No resample of twelve differences of 1 is at or below 0: 2 (0 + 1) / (99 + 1).
-        test = paired_bootstrap([1] * 12, [0] * 12, resampling=Resampling(resamples=99))
-        assert test.p_value == pytest.approx(0.02)
-
-    def test_bootstrap_of_few_items_concludes_no_more_than_their_signs(self):
-        # m differences of one sign have the two-sided chance 2 / 2^m; equal pairs say nothing.
-        assert paired_bootstrap([1], [0]).p_value == 1
-        assert paired_bootstrap([1] * 5 + [0] * 9, [0] * 14).p_value == 2 / 2**5
-        assert paired_bootstrap([3, 1, 2] * 2, [0] * 6, clusters=[0, 0, 0, 1, 1, 1]).p_value == 2 / 2**2
-        # Where no resample differs there is no interval; where the p-value exceeds 0.05 it holds 0.
-        assert paired_bootstrap([1] * 5, [0] * 5).interval is None
-        assert paired_bootstrap([1, 2, 3], [0] * 3).interval.low == 0
+    def test_values_that_all_differ_alike_have_no_interval_without_bounds(self):
+        assert paired_means([2.0, 3.0], [1.0, 2.0], low=None, high=None).interval is None
+        assert paired_means([0.5, 0.75], [0.25, 0.5]).interval.high > 0.25
 
     def test_signs_of_differences_that_cancel_but_for_rounding(self):
         # 0.1 + 0.1 + 0.1 - 0.3 is 5.6e-17 to a computer: every assignment of signs is as far from 0.
         assert sign_flip_p_value([0.1, 0.1, 0.1, -0.3]) == 1
 
-    def test_bootstrap_interval_and_p_value_agree(self):
-        rng = np.random.default_rng(1)
-        first, second = (rng.random(300) < 0.8).astype(int), (rng.random(300) < 0.6).astype(int)
-        test = paired_bootstrap(first, second)
-        assert test.interval.low > 0
-        assert test.p_value < 0.05
-        assert test.interval.low < test.difference < test.interval.high
-
     def test_mcnemar(self):
-        # b = 8, c = 2: p = 2 (C(10,0) + C(10,1) + C(10,2)) / 2^10
+        # b = 8, c = 2: p = 2 (C(10,0) + C(10,1)) / 2^10 + C(10,2) / 2^10
         first, second = [True] * 8 + [False] * 2 + [True] * 5, [False] * 8 + [True] * 2 + [True] * 5
         test = mcnemar(first, second)
-        assert test.p_value == pytest.approx(2 * (1 + 10 + 45) / 1024)
+        assert test.p_value == pytest.approx((2 * (1 + 10) + 45) / 1024)
         assert test.difference == pytest.approx(6 / 15)
-        # 15 of 20 differing items go to the second model.
+        # 15 of 20 differing items go to the second model: the exact p-value less the chance of 5 of 20.
         test = mcnemar([1] * 5 + [0] * 15 + [1] * 30, [0] * 5 + [1] * 15 + [1] * 30)
-        assert test.p_value == pytest.approx(0.041389, abs=1e-6)
+        assert test.p_value == pytest.approx(0.041389 - math.comb(20, 5) / 2**20, abs=1e-6)
+        assert mcnemar([1, 1, 0, 0], [0, 0, 1, 1]).p_value == 1
+
+    def test_mcnemar_rejects_as_often_as_its_level(self):
+        # Two models that differ on 5 % of 200 items: the exact test rejects 1 to 2 % at .05.
+        rng = np.random.default_rng(4)
+        moved, first = rng.random((2000, 200)) < 0.05, rng.random((2000, 200)) < 0.5
+        p_values = [mcnemar(one, one ^ each).p_value for one, each in zip(first, moved, strict=True)]
+        assert 0.025 <= np.mean(np.array(p_values) <= 0.05) <= 0.06
 
     @pytest.mark.parametrize(
         ("call", "kind", "sentence"),
         [
-            (lambda: paired_bootstrap([1], [1, 2]), ValueError, "`first` and `second` of one length, but got 1 and 2"),
-            (lambda: paired_bootstrap([1], [np.inf]), ValueError, "`second`"),
+            (lambda: paired_means([1], [1, 0]), ValueError, "`first` and `second` of one length, but got 1 and 2"),
+            (lambda: paired_means([1], [np.inf], low=None, high=None), ValueError, "`second`"),
             (lambda: mcnemar([1, 2], [1, 0]), TypeError, "True or False in `first`"),
             (lambda: mcnemar([True], [True, False]), ValueError, "one length"),
         ],
@@ -228,6 +227,73 @@ class TestPaired:
     def test_bad_input(self, call, kind, sentence):
         with pytest.raises(kind, match=sentence):
             call()
+
+
+class TestClusters:
+    """Ten copies of an item are one item, in every interval and test."""
+
+    names = np.repeat(np.arange(20), 10)
+
+    def test_cluster_wilson_by_hand(self):
+        # Shares 1, 1/2, 0 of two items: p = 1/2, v = 3/2 (1 + 0 + 1) / 36 = 1/12, so 3 items agree: (1/4) / (1/12) = 3,
+        # less by Student's t of 5 and of 2 degrees of freedom.
+        n = 3 * (stats.t.ppf(0.975, 5) / stats.t.ppf(0.975, 2)) ** 2
+        found = cluster_wilson([2, 1, 0], [2, 2, 2])
+        half = 1.959963984540054 * math.sqrt(1 / 4 / n + 1.959963984540054**2 / 4 / n**2)
+        assert found.high == pytest.approx(
+            (1 / 2 + 1.959963984540054**2 / 2 / n + half) / (1 + 1.959963984540054**2 / n)
+        )
+
+    @pytest.mark.parametrize(("n_clusters", "largest"), [(5, 8), (10, 8), (20, 30)])
+    def test_few_clusters_are_covered(self, n_clusters, largest):
+        rng = np.random.default_rng(0)
+        hits = 0
+        for _ in range(1000):
+            sizes = rng.integers(1, largest + 1, size=n_clusters)
+            found = cluster_wilson(rng.binomial(sizes, rng.beta(2, 1, size=n_clusters)), sizes)
+            hits += found.low <= 2 / 3 <= found.high
+        assert 0.92 <= hits / 1000 <= 0.98
+
+    def test_flags_of_single_items_are_those_of_wilson(self):
+        flags = [True, False, True, True]
+        found, plain = rate(flags, Resampling(), clusters=list("abcd")), share(3, 4, Resampling())
+        assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
+
+    def test_bounded_means(self):
+        values = np.random.default_rng(1).beta(2, 3, size=20)
+        one, many = (
+            bounded_mean(np.repeat(values, n), low=0, high=1, clusters=np.repeat(np.arange(20), n)) for n in (1, 10)
+        )
+        assert (many.low, many.high) == pytest.approx((one.low, one.high))
+        assert one == bounded_mean(values, low=0, high=1)
+
+    def test_sign_flips(self):
+        differences = np.random.default_rng(2).normal(0.2, 1, size=20)
+        one, many = (
+            sign_flip_p_value(np.repeat(differences, n), clusters=np.repeat(np.arange(20), n)) for n in (1, 10)
+        )
+        assert one == many == sign_flip_p_value(differences)
+
+    def test_accuracies_of_copies_are_not_told_apart_ten_times(self):
+        rng = np.random.default_rng(3)
+        rejects = 0
+        for seed in range(300):
+            one, two = (np.repeat(rng.random(20) < 0.7, 10) for _ in range(2))
+            test = paired_means(one, two, clusters=self.names, resampling=Resampling(resamples=199, seed=seed))
+            rejects += test.p_value <= 0.05
+        assert rejects / 300 <= 0.08
+
+    def test_chances(self):
+        rng = np.random.default_rng(4)
+        rejected = {"clusters": 0, "items": 0}
+        for _ in range(500):
+            hits = np.repeat(rng.random(20) < 0.25, 10)
+            rejected["items"] += chances_p_value(hits, np.full(200, 0.25)) <= 0.05
+            rejected["clusters"] += chances_p_value(hits, np.full(200, 0.25), clusters=self.names) <= 0.05
+        assert rejected["clusters"] / 500 <= 0.08 < 0.4 < rejected["items"] / 500
+
+    def test_one_cluster_tells_nothing(self):
+        assert chances_p_value([1] * 9, [0.5] * 9, clusters=[0] * 9) == 1
 
 
 def test_poisson_binomial_by_enumeration():
@@ -257,12 +323,25 @@ def test_poisson_binomial_sums_to_one_and_meets_binomtest():
 
 class TestStratifiedWilson:
     def test_by_hand(self):
-        # Shares 1, 0, 1 of one item each: smoothed 3/4, 1/4, 3/4, so v = 3 (3/16) / 9 = 1/16 and
-        # n* = (2/3)(1/3) / (1/16) = 32/9. Wilson of 2/3 with 32/9 items:
-        z2, n = 1.959963984540054**2, 32 / 9
-        center, half = (2 / 3 + z2 / 2 / n) / (1 + z2 / n), (2 / 9 / n + z2 / 4 / n**2) ** 0.5 * z2**0.5 / (1 + z2 / n)
-        interval = stratified_wilson([1, 0, 1], [1, 1, 1])
+        # Shares 1, 1/2 of one and of four items: mean 3/4. Pairs of the second differ in 2 (1/4) (4/3) = 2/3, those of
+        # a further stratum, of the share (2 (3/4) + 1/2) / 3 = 2/3, in 4/9: mean 5/9.
+        variance = (5 / 9 / 2 + (2 + 5 / 9) / 4 / 8) / 4
+        z2, n = 1.959963984540054**2, 3 / 16 / variance
+        center, half = (3 / 4 + z2 / 2 / n) / (1 + z2 / n), (3 / 16 / n + z2 / 4 / n**2) ** 0.5 * z2**0.5 / (1 + z2 / n)
+        interval = stratified_wilson([1, 2], [1, 4])
         assert (interval.low, interval.high) == pytest.approx((center - half, center + half))
+
+    def test_many_small_strata_are_no_wider_than_they_must(self):
+        # 30 strata of two items at .95 and .05: the deviation of the mean is (.95 * .05 / 60)^.5 = .028.
+        sizes, rates = np.full(30, 2), np.tile([0.95, 0.05], 15)
+        rng = np.random.default_rng(0)
+        found = [stratified_wilson(rng.binomial(sizes, rates), sizes) for _ in range(400)]
+        assert np.mean([one.high - one.low for one in found]) < 0.125
+        assert np.mean([one.low <= 0.5 <= one.high for one in found]) > 0.93
+
+    def test_one_stratum_is_that_of_wilson(self):
+        found, plain = stratified_wilson([2], [4]), wilson(2, 4)
+        assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
 
     def test_strata_of_one_kind_leave_a_width(self):
         # Rates of 1 in strata of 1, 2 and 6 items: n* = 9 / (1 + 1/2 + 1/6) = 5.4.
@@ -327,32 +406,57 @@ class TestSignFlips:
             assert abs(np.mean(np.array(p_values) <= level) - level) < 3 * (level * (1 - level) / 500) ** 0.5
 
 
-class TestMannWhitney:
-    @pytest.mark.parametrize(("auroc", "m", "n"), [(0.8, 30, 12), (0.5, 8, 8), (0.99, 100, 20), (0.02, 5, 40)])
-    def test_its_ends_are_as_far_from_the_estimate_as_their_own_deviation(self, auroc, m, n):
-        interval = intervals.mann_whitney(auroc, m, n)
-        for end in (interval.low, interval.high):
-            # Hanley and McNeil's variance of exponential ranks, with both numbers of items replaced by their mean.
-            q1, q2, mean_size = end / (2 - end), 2 * end**2 / (1 + end), (m + n) / 2
-            variance = (end * (1 - end) + (mean_size - 1) * (q1 - end**2 + q2 - end**2)) / (m * n)
-            assert abs(end - auroc) == pytest.approx(1.959964 * variance**0.5, rel=1e-5)
-        assert interval.low < auroc < interval.high
+class TestDelong:
+    def test_by_hand(self):
+        # Right at .9, .6, .6 and wrong at .6, .2: placements 1, 3/4, 3/4 and (1 + 1/2 + 1/2) / 3, 1; AUROC 5/6.
+        found = delong([0.9, 0.6, 0.6, 0.6, 0.2], [1, 1, 1, 0, 0])
+        parts = np.var([1, 0.75, 0.75], ddof=1) / 3, np.var([2 / 3, 1], ddof=1) / 2
+        freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2)
+        half = stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5 / (5 / 6 / 6)
+        assert found.low == pytest.approx(1 / (1 + np.exp(half - np.log(5))))
+
+    @pytest.mark.parametrize(
+        ("right", "wrong"),
+        [
+            (lambda rng: rng.normal(1, 5, 12), lambda rng: rng.normal(0, 1, 200)),
+            (lambda rng: rng.normal(1, 1, 12), lambda rng: rng.normal(0, 5, 200)),
+            (lambda rng: rng.beta(12, 4, 185), lambda rng: rng.beta(0.5, 0.5, 15)),
+            (lambda rng: rng.integers(1, 4, 100).astype(float), lambda rng: rng.integers(0, 3, 12).astype(float)),
+        ],
+        ids=["wide", "narrow", "U", "ties"],
+    )
+    def test_covers_groups_of_unequal_spread(self, right, wrong):
+        rng = np.random.default_rng(0)
+        many = [np.concatenate([draw(rng) for _ in range(1000)]) for draw in (right, wrong)]
+        truth = intervals.placements_of(np.concatenate(many), np.arange(sum(map(len, many))) < len(many[0]))[0]
+        hits = 0
+        for _ in range(500):
+            one, two = right(rng), wrong(rng)
+            found = delong(np.concatenate((one, two)), np.arange(len(one) + len(two)) < len(one))
+            hits += found.low <= truth <= found.high
+        assert hits / 500 >= 0.92
+
+    def test_clusters_are_units(self):
+        rng = np.random.default_rng(1)
+        flags = rng.random(60) < 0.6
+        scores = rng.normal(flags, 1)
+        alone = delong(scores, flags)
+        copies = delong(np.repeat(scores, 8), np.repeat(flags, 8), clusters=np.repeat(np.arange(60), 8))
+        assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.03)
 
     def test_it_is_symmetric_and_has_a_width_at_the_ends(self):
-        one, other = intervals.mann_whitney(1.0, 6, 9), intervals.mann_whitney(0.0, 9, 6)
+        scores, flags = np.array([0.9, 0.8, 0.7, 0.3, 0.2, 0.1]), np.array([1, 1, 1, 0, 0, 0])
+        one, other = delong(scores, flags), delong(-scores, flags)
         assert (one.high, other.low) == (1.0, 0.0)
         assert one.low == pytest.approx(1 - other.high)
-        assert 0.5 < one.low < 1
-        assert intervals.mann_whitney(0.7, 9, 9, confidence_level=0.5).low > intervals.mann_whitney(0.7, 9, 9).low
+        assert one.low == wilson(3, 3).low
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match="`auroc`"):
-            intervals.mann_whitney(1.1, 3, 3)
-        with pytest.raises(ValueError, match="`n_second`"):
-            intervals.mann_whitney(0.5, 3, 0)
+        with pytest.raises(ValueError, match="one kind alone"):
+            delong([0.2, 0.4], [1, 1])
 
 
 def test_results_are_plain():
     import json
 
-    json.dumps([wilson(1, 2).to_dict(), mcnemar([True], [False]).to_dict(), paired_bootstrap([1, 0], [0, 0]).to_dict()])
+    json.dumps([wilson(1, 2).to_dict(), mcnemar([True], [False]).to_dict(), paired_means([1, 0], [0, 0]).to_dict()])

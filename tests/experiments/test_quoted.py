@@ -217,7 +217,7 @@ def test_beluga():
     quoted = []
     for task in ("SENT", "PARA", "READ"):
         differences = steps(task, "seen", "functionality")
-        interval = bootstrap_mean(differences)
+        interval = bootstrap_mean(differences, method="percentile")
         quoted += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]
     assert numbers(answer("experiments/beluga"))[:9] == quoted
 
@@ -304,7 +304,7 @@ def test_steps_of_beluga(task):
     expected = []
     for first, second in (("seen", "functionality"), ("functionality", "class"), ("class", "type")):
         differences = steps(task, first, second)
-        interval = bootstrap_mean(differences)
+        interval = bootstrap_mean(differences, method="percentile")
         up, down = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
         p_value = stats.binomtest(up, up + down).pvalue
         expected += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]

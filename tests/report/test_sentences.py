@@ -33,4 +33,4 @@ def test_accuracy(n, alone, says):
     said = page._verdict(SimpleNamespace(first="one", second="two"), compared, accuracy)
     assert said.label == "No difference in accuracy shown"
     assert f"On {n} shared item{'s' * (n > 1)} one is right" in said.summary
-    assert f"{says} in the first alone, 0 in the second alone (exact McNemar test, p = 1.000)" in said.summary
+    assert f"{says} in the first alone, 0 in the second alone (McNemar's mid-p test, p = 1.000)" in said.summary

@@ -21,22 +21,29 @@ RESAMPLING = Resampling(resamples=100)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "p_value", "tone", "key"),
+    ("low", "high", "error", "p_value", "tone", "key"),
     [
-        (-0.02, 0.03, 0.4, "good", "none_found"),
-        (-0.02, 0.08, 0.4, "neutral", "open"),
-        (-0.06, 0.01, 0.4, "neutral", "open"),
-        (-0.02, 0.03, 0.04, "warn", "in_parts"),
-        (0.01, 0.12, 0.4, "warn", "over"),
-        (0.06, 0.12, 0.4, "bad", "over"),
-        (-0.12, -0.06, 0.4, "bad", "under"),
+        (-0.02, 0.03, (0.01, 0.0, 0.04), 0.4, "good", "none_found"),
+        (-0.02, 0.08, (0.01, 0.0, 0.04), 0.4, "neutral", "open"),
+        (-0.06, 0.01, (0.01, 0.0, 0.04), 0.4, "neutral", "open"),
+        # Within the margin on average, but in parts it may be farther off.
+        (-0.02, 0.03, (0.04, 0.0, 0.09), 0.4, "neutral", "open"),
+        (-0.02, 0.03, (0.06, 0.01, 0.09), 0.024, "warn", "in_parts"),
+        # Two tests: one alone at .04 does not tell.
+        (-0.02, 0.03, (0.06, 0.0, 0.09), 0.04, "neutral", "open"),
+        # Surely under-confident by less than the margin: no model of the world is calibrated to the last digit.
+        (-0.023, -0.005, (0.014, 0.005, 0.023), 0.001, "good", "none_found"),
+        (0.01, 0.12, (0.06, 0.0, 0.12), 0.4, "neutral", "open"),
+        (0.06, 0.12, (0.09, 0.05, 0.12), 0.001, "bad", "over"),
+        (-0.12, -0.06, (0.09, 0.05, 0.12), 0.001, "bad", "under"),
     ],
 )
-def test_calibration(low, high, p_value, tone, key):
+def test_calibration(low, high, error, p_value, tone, key):
     gap = Estimate((low + high) / 2, low, high)
     measured = SimpleNamespace(
-        items=range(250),
+        items=SimpleNamespace(n_units=250),
         figures={"confidence_gap": gap},
+        decided={"confidence_gap": gap, "ece_debiased": Estimate(*error)},
         consistency=SimpleNamespace(p_value=p_value, expected=0.02, confidence_level=0.95),
     )
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
@@ -44,6 +51,8 @@ def test_calibration(low, high, p_value, tone, key):
     rule = CALIBRATION.rule(answers)
     assert (rule.tone, rule.key) == (tone, key)
     assert answers.is_open == (tone == "neutral")
+    if answers.is_open:  # 250 items, of which so many more would bring the interval inside the margin
+        assert answers.n_needed > 250
 
 
 def cue_figures(accuracy, n_items):

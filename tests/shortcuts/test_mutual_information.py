@@ -1,6 +1,7 @@
 """Local mutual information: worked figures, merging, options and bad input."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import stats
 
 from rightreasons.core.tokens import words
 from rightreasons.shortcuts import mutual_information as lmi_module
-from rightreasons.shortcuts.mutual_information import LmiCounts, lmi
+from rightreasons.shortcuts.mutual_information import LmiCounts, count_words, lmi
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]
@@ -93,13 +94,37 @@ def test_pmi_with_and_without_smoothing():
 
 
 def test_z_and_its_p_value():
-    # z = (1 - 5/9) / sqrt((5/9)(4/9)/3) = 1.549193; two-sided p = 0.121335.
-    result = lmi(TEXTS, LABELS)
-    assert figure(result, 0, "good", "z") == pytest.approx((4 / 9) / math.sqrt(20 / 81 / 3))
-    assert figure(result, 0, "good", "p_value") == pytest.approx(2 * stats.norm.sf(1.549193), abs=1e-6)
-    # p_0 = 1/2: z = (1 - 1/2) / sqrt(1/4/3) = sqrt(3).
-    assert figure(lmi(TEXTS, LABELS, null="uniform"), 0, "good", "z") == pytest.approx(math.sqrt(3))
-    assert figure(result, 0, "movie", "z") < 0
+    # "good" is in 2 texts, both of label 0, which 3 of 5 have: z = (1 - 3/5) / sqrt((3/5)(2/5)/2), whatever it repeats.
+    texts, labels = ["good good good film", "good plot", "a film", "bad", "bad film"], [0, 0, 0, 1, 1]
+    for count in ("occurrence", "presence"):
+        result = lmi(texts, labels, count=count)
+        z = (2 / 5) / math.sqrt(6 / 25 / 2)
+        assert figure(result, 0, "good", "z") == pytest.approx(z)
+        assert figure(result, 0, "good", "p_value") == pytest.approx(2 * stats.norm.sf(z))
+        assert figure(result, 1, "bad", "z") == pytest.approx((3 / 5) / math.sqrt(6 / 25 / 2))
+    # p_0 = 1/2: z = (1 - 1/2) / sqrt(1/4/2) = sqrt(2).
+    assert figure(lmi(texts, labels, null="uniform"), 0, "good", "z") == pytest.approx(math.sqrt(2))
+    assert figure(lmi(TEXTS, LABELS), 0, "movie", "z") == 0  # in one text of each
+
+
+def test_a_word_that_repeats_in_its_texts_keeps_the_level_of_its_p_value():
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(200):
+        labels = rng.permutation([0] * 60 + [1] * 60)
+        data = [["other", *["topic"] * (rng.random() < 0.3) * rng.integers(1, 6)] for _ in range(120)]
+        rejected += figure(lmi(data, labels, tokenizer="none"), 0, "topic", "p_value") <= 0.05
+    assert rejected <= 20  # half of that is expected; counted by occurrences, about 70
+
+
+@pytest.mark.parametrize(
+    "texts", [["a b a", "A unbelievable thing", "crème a a", "incomprehensibilities incomprehensibilities a"]]
+)
+def test_fast_counts_of_texts_are_those_of_sets(texts):
+    occurrences, presences = count_words(texts)
+    rows = [words(text) for text in texts]
+    assert occurrences == Counter(word for row in rows for word in row)
+    assert presences == Counter(word for row in rows for word in set(row))
 
 
 def test_head_is_the_ceiling_of_five_percent_of_the_tokens_of_the_label():

@@ -100,6 +100,15 @@ class AuditSplit:
         """N names that items of several splits share when they are forms of one item; None where there are none."""
         return self.column(self.groups_column or PAIRS)
 
+    @functools.cached_property
+    def clusters(self) -> NDArray[np.str_] | None:
+        """(N,) what each item belongs to: a group, a source, a pair; None where every item stands alone."""
+        names = self.column(self.groups_column or "source_id") or self.column(PAIRS)
+        if names is None or len(set(names)) == len(names):
+            return None
+        own = zip(names, self.ids, strict=True)
+        return np.array([f"item {name}" if group in (None, "") else f"group {group}" for group, name in own])
+
     def label_classes(self, model_names: Sequence[str] | None) -> dict[str, str]:
         """Return the name of the model's class of each of the data's labels that has one; {} for multiple choice."""
         if self.class_of is None or model_names is None:

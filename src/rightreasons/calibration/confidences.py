@@ -116,6 +116,12 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
     predictions = ingest(predictions, "predictions")
     if kind == "confidence":
         return _answers(predictions, references, scores)
+    if is_vector(predictions) and to_numpy(references, "references").dtype == bool:
+        raise OptionError(
+            "Expected class labels in `references`, but got True and False, as if they said whether each answer was "
+            "right: pass kind='confidence', or the labels as 0 and 1.",
+            option="kind",
+        )
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores)
         labels = _labels(rows, references, rows.lengths)

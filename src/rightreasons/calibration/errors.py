@@ -22,7 +22,9 @@ from rightreasons.calibration.confidences import (
 from rightreasons.core.binning import (
     BinSums,
     Floats,
+    assign_bins,
     binned_error,
+    calibrated_clusters,
     error_parts,
     finished_error,
     raw_error,
@@ -30,7 +32,7 @@ from rightreasons.core.binning import (
     residual_bias,
 )
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.intervals import Interval, cluster_codes, rate, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -63,8 +65,8 @@ class CalibrationErrorOptions(Options):
         if self.debias and self.norm == "max":
             raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
 
-    def words(self) -> str:
-        """Say in words what is computed."""
+    def words(self, *, vector: bool = False) -> str:
+        """Say in words what is computed; `vector` where the predictions are one number per item."""
         what = {
             "top_label": "Top-label ECE",
             "positive": "ECE of P(class 1)",
@@ -91,6 +93,8 @@ class CalibrationErrorOptions(Options):
             tail += f"; scores above {self.threshold:g} only"
         if self.debias:
             tail += "; debiased (Kumar et al. 2019)"
+        if vector and self.kind == "top_label":
+            tail += "; each prediction is P(class 1)"
         return f"{what}: {how}{tail}."
 
 
@@ -154,7 +158,12 @@ class CalibrationResult(Result):
 
 @takes(CalibrationErrorOptions)
 def calibration_error(
-    predictions: Any, references: Any, *, options: CalibrationErrorOptions, resampling: Resampling | None = None
+    predictions: Any,
+    references: Any,
+    *,
+    options: CalibrationErrorOptions,
+    resampling: Resampling | None = None,
+    clusters: Any = None,
 ) -> CalibrationResult:
     r"""Measure how far confidence is from accuracy, in bins of confidence.
 
@@ -203,6 +212,7 @@ def calibration_error(
             figure is ACE (Nixon et al. 2019, eq. 4), and with threshold=0.01 as well it is TACE (section 3.4).
         options: A `CalibrationErrorOptions` in place of these keywords.
         resampling: How the interval is resampled; None (default) gives none.
+        clusters: (N,) names of the clusters that items belong to, which are resampled whole; None for independent ones.
 
     Returns:
         A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts, counts, the definition
@@ -229,24 +239,31 @@ def calibration_error(
         >>> result = calibration_error(confidence, labels, n_bins=10)
         >>> round(result.ece, 6), round(result.overconfidence, 6), round(result.underconfidence, 6)
         (0.288333, 0.188333, 0.1)
-        >>> result.definition
-        'Top-label ECE: mean over the items of |accuracy - mean confidence| of their bin; 10 bins of equal width.'
+        >>> result.definition.split("; ")[1:]
+        ['10 bins of equal width', 'each prediction is P(class 1).']
     """
     top = top_label(predictions, references, scores=options.scores, kind=options.kind)
-    return _warned(calibration_of(top, options, resampling, vector=is_vector(predictions)), stacklevel=4)
+    result = calibration_of(top, options, resampling, vector=is_vector(predictions), clusters=clusters)
+    return _warned(result, stacklevel=4)
 
 
 def calibration_of(
-    top: TopLabel, options: CalibrationErrorOptions, resampling: Resampling | None = None, *, vector: bool = False
+    top: TopLabel,
+    options: CalibrationErrorOptions,
+    resampling: Resampling | None = None,
+    *,
+    vector: bool = False,
+    clusters: Any = None,
 ) -> CalibrationResult:
     """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set.
 
     With `vector`, the predictions were one number per item, and may be confidence by mistake.
     """
     tally = _tally(top, options, vector)
+    codes = cluster_codes(clusters, len(top))
     resampled = None
-    if resampling is not None and options.kind == "classwise":
-        resampled = _resample_rows(top, tally.sums.edges, options, resampling)
+    if resampling is not None and (options.kind == "classwise" or codes is not None):
+        resampled = _resample_rows(top, tally.sums.edges, options, resampling, codes)
     return _result(tally, options, resampling, resampled)
 
 
@@ -259,6 +276,14 @@ def largest_gap(confidence: float, n_right: int, n_items: int, level: float) -> 
     """
     accuracy = wilson(n_right, n_items, confidence_level=level)
     return max(abs(confidence - accuracy.low), abs(confidence - accuracy.high))
+
+
+def gap_of_rows(scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling) -> float:
+    """Return `largest_gap` of (N,) scores and events, which may come in clusters."""
+    right = rate(events, resampling, clusters)
+    if right is None or right.low is None or right.high is None:
+        return 1.0
+    return max(abs(float(scores.mean()) - end) for end in (right.low, right.high))
 
 
 class CalibrationBins:
@@ -390,7 +415,7 @@ def _result(
     tally: _Tally,
     options: CalibrationErrorOptions,
     resampling: Resampling | None,
-    resampled: tuple[Floats, Floats, Floats] | None,
+    resampled: _Resampled | None,
 ) -> CalibrationResult:
     sums = tally.sums
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
@@ -411,7 +436,7 @@ def _result(
         underconfidence=float(under),
         n_items=tally.n_items,
         n_bins=options.n_bins,
-        definition=options.words(),
+        definition=options.words(vector=tally.vector),
         bins=_table(sums, options),
         interval=None if resampling is None else _interval(sums, options, resampling, resampled),
         warning=warning,
@@ -443,7 +468,7 @@ def _interval(
     sums: BinSums,
     options: CalibrationErrorOptions,
     resampling: Resampling,
-    resampled: tuple[Floats, Floats, Floats] | None,
+    resampled: _Resampled | None,
 ) -> Interval:
     """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
 
@@ -452,33 +477,36 @@ def _interval(
     """
     if options.norm == "max":
         return _interval_of_largest(sums, resampling)
-    rng = np.random.default_rng(resampling.seed)
-    resamples = sums.resample(resampling.resamples, rng) if resampled is None else resampled
+    if resampled is None:
+        rng = np.random.default_rng(resampling.seed)
+        items = [round(float(each.sum())) for each in (sums.event_counts, sums.counts)]
+        gap = largest_gap(float(sums.score_sums.sum()) / items[1], *items, resampling.level)
+        drawn_sums = sums.resample(resampling.resamples, rng)
+        resampled = _Resampled(drawn_sums, sums.calibrated_events(resampling.resamples, rng), gap)
     tail = (1.0 - resampling.level) / 2.0
     own = sums.counts, sums.score_sums, sums.event_counts
     plain = raw_error(*own, norm=options.norm)
     center = plain + raw_error(*own, norm=options.norm, debias=True)
-    drawn = raw_error(*resamples, norm=options.norm, debias=True)
+    drawn = raw_error(*resampled.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
     bias = float(residual_bias(*own, float(stats.norm.isf(tail)))) if options.norm == "l1" else 0.0
+    bias /= np.sqrt(resampled.units)
     ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
-    if resampled is None:
+    if resampled.calibrated is not None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
-        null = sums.calibrated_events(resampling.resamples, rng)
-        errors = raw_error(own[0], own[1], null, norm=options.norm)
+        errors = raw_error(own[0], own[1], resampled.calibrated, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
         # Resamples of items that are all but always right show no more errors than these few. No calibration error is
         # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
-        n_items, score, event = (float(sums_of.sum()) for sums_of in own)
-        ends[1] = max(ends[1], largest_gap(score / n_items, round(event), round(n_items), resampling.level))
+        ends[1] = max(ends[1], resampled.gap)
     # A sample that fits better than chance does would end below its own error, down to a width of zero.
     shown = float(finished_error(np.asarray(plain), norm=options.norm))
     ends[1] = max(ends[1], shown)
     if shown == 0 or np.ptp(drawn) <= ROUNDING:
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
-        unseen = 1.0 - tail ** (1.0 / float(sums.counts.sum(axis=1).max()))
+        unseen = 1.0 - tail ** (1.0 / (float(sums.counts.sum(axis=1).max()) * resampled.units))
         ends = np.array([min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))])
     return Interval(
         low=float(np.clip(ends[0], 0.0, 1.0)),
@@ -503,17 +531,41 @@ def _interval_of_largest(sums: BinSums, resampling: Resampling) -> Interval:
     return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Resampled:
+    """What the interval of an error rests on.
+
+    Attributes:
+        sums: (R, C, M) counts, sums of scores and counts of events of resamples.
+        calibrated: (R, C, M) counts of events of a calibrated model; None for classes, which share their labels.
+        gap: How far the mean score may be from the rate of events.
+        units: Clusters per item: the fewer, the more noise.
+    """
+
+    sums: tuple[Floats, ...]
+    calibrated: Floats | None = None
+    gap: float = 0.0
+    units: float = 1.0
+
+
 def _resample_rows(
-    top: TopLabel, edges: Floats, options: CalibrationErrorOptions, resampling: Resampling
-) -> tuple[Floats, Floats, Floats]:
-    shape = (resampling.resamples, len(edges), options.n_bins)
-    resamples = tuple(np.empty(shape) for _ in range(3))
-    uniform = options.strategy == "uniform"
-    drawn = resampled_rows(top.pairs(options.kind), edges, resampling, uniform=uniform, threshold=options.threshold)
-    for k, parts in enumerate(drawn):
-        for out, part in zip(resamples, parts, strict=True):
-            out[:, k] = part
-    return resamples[0], resamples[1], resamples[2]
+    top: TopLabel,
+    edges: Floats,
+    options: CalibrationErrorOptions,
+    resampling: Resampling,
+    clusters: NDArray[np.intp] | None,
+) -> _Resampled:
+    uniform, pairs = options.strategy == "uniform", top.pairs(options.kind)
+    drawn = resampled_rows(pairs, edges, resampling, uniform=uniform, threshold=options.threshold, clusters=clusters)
+    sums = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
+    units = 1.0 if clusters is None else (int(clusters.max()) + 1) / len(clusters)
+    if clusters is None or options.kind == "classwise":
+        return _Resampled(sums, units=units)
+    kept = pairs[0][0] > options.threshold if options.threshold > 0 else np.ones(len(top), bool)
+    (scores, events), codes = (each[kept] for each in pairs[0]), clusters[kept]
+    cells = assign_bins(scores, edges[0], uniform=uniform)
+    calibrated = calibrated_clusters(scores, cells, options.n_bins, codes, resampling)
+    return _Resampled(sums, calibrated[:, None], gap_of_rows(scores, events, codes, resampling), units)
 
 
 # --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself

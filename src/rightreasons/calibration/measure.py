@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.confidences import TopLabel, top_label
@@ -18,19 +16,20 @@ from rightreasons.calibration.errors import (
     CalibrationResult,
     calibration_error,
     calibration_of,
-    largest_gap,
+    gap_of_rows,
     macro_of,
 )
 from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import BrierIntervals, brier_of, label_log_probability, part_intervals
+from rightreasons.calibration.proper_scores import brier_of, label_log_probability
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
 from rightreasons.calibration.selective import selective_of
-from rightreasons.calibration.smooth import ConsistencyResult, consistency, smooth_of, sweep_of
+from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.classification import macro_f1_of
-from rightreasons.core.intervals import Estimate, FigureText, estimate_of, mean, share
+from rightreasons.core.intervals import Estimate, FigureText, estimate_of, mean, rate, share
 from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
@@ -44,15 +43,15 @@ SLOW_RESAMPLES = 100
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
 
-MAX_TABLE_RESAMPLES = 150_000
-"""The same for a figure whose resamples cost as much for each class."""
-
 MIN_ERRORS = 5
-"""With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it; so
-it is with right answers, for figures that compare the two."""
+"""With fewer wrong answers than this, or fewer right ones, little is known of how these fare, and resampling does not
+show it."""
 
 SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
 """The figures that a temperature may change."""
+
+DECIDED = ("confidence_gap", "ece_debiased")
+"""The figures that the verdict rests on: on average, and in parts of the confidence."""
 
 TESTED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "brier", "nll")
 """The figures that `paired_test` compares."""
@@ -67,12 +66,14 @@ class JudgedItems:
         top: Their top labels.
         kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
         n_bins: Number of bins of the binned figures.
+        clusters: (N,) names of what the items belong to, which is then one unit; None for independent items.
     """
 
     logits: Floats | Ragged
     top: TopLabel
     kind: str = "top_label"
     n_bins: int = CalibrationOptions().n_bins
+    clusters: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.top)
@@ -86,6 +87,7 @@ class JudgedItems:
         probabilities: Floats | Ragged | None = None,
         kind: str = "top_label",
         n_bins: int = CalibrationOptions().n_bins,
+        clusters: Any = None,
     ) -> JudgedItems:
         """Judge the items that have a label; -1 is none.
 
@@ -96,15 +98,22 @@ class JudgedItems:
                 kind="confidence" (N,). None to take them from the logits.
             kind: "top_label" or "confidence".
             n_bins: Number of bins of the binned figures.
+            clusters: (N,) names of what the items belong to; None for independent items.
         """
         rows = np.flatnonzero(labels >= 0)
         logits, labels = take_rows(logits, rows), labels[rows]
+        units = None if clusters is None else np.asarray(clusters)[rows]
         if probabilities is None:
-            return cls(logits, top_label(logits, labels, scores="logits"), n_bins=n_bins)
+            return cls(logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units)
         exact = take_rows(probabilities, rows)
         if isinstance(exact, Ragged):
-            return cls(logits, top_label(list(exact), labels), n_bins=n_bins)
-        return cls(logits, top_label(exact, labels, kind=kind), kind, n_bins)
+            return cls(logits, top_label(list(exact), labels), "top_label", n_bins, units)
+        return cls(logits, top_label(exact, labels, kind=kind), kind, n_bins, units)
+
+    @property
+    def n_units(self) -> int:
+        """The number of items or clusters that are independent."""
+        return len(self) if self.clusters is None else len(np.unique(self.clusters))
 
     @property
     def by_class(self) -> bool:
@@ -127,7 +136,7 @@ class JudgedItems:
         scaled = (
             Ragged(logits.values / temperature, logits.offsets) if isinstance(logits, Ragged) else logits / temperature
         )
-        return JudgedItems(scaled, top_label(scaled, self.top.labels, scores="logits"), n_bins=self.n_bins)
+        return dataclasses.replace(self, logits=scaled, top=top_label(scaled, self.top.labels, scores="logits"))
 
     def confidence_quartiles(self, correct: bool) -> tuple[int, Floats] | None:
         """Return the number of right, or wrong, predictions and the quartiles of their confidence; None without any."""
@@ -163,6 +172,7 @@ class CalibrationMeasurement:
     Attributes:
         items: The items.
         figures: The figures with their intervals, by key in the order of `FIGURES`.
+        decided: Those of `DECIDED`, with intervals so much wider that all of them hold at the level.
         bins: Top-label calibration error, bin by bin.
         consistency: What the same confidences would give if the model were calibrated.
         accuracies: The accuracy of each bin with its Wilson interval; None for empty bins.
@@ -170,6 +180,7 @@ class CalibrationMeasurement:
 
     items: JudgedItems
     figures: Mapping[str, Estimate]
+    decided: Mapping[str, Estimate]
     bins: CalibrationResult
     consistency: ConsistencyResult
     accuracies: tuple[Estimate | None, ...]
@@ -246,15 +257,17 @@ def measure_calibration(
         >>> round(measured.bins.ece, 3), measured.consistency.p_value < 0.05
         (0.333, False)
     """
-    bins = _binned(items)
-    null = consistency(bins, resampling=resampling)
-    hits = [(round((row.accuracy or 0.0) * row.count), row.count) for row in bins.bins]
+    bins, top = _binned(items), items.top
+    null = consistency_of(bins, top.confidence, items.clusters, resampling)
+    place = assign_bins(top.confidence, uniform_edges(items.n_bins), uniform=True)
+    groups = [place == number for number in range(items.n_bins)]
     return CalibrationMeasurement(
         items=items,
         figures=measure_figures(items, keys, resampling=resampling),
+        decided=measure_figures(items, DECIDED, resampling=resampling.of_family(len(DECIDED))),
         bins=bins,
         consistency=null,
-        accuracies=tuple(share(*counts, resampling) for counts in hits),
+        accuracies=tuple(rate(top.correct[group], resampling, _of(items, group)) for group in groups),
     )
 
 
@@ -289,11 +302,14 @@ def measure_rescaled(
 def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
     """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
     curve = []
+    order = np.argsort(-items.top.confidence, kind="stable")
     for point in selective_of(items.top).curve:
-        n_covered = round(point.coverage * len(items))
-        wrong = share(min(round(point.risk * point.coverage * len(items)), n_covered), n_covered, resampling)
+        kept = order[: round(point.coverage * len(items))]
+        wrong = rate(~items.top.correct[kept], resampling, _of(items, kept))
         if wrong is not None:
-            curve.append((point.coverage, dataclasses.replace(wrong, value=point.risk)))
+            # Of equal confidences some are left out at random: the figure is the mean over which.
+            low, high = min(wrong.low or 0.0, point.risk), max(wrong.high or 0.0, point.risk)
+            curve.append((point.coverage, dataclasses.replace(wrong, value=point.risk, low=low, high=high)))
     return curve
 
 
@@ -364,13 +380,6 @@ def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) ->
     return max(clear, key=lambda name: clear[name], default=None)
 
 
-def paired_accuracy(
-    first: NDArray[np.bool_], second: NDArray[np.bool_], resampling: Resampling = Resampling()
-) -> intervals.PairedTest:
-    """Test two accuracies on the same items: McNemar's exact test, with the interval of `paired_means`."""
-    return intervals.paired_means(first, second, resampling=resampling)
-
-
 def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
     """Count the items that both models get right, that only the first or only the second does, and that neither does.
 
@@ -393,8 +402,7 @@ def paired_test(
     """Test whether two models have the same figure on the same items.
 
     Args:
-        key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean of values with known bounds by
-            `paired_means`, another mean by the paired bootstrap, and "ece" as `compare_confidence` does.
+        key: One of `TESTED`: means are tested by `paired_means`, and "ece" as `compare_confidence` does.
         first: The items as the first model judges them.
         second: The same items, in the same order, as the second model judges them.
         resampling: Level, resamples and seed.
@@ -403,24 +411,21 @@ def paired_test(
         First minus second, with p-value and interval; None for the interval where nothing is known of it, as with one
         item or, of a mean, where no resample differs.
     """
-    if key == "accuracy":
-        return paired_accuracy(first.top.correct, second.top.correct, resampling)
     if key in _BY_ITEM:
-        values, bounds = _BY_ITEM[key]
-        if bounds is None:
-            return intervals.paired_bootstrap(values(first), values(second), resampling=resampling)
-        inside = [np.clip(values(items), *bounds) for items in (first, second)]
-        return intervals.paired_means(*inside, low=bounds[0], high=bounds[1], resampling=resampling)
+        values, low, high = _BY_ITEM[key]
+        inside = [np.clip(values(items), low, high) for items in (first, second)]
+        return intervals.paired_means(*inside, low=low, high=high, clusters=first.clusters, resampling=resampling)
     # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
     sides = {"first": first.top, "second": second.top}
     compared = compare_confidence(
         {name: np.minimum(top.confidence, 1.0) for name, top in sides.items()},
         {name: top.correct for name, top in sides.items()},
         n_bins=first.n_bins,
+        clusters=first.clusters,
         resampling=resampling,
     )
     one, two = (compared.figures[name]["ece"] or 0.0 for name in sides)
-    untested = intervals.PairedTest(one - two, 1.0, len(first), "paired bootstrap", None)
+    untested = intervals.PairedTest(one - two, 1.0, len(first), "jackknife of the debiased errors", None)
     return compared.pairs[0].differences.get("ece", untested)
 
 
@@ -442,11 +447,12 @@ def _log_losses(items: JudgedItems) -> Floats:
     return -label_log_probability(items.logits, items.top.labels)
 
 
-_BY_ITEM: Mapping[str, tuple[Values, tuple[float, float] | None]] = {
-    "mean_confidence": (lambda items: items.top.confidence, None),
-    "confidence_gap": (_gaps, (-1.0, 1.0)),
-    "brier": (_squared_distances, (0.0, 2.0)),
-    "nll": (_log_losses, None),
+_BY_ITEM: Mapping[str, tuple[Values, float | None, float | None]] = {
+    "accuracy": (lambda items: items.top.correct.astype(np.float64), 0.0, 1.0),
+    "mean_confidence": (lambda items: items.top.confidence, 0.0, 1.0),
+    "confidence_gap": (_gaps, -1.0, 1.0),
+    "brier": (_squared_distances, 0.0, 2.0),
+    "nll": (_log_losses, None, None),
 }
 """The figures of `TESTED` that are means over the items: their values (N,), and the bounds of these where known."""
 
@@ -471,13 +477,9 @@ def _by_class(estimate: Estimator) -> Estimator:
 
 def _bounded(values: Values, low: float, high: float) -> Estimator:
     """Estimate a mean of values with known bounds, whose interval stays honest where a sure model seldom errs."""
-
-    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
-        inside = np.clip(values(items), low, high)  # rounding may carry a value beyond a bound
-        interval = intervals.bounded_mean(inside, low=low, high=high, confidence_level=resampling.level)
-        return estimate_of(float(inside.mean()), interval)
-
-    return estimate
+    return lambda items, resampling: mean(
+        np.clip(values(items), low, high), resampling, bounds=(low, high), clusters=items.clusters
+    )
 
 
 def _error(**options: Any) -> Estimator:
@@ -490,121 +492,72 @@ def _error(**options: Any) -> Estimator:
     return estimate
 
 
-def _statistic(
-    key: str, interval: Callable[[str, JudgedItems, float, Resampling], intervals.Interval], *, needs: str = ""
-) -> Estimator:
-    """Estimate one of `STATISTICS`.
-
-    Args:
-        key: Which.
-        interval: Takes the key, the items, the figure and the resampling.
-        needs: "wrong" where the interval depends on how the wrong answers fare, "wrong and right" where it depends on
-            the right ones too: then it takes `MIN_ERRORS` of them.
-    """
+def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling], intervals.Interval]) -> Estimator:
+    """Estimate one of `STATISTICS`, with an interval where there are wrong and right answers enough."""
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         value = STATISTICS[key](items.top)
-        if value is None:
-            return Estimate(None)
-        few = _few(items.top, needs)
-        return Estimate(value, method=few) if few else estimate_of(value, interval(key, items, value, resampling))
+        if few := _few(items.top):
+            return Estimate(value, method="" if value is None else few)
+        found = interval(key, items, resampling)
+        # One that corrects for bias may lie to one side of its figure.
+        low, high = np.clip([min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0).tolist()
+        return estimate_of(value, dataclasses.replace(found, low=low, high=high))
 
     return estimate
 
 
-def _few(top: TopLabel, needs: str = "wrong") -> str:
-    """Say why so few wrong answers, or right ones where they count, give no interval; "" where they are enough."""
+def _few(top: TopLabel) -> str:
+    """Say why so few wrong or right answers give no interval; "" where they are enough."""
     for kind, flags in (("wrong", ~top.correct), ("right", top.correct)):
-        if kind in needs and np.count_nonzero(flags) < MIN_ERRORS:
+        if np.count_nonzero(flags) < MIN_ERRORS:
             return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
     return ""
 
 
-def _drawn(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
-    """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is."""
+def _resampled(key: str, items: JudgedItems, resampling: Resampling, method: str = "bca") -> intervals.Interval:
+    """Return the bootstrap interval of a figure of the ranking."""
+    fewer = resampling.at_most(max(100, MAX_WORK // len(items)))
     return intervals.bootstrap(
         lambda rows: STATISTICS[key](_rows(items.top, rows)),
         np.arange(len(items)),
-        resampling=resampling.at_most(SLOW_RESAMPLES),
-        method="basic",
+        clusters=items.clusters,
+        resampling=fewer,
+        method=method,
     )
 
 
-def _inside(interval: intervals.Interval, low: float, high: float) -> intervals.Interval:
-    return dataclasses.replace(interval, low=min(max(low, 0.0), 1.0), high=min(max(high, 0.0), 1.0))
+def _mirrored(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+    """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is.
 
-
-def _to_the_gap(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    """Return an interval as far as Wilson's of the accuracy lets the gap go, than which no error is smaller."""
-    drawn, top = _drawn(key, items, resampling), items.top
-    gap = largest_gap(float(top.confidence.mean()), int(top.correct.sum()), len(top), resampling.level)
-    return _inside(drawn, drawn.low, max(drawn.high, value, gap))
-
-
-def _of_sweep(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    """Join the interval of resampled numbers of bins with that of the number that the items have."""
-    drawn = _drawn(key, items, resampling)
-    options = CalibrationErrorOptions(n_bins=sweep_of(items.top).n_bins, strategy="quantile", kind=items.kind)
-    fixed = calibration_of(items.top, options, resampling).interval or drawn
-    return _inside(drawn, min(drawn.low, fixed.low, value), max(drawn.high, fixed.high, value))
-
-
-def _logarithmic(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    """Return an interval as far above as below on the scale of the logarithm, with Student's tails.
-
-    The resamples below the figure tell how far: those above it lack the large terms that the items lack.
+    It reaches as far as the gap between confidence and accuracy may, below which no such error is.
     """
-    top, unit = items.top, 1.0 / len(items) ** 2  # less than one pair of items out of order changes
-
-    def logarithm(rows: NDArray[np.intp]) -> float | None:
-        figure = STATISTICS[key](_rows(top, rows))
-        return None if figure is None else float(np.log(figure + unit))
-
-    fewer = resampling.at_most(max(100, MAX_WORK // len(top)))
-    interval = intervals.bootstrap(logarithm, np.arange(len(top)), resampling=fewer, method="basic")
-    tail = (1.0 - resampling.level) / 2.0
-    wider = stats.t.isf(tail, max(int((~top.correct).sum()) - 1, 1)) / stats.norm.isf(tail)
-    center = float(np.log(value + unit))
-    half = wider * max(interval.high - center, 0.0)  # of the basic interval: as far as resamples fall below
-    low, high = (float(np.exp(center + side * half)) - unit for side in (-1, 1))
-    return dataclasses.replace(interval, low=max(low, 0.0), high=min(high, 1.0), method="bootstrap of the logarithm")
+    drawn, top = _resampled(key, items, resampling.at_most(SLOW_RESAMPLES), "basic"), items.top
+    gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
+    return dataclasses.replace(drawn, high=max(drawn.high, gap))
 
 
-def _of_ranks(_: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    n_right = int(items.top.correct.sum())
-    return intervals.mann_whitney(value, n_right, len(items) - n_right, confidence_level=resampling.level)
-
-
-def _of_halves(_: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    right, confidence = items.top.correct, items.top.confidence
-    sums = np.column_stack((right * (1 - confidence), right, ~right * confidence, ~right)).astype(np.float64)
-    return intervals.bootstrap_sums(
-        lambda s: (s[..., 0] / s[..., 1] + s[..., 2] / s[..., 3]) / 2, sums, resampling=resampling
+def _less_bias(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+    """Return the interval of a part of the Brier score, which is biased in few items."""
+    return intervals.jackknife(
+        lambda rows: STATISTICS[key](_rows(items.top, rows)) or 0.0,
+        np.arange(len(items)),
+        clusters=items.clusters,
+        level=resampling.level,
     )
 
 
-def _of_part(key: str, items: JudgedItems, value: float, resampling: Resampling) -> intervals.Interval:
-    interval: intervals.Interval = getattr(_brier_intervals(items, resampling), key.removeprefix("brier_"))
-    return interval
-
-
-@functools.lru_cache(maxsize=1)
-def _brier_intervals(items: JudgedItems, resampling: Resampling) -> BrierIntervals:
-    """Compute the intervals of all parts, which are asked for one after the other, once."""
-    fewer = resampling.at_most(max(100, MAX_TABLE_RESAMPLES // items.table.shape[1]))
-    return part_intervals(items.top, fewer)
+def _of_ranks(_: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+    top = items.top
+    return intervals.delong(top.confidence, top.correct, confidence_level=resampling.level, clusters=items.clusters)
 
 
 def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate | None:
-    return share(int(items.top.correct.sum()), len(items), resampling)
+    return rate(items.top.correct, resampling, items.clusters)
 
 
 def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
-    return estimate_of(*macro_f1_of(items.top.predicted, items.top.labels, resampling))
-
-
-def _mean_confidence(items: JudgedItems, resampling: Resampling) -> Estimate | None:
-    return mean(items.top.confidence, resampling, bounds=(0.0, 1.0))
+    return estimate_of(*macro_f1_of(items.top.predicted, items.top.labels, resampling, items.clusters))
 
 
 def _brier_of_answers(items: JudgedItems, resampling: Resampling) -> Estimate | None:
@@ -615,20 +568,19 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     losses = _log_losses(items)
     if not np.isfinite(losses).all():  # a label of probability 0
         return Estimate(None)
-    value = float(losses.mean())
     if few := _few(items.top):
-        return Estimate(value, method=few)
-    estimate = mean(losses, resampling)
-    if estimate is None or not estimate.low:
-        return estimate
-    # Its few large terms make it skewed: as far above as below on the scale of the logarithm.
-    return dataclasses.replace(estimate, high=max(estimate.high or 0.0, value**2 / estimate.low))
+        return Estimate(float(losses.mean()), method=few)
+    return mean(losses, resampling, clusters=items.clusters)
+
+
+def _of(items: JudgedItems, rows: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the clusters of some of the items."""
+    return None if items.clusters is None else items.clusters[rows]
 
 
 def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
-    return calibration_of(
-        items.top, CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options}), resampling
-    )
+    checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
+    return calibration_of(items.top, checked, resampling, clusters=items.clusters)
 
 
 def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:
@@ -643,32 +595,36 @@ def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:
     )
 
 
-def _of_sums(figure: Callable[[Floats], Any], sums: Floats, resampling: Resampling) -> Estimate:
-    return estimate_of(float(figure(sums.sum(axis=0))), intervals.bootstrap_sums(figure, sums, resampling=resampling))
-
-
 def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
     probability = items.table[:, k]
     predicted, labels = items.top.predicted == k, items.top.labels == k
-    hits, n_predicted, n_items = (int(mask.sum()) for mask in (predicted & labels, predicted, labels))
-    sums = np.column_stack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
+    n_predicted, n_items = int(predicted.sum()), int(labels.sum())
+    sums = np.column_stack((2.0 * (predicted & labels), predicted.astype(np.int64) + labels))
     ece = calibration_error(
         np.clip(probability, 0.0, 1.0),
         labels.astype(np.int64),
         n_bins=items.n_bins,
         kind="positive",
         resampling=resampling,
+        clusters=items.clusters,
     )
+    f1 = None
+    if n_predicted + n_items:
+        # A resample without the class has no F1, and is left out.
+        interval = intervals.bootstrap_sums(
+            lambda s: s[..., 0] / s[..., 1], sums, clusters=items.clusters, resampling=resampling
+        )
+        f1 = estimate_of(float(sums[:, 0].sum() / sums[:, 1].sum()), interval)
+    of_predicted, of_labels = _of(items, predicted), _of(items, labels)
     return ClassFigures(
         label=k,
         n_items=n_items,
         n_predicted=n_predicted,
-        precision=share(hits, n_predicted, resampling),
-        recall=share(hits, n_items, resampling),
-        # A resample without the class has no F1, and is left out.
-        f1=_of_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, resampling) if n_predicted + n_items else None,
-        confidence=mean(items.top.confidence[predicted], resampling, bounds=(0.0, 1.0)),
-        surplus=mean(probability - labels, resampling, bounds=(-1.0, 1.0)),
+        precision=rate(labels[predicted], resampling, of_predicted),
+        recall=rate(predicted[labels], resampling, of_labels),
+        f1=f1,
+        confidence=mean(items.top.confidence[predicted], resampling, bounds=(0.0, 1.0), clusters=of_predicted),
+        surplus=mean(probability - labels, resampling, bounds=(-1.0, 1.0), clusters=items.clusters),
         ece=estimate_of(ece.ece, ece.interval),
     )
 
@@ -694,7 +650,7 @@ FIGURES: Mapping[str, Figure] = {
         "Mean probability of the most probable class.",
         "Counted",
         of_answers="Mean confidence in the given answer.",
-        estimate=_mean_confidence,
+        estimate=_bounded(lambda items: items.top.confidence, 0.0, 1.0),
     ),
     "confidence_gap": Figure(
         "Confidence gap",
@@ -728,14 +684,14 @@ FIGURES: Mapping[str, Figure] = {
         "As ECE, with a smoothing kernel in place of bins, whose width equals the error.",
         "Błasiok & Nakkiran 2023",
         better="lower",
-        estimate=_statistic("smooth_ece", _to_the_gap),
+        estimate=_of_top("smooth_ece", _mirrored),
     ),
     "ece_sweep": Figure(
         "ECE-sweep",
         "As adaptive ECE, in the most bins whose accuracies rise with confidence.",
         "Roelofs et al. 2022",
         better="lower",
-        estimate=_statistic("ece_sweep", _of_sweep),
+        estimate=_of_top("ece_sweep", _mirrored),
     ),
     "rmsce_debiased": Figure(
         "RMS calibration error, debiased",
@@ -763,7 +719,7 @@ FIGURES: Mapping[str, Figure] = {
         "Mean of two means: 1 − confidence over right, and confidence over wrong predictions.",
         "Si et al. 2022",
         better="lower",
-        estimate=_statistic("macro_ce", _of_halves, needs="wrong and right"),
+        estimate=_of_top("macro_ce", _resampled),
     ),
     "brier": Figure(
         "Brier score",
@@ -786,7 +742,7 @@ FIGURES: Mapping[str, Figure] = {
         "Murphy 1973",
         unit="ratio",
         better="lower",
-        estimate=_by_class(_statistic("brier_reliability", _of_part, needs="wrong")),
+        estimate=_by_class(_of_top("brier_reliability", _less_bias)),
     ),
     "brier_resolution": Figure(
         "Brier: resolution",
@@ -794,14 +750,14 @@ FIGURES: Mapping[str, Figure] = {
         "Murphy 1973",
         unit="ratio",
         better="higher",
-        estimate=_by_class(_statistic("brier_resolution", _of_part, needs="wrong")),
+        estimate=_by_class(_of_top("brier_resolution", _less_bias)),
     ),
     "brier_uncertainty": Figure(
         "Brier: uncertainty",
         "The part of the Brier score that the labels themselves bring: their variance.",
         "Murphy 1973",
         unit="ratio",
-        estimate=_by_class(_statistic("brier_uncertainty", _of_part)),
+        estimate=_by_class(_of_top("brier_uncertainty", _less_bias)),
     ),
     "nll": Figure(
         "Log loss",
@@ -817,21 +773,21 @@ FIGURES: Mapping[str, Figure] = {
         "Mean error rate over all shares of the most confident items.",
         "Geifman et al. 2019",
         better="lower",
-        estimate=_statistic("aurc", _logarithmic, needs="wrong"),
+        estimate=_of_top("aurc", _resampled),
     ),
     "e_aurc": Figure(
         "Excess AURC",
         "AURC less that of the best ranking with this accuracy.",
         "Geifman et al. 2019",
         better="lower",
-        estimate=_statistic("e_aurc", _logarithmic, needs="wrong"),
+        estimate=_of_top("e_aurc", _resampled),
     ),
     "auroc": Figure(
         "AUROC of confidence",
         "Chance that a right prediction has more confidence than a wrong one.",
         "Hendrycks & Gimpel 2017",
         better="higher",
-        estimate=_statistic("auroc", _of_ranks, needs="wrong and right"),
+        estimate=_of_top("auroc", _of_ranks),
     ),
 }
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""

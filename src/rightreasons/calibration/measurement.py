@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.calibration.measure import (
+    DECIDED,
     FIGURES,
     CalibrationMeasurement,
     ClassFigures,
@@ -24,14 +25,14 @@ from rightreasons.calibration.measure import (
     measure_figures,
     measure_rescaled,
     measure_risk,
-    paired_accuracy,
     worst_split,
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.page_elicited import ElicitedItems, elicited_items, votes_measured
 from rightreasons.calibration.recalibration import Temperature
-from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.intervals import Estimate, estimate_of, paired_means
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.verdict import MARGINS, Decision, decide
 from rightreasons.page import parts as p
 from rightreasons.page.parts import Example, Headline
 
@@ -65,7 +66,8 @@ def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> 
         (context.scores(one).predicted == one.labels)[list(side)]
         for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
     ]
-    change = paired_accuracy(correct[0], correct[1], resampling)
+    clusters = None if split.clusters is None else split.clusters[[row for row, _ in rows]]
+    change = paired_means(correct[0], correct[1], clusters=clusters, resampling=resampling)
     return estimate_of(change.difference, change.interval), change.p_value
 
 
@@ -101,7 +103,7 @@ def shown(context: AuditContext, split: AuditSplit, row: int) -> p.Example:
     return example_of(context, split, row, int(scores.predicted[row]), float(scores.confidence[row]))
 
 
-MARGIN = 0.05
+MARGIN = MARGINS["confidence"].small
 """A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
 
 N_EXAMPLES = 10
@@ -148,34 +150,46 @@ class CalibrationAnswers:
         about: dict[str, Any] = {"split": self.context.primary.name, "n": self.n_items}
         return {key: Headline.of(key, self.text(key), estimate, **about) for key, estimate in figures.items()}
 
-    @property
-    def gap(self) -> tuple[float, float]:
-        """The ends of the gap between confidence and accuracy: what is known of it."""
-        gap = self.estimates["confidence_gap"]
-        return (-1.0, 1.0) if gap.low is None or gap.high is None else (gap.low, gap.high)
-
-    @property
-    def is_off_in_parts(self) -> bool:
-        """Whether the calibration error is more than chance gives a calibrated model."""
+    @functools.cached_property
+    def decisions(self) -> Mapping[str, Decision]:
+        """What is decided of each figure of `DECIDED`, beside the margin."""
         if self.measured is None:
-            return False
-        null = self.measured.consistency
-        return null.p_value < 1 - null.confidence_level
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether a miscalibration is shown."""
-        return not self.gap[0] <= 0 <= self.gap[1] or self.is_off_in_parts
-
-    @property
-    def is_open(self) -> bool:
-        """Whether neither a miscalibration is shown nor one of `MARGIN` ruled out."""
-        return not self.is_shown and max(-self.gap[0], self.gap[1]) >= MARGIN
+            return {}
+        n_units = self.measured.items.n_units
+        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], n_units) for key in DECIDED}
 
     @property
     def is_apart(self) -> bool:
-        """Whether the miscalibration that is shown is one of accuracy and mean confidence too."""
-        return self.is_shown and abs(self.estimates["confidence_gap"].value or 0.0) >= 0.005
+        """Whether mean confidence and accuracy are surely farther apart than the margin."""
+        return "confidence_gap" in self.decisions and self.decisions["confidence_gap"].level == "large"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the mean confidence is above the accuracy."""
+        return (self.estimates["confidence_gap"].value or 0.0) > 0
+
+    @property
+    def is_off_in_parts(self) -> bool:
+        """Whether the calibration error is more than chance gives a calibrated model, and beyond the margin."""
+        if self.measured is None:
+            return False
+        null, error = self.measured.consistency, self.measured.decided["ece_debiased"].value or 0.0
+        return null.p_value < (1 - null.confidence_level) / len(DECIDED) and error > MARGIN
+
+    @property
+    def is_small(self) -> bool:
+        """Whether both figures are surely within the margin."""
+        return bool(self.decisions) and {one.level for one in self.decisions.values()} == {"small"}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a miscalibration beyond the margin is neither shown nor ruled out."""
+        return not (self.is_apart or self.is_off_in_parts or self.is_small)
+
+    @property
+    def n_needed(self) -> int | None:
+        """About how many independent items would rule out a miscalibration beyond the margin; None where none would."""
+        return max((one.n_needed or 0 for one in self.decisions.values() if one.level == "unknown"), default=0) or None
 
     @functools.cached_property
     def worst(self) -> str | None:
@@ -237,9 +251,9 @@ class CalibrationAnswers:
     def telling_item(self) -> tuple[Example, ...]:
         """Show the surest error of a model that is too sure, the least sure right answer of one that is not enough."""
         rows = self.surest_errors
-        if not self.is_apart:
+        if not (self.is_apart or self.is_off_in_parts):
             return ()
-        if (self.estimates["confidence_gap"].value or 0.0) <= 0:
+        if not self.is_over:
             right = np.flatnonzero(self._top.correct)
             rows = right[np.argsort(self._top.confidence[right], kind="stable")]
         return tuple(example for example in self.shown(rows[:1]) if example.text)
@@ -322,5 +336,10 @@ def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItem
     """Compare what the model says about the labeled items of a split with their labels."""
     scores = context.scores(split)
     return JudgedItems.of(
-        scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind, n_bins=n_bins
+        scores.logits,
+        split.labels,
+        probabilities=scores.probabilities,
+        kind=scores.kind,
+        n_bins=n_bins,
+        clusters=split.clusters,
     )

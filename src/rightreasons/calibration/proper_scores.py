@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.binning import BinSums, resampled_rows
-from rightreasons.core.intervals import Interval
-from rightreasons.core.resampling import Resampling
+from rightreasons.core.binning import BinSums
 from rightreasons.core.results import Result
 from rightreasons.core.validation import MOST_BINS, check_count, check_logits, check_one_of
 
@@ -48,21 +45,6 @@ class BrierResult(Result):
     skill: float | None
     n_items: int
     n_bins: int
-
-
-@dataclasses.dataclass(frozen=True)
-class BrierIntervals(Result):
-    """Intervals of the parts of the Brier score.
-
-    Attributes:
-        reliability: Interval of the reliability, in [0, 2].
-        resolution: Interval of the resolution, in [0, 1].
-        uncertainty: Interval of the uncertainty, in [0, 1].
-    """
-
-    reliability: Interval
-    resolution: Interval
-    uncertainty: Interval
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,102 +140,6 @@ def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strat
         n_items=n,
         n_bins=n_bins,
     )
-
-
-def brier_part_intervals(
-    predictions: Any,
-    references: Any,
-    *,
-    n_bins: int = 15,
-    scores: str = "probabilities",
-    resampling: Resampling = Resampling(),
-) -> BrierIntervals:
-    r"""Bound reliability, resolution and uncertainty of `brier_score` of kind "multiclass" in bins of equal width.
-
-    The first two are too large in few items, as the frequencies of bins differ by chance, and the last is too small.
-    The interval is Student's t about the parts less that noise, which for a class is
-    \(\frac1n \sum_m \frac{n_m}{n_m - 1} \bar y_m (1 - \bar y_m)\), and for the resolution
-    \(\frac1{n - 1} \bar y (1 - \bar y)\) less, by which the uncertainty is too small; the variance of a bin of one item
-    is that of its probability. Its deviation is that of bootstrapped rows, and its degrees of freedom are the items
-    less the filled bins. Where an event all but always comes true, resamples differ too little, so the resolution's
-    upper end is no smaller than that of the posterior of the frequencies under Jeffreys' prior. The parts of the items
-    themselves are inside.
-
-    Args:
-        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
-        references: (N,) labels.
-        n_bins: Number of bins.
-        scores: "probabilities", "logits" or "log_probabilities".
-        resampling: Level, number of resamples and seed.
-
-    Returns:
-        A `BrierIntervals`: reliability, resolution and uncertainty.
-
-    Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If a value, a shape or a length is wrong.
-
-    References:
-        Ferro, Fricker (2012), A Bias-corrected Decomposition of the Brier Score, eq. 7 and 8.
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> confidence = rng.random(200)
-        >>> calibrated = brier_part_intervals(confidence, (rng.random(200) < confidence).astype(int))
-        >>> calibrated.reliability.low, calibrated.resolution.low > 0
-        (0.0, True)
-    """
-    n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
-    top = top_label(predictions, references, scores=scores)
-    if isinstance(top.probabilities, Ragged):
-        raise ValueError("Expected the same classes in every item of `predictions`, but rows have different lengths.")
-    return part_intervals(top, resampling, n_bins)
-
-
-def part_intervals(top: TopLabel, resampling: Resampling, n_bins: int = 15) -> BrierIntervals:
-    """Compute `brier_part_intervals` from precomputed top labels."""
-    pairs, n_items = top.pairs("classwise"), len(top)
-    sums = BinSums.of(pairs, n_bins)
-    plain, debiased = np.zeros(3), np.zeros(3)
-    drawn, likely = np.zeros((resampling.resamples, 3)), np.zeros(resampling.resamples)
-    rng = np.random.default_rng([resampling.seed, 1])
-    for k, resampled in enumerate(resampled_rows(pairs, sums.edges, resampling)):
-        own = sums.counts[k], sums.score_sums[k], sums.event_counts[k]
-        one, less_noise = _parts(*own)
-        plain, debiased = plain + one, debiased + less_noise
-        drawn += _parts(*resampled)[1]
-        count, _, event = own
-        frequency = rng.beta(event + 0.5, count - event + 0.5, size=(resampling.resamples, n_bins))
-        base_rate = (frequency @ count / n_items)[:, None]
-        likely += (frequency - base_rate) ** 2 @ count / n_items
-    freedom = max(n_items - float(np.count_nonzero(sums.counts, axis=1).mean()), 1.0)
-    tail = (1.0 - resampling.level) / 2.0
-    half = stats.t.isf(tail, freedom) * drawn.std(axis=0) * np.sqrt(n_items / freedom)
-    low = np.clip(debiased - half, 0.0, plain)
-    high = np.maximum(debiased + half, plain)
-    high[1] = max(high[1], float(np.quantile(likely, 1.0 - tail)))
-    method = "Student's t about the part less its noise"
-    return BrierIntervals(
-        *(
-            Interval(*ends, resampling.level, method, resampling.resamples)
-            for ends in zip(low.tolist(), np.minimum(high, (2.0, 1.0, 1.0)).tolist(), strict=True)
-        )
-    )
-
-
-def _parts(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Floats]:
-    """Return (..., 3) reliability, resolution and uncertainty of a class by (..., M) bins, plain and without noise."""
-    n_items, sizes = count.sum(axis=-1, keepdims=True), np.maximum(count, 1.0)
-    weight, probability, frequency = count / n_items, score / sizes, event / sizes
-    base_rate = event.sum(axis=-1, keepdims=True) / n_items
-    variance = base_rate * (1 - base_rate)
-    alone = np.clip(probability * (1 - probability), 0.0, 0.25)
-    of_bin = np.where(count >= 2, frequency * (1 - frequency) * sizes / np.maximum(sizes - 1, 1.0), alone)
-    noise = (of_bin * (count > 0)).sum(axis=-1) / n_items[..., 0]
-    of_rate = variance[..., 0] / np.maximum(n_items[..., 0] - 1, 1.0)
-    squares = (probability - frequency) ** 2, (frequency - base_rate) ** 2
-    plain = np.stack([*((weight * each).sum(axis=-1) for each in squares), variance[..., 0]], axis=-1)
-    return plain, plain - np.stack((noise, noise - of_rate, -of_rate), axis=-1)
 
 
 def negative_log_likelihood(

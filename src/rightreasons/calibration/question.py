@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES, CalibrationMeasurement, measure_risk
-from rightreasons.calibration.measurement import COMPARED, MARGIN, NAMES, CalibrationAnswers, change, cue_rows, measure
+from rightreasons.calibration.measurement import (
+    COMPARED,
+    MARGIN,
+    N_EXAMPLES,
+    NAMES,
+    CalibrationAnswers,
+    change,
+    cue_rows,
+    measure,
+)
 from rightreasons.core.intervals import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell, Column
@@ -15,14 +24,8 @@ from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.page.words import percent
 
-N_EXAMPLES = 10
-
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
-
-HEADLINES = ("accuracy", "accuracy_worst", "confidence_gap", "ece", "auroc")
-
-OVERVIEW_OF_ASKED = ("accuracy", "mean_confidence", "confidence_gap")
 
 OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
 
@@ -51,9 +54,9 @@ SPLITS = (
         "change",
         "Change from {{ split }}",
         "share",
-        "Of accuracy on the items that the splits share: mean difference, bootstrapped.",
+        "Of accuracy on the items that the splits share: mean difference, by Student's t.",
     ),
-    Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
+    Column("p", "p", "p_value", "Of no change: McNemar's mid-p test on the shared items."),
 )
 CUES = (
     Column("split", "Split", "text"),
@@ -246,13 +249,11 @@ CALIBRATION = Question(
         Rule("neutral", "few_confidences", lambda m: not m.estimates),
         Rule("neutral", "asked", lambda m: m.measured is None),
         Rule("bad", "worst", lambda m: m.worst),
-        Rule("bad", "over", lambda m: m.gap[0] > MARGIN),
-        Rule("warn", "over", lambda m: m.gap[0] > 0),
-        Rule("bad", "under", lambda m: m.gap[1] < -MARGIN),
-        Rule("warn", "under", lambda m: m.gap[1] < 0),
+        Rule("bad", "over", lambda m: m.is_apart and m.is_over),
+        Rule("bad", "under", lambda m: m.is_apart),
         Rule("warn", "in_parts", lambda m: m.is_off_in_parts),
-        Rule("neutral", "open", lambda m: m.is_open),
-        Rule("good", "none_found"),
+        Rule("good", "none_found", lambda m: m.is_small),
+        Rule("neutral", "open"),
     ),
     parts=(
         Part(

@@ -189,10 +189,16 @@ def temperature_report(
     """
     fit = fit_temperature(fit_predictions, fit_references, scores=scores)
     scaled = apply_temperature(predictions, fit.temperature, scores=scores)
-    return TemperatureReport(
-        fit,
+    return TemperatureReport(fit, *_before_and_after(predictions, scaled, references, n_bins, scores))
+
+
+def _before_and_after(
+    predictions: Any, recalibrated: Any, references: Any, n_bins: int, scores: str
+) -> tuple[CalibrationSummary, CalibrationSummary]:
+    """Return every figure of predictions, and of their recalibrated probabilities."""
+    return (
         calibration_summary(predictions, references, n_bins=n_bins, scores=scores),
-        calibration_summary(scaled, references, n_bins=n_bins),
+        calibration_summary(recalibrated, references, n_bins=n_bins),
     )
 
 
@@ -335,12 +341,8 @@ def recalibration_report(
         (0.0667, 0.0)
     """
     probabilities = recalibrate(fit_predictions, fit_references, predictions, method=method, scores=scores)
-    return RecalibrationReport(
-        method=method,
-        before=calibration_summary(predictions, references, n_bins=n_bins, scores=scores),
-        after=calibration_summary(probabilities, references, n_bins=n_bins),
-        n_fit=len(fit_references),
-    )
+    figures = _before_and_after(predictions, probabilities, references, n_bins, scores)
+    return RecalibrationReport(method, *figures, n_fit=len(fit_references))
 
 
 # ------------------------------------------------------------------------------------------------------------- private

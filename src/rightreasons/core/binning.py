@@ -203,6 +203,7 @@ def resampled_rows(
     *,
     uniform: bool = True,
     threshold: float = 0.0,
+    clusters: NDArray[np.intp] | None = None,
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Resample rows whose pairs belong together, as those of the classes do, or random groups of many rows.
 
@@ -212,13 +213,16 @@ def resampled_rows(
         resampling: Number of resamples R and seed.
         uniform: As in `assign_bins`.
         threshold: Only scores above it count, unless it is 0.
+        clusters: (N,) the numbers of the clusters that are resampled in the place of rows; None for rows.
 
     Yields:
         For each class, (R, M) counts, sums of scores and counts of events.
     """
     rng, n_rows, n_bins = np.random.default_rng(resampling.seed), len(pairs[0][0]), edges.shape[1] - 1
-    n_groups = min(n_rows, BOOTSTRAP_GROUPS)
-    group = np.arange(n_rows) if n_groups == n_rows else rng.integers(n_groups, size=n_rows)
+    unit = np.arange(n_rows) if clusters is None else clusters
+    n_units = int(unit.max()) + 1
+    n_groups = min(n_units, BOOTSTRAP_GROUPS)
+    group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]
     weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
     for (scores, events), own in zip(pairs, edges, strict=True):
         kept = scores > threshold if threshold > 0 else np.ones(n_rows, bool)
@@ -229,6 +233,30 @@ def resampled_rows(
             return np.asarray(weights @ grouped, dtype=np.float64)
 
         yield drawn(None), drawn(scores[kept]), drawn(events[kept].astype(np.float64))
+
+
+def calibrated_clusters(
+    scores: Floats, cells: NDArray[np.intp], n_bins: int, clusters: NDArray[np.intp], resampling: Resampling
+) -> Floats:
+    """Draw the counts of events in bins that a calibrated model would have if the items of a cluster were one item.
+
+    All events of a cluster follow one uniform number u: those whose scores are above u come true.
+
+    Args:
+        scores: (N,) scores.
+        cells: (N,) the bin of each.
+        n_bins: Number of bins M.
+        clusters: (N,) the numbers of the clusters.
+        resampling: Number of draws R and seed.
+
+    Returns:
+        (R, M) counts of events.
+    """
+    rng, n_units = np.random.default_rng([resampling.seed, 6]), int(clusters.max()) + 1
+    filled = np.eye(n_bins)[cells]
+    return np.concatenate(
+        [(rng.random((part, n_units))[:, clusters] < scores) @ filled for part in resampling.parts(len(scores))]
+    )
 
 
 def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from rightreasons.core.intervals import Interval
+from rightreasons.core.intervals import Interval, cluster_codes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length
@@ -242,9 +242,15 @@ def macro_f1_interval(predictions: Any, references: Any, *, resampling: Resampli
     return macro_f1_of(predicted, labels, resampling)[1]
 
 
-def macro_f1_of(predicted: NDArray[Any], labels: NDArray[Any], resampling: Resampling) -> tuple[float, Interval]:
-    """Compute the macro F1 and `macro_f1_interval` of checked labels, from the cells that have items alone."""
-    n_items = len(labels)
+def macro_f1_of(
+    predicted: NDArray[Any], labels: NDArray[Any], resampling: Resampling, clusters: Any = None
+) -> tuple[float, Interval]:
+    """Compute the macro F1 and `macro_f1_interval` of checked labels, from the cells that have items alone.
+
+    Of clusters, whole ones are drawn, and the posterior is that of as many items as there are clusters.
+    """
+    n_items, codes = len(labels), cluster_codes(clusters, len(labels))
+    n_units = n_items if codes is None else int(codes.max()) + 1
     present, numbers = np.unique(np.concatenate((labels, predicted)), return_inverse=True)
     # Cells with items, and for the prior a hit and a miss of each class; one class alone may be taken for another.
     classes, size = np.arange(len(present)), max(len(present), 2)
@@ -263,8 +269,14 @@ def macro_f1_of(predicted: NDArray[Any], labels: NDArray[Any], resampling: Resam
 
     value = float(mean_f1(observed[None, :])[0])
     rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
-    resamples = np.concatenate([mean_f1(rng.multinomial(n_items, observed / n_items, size=n)) for n in parts])
-    posterior = np.concatenate([mean_f1(rng.standard_gamma(observed + prior, size=(n, len(cells)))) for n in parts])
+    if codes is None:
+        drawn = (rng.multinomial(n_items, observed / n_items, size=n) for n in parts)
+    else:
+        units = sparse.csr_array((np.ones(n_items), (codes, places[:n_items])), shape=(n_units, len(cells)))
+        drawn = (rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n) @ units for n in parts)
+    resamples = np.concatenate([mean_f1(draws) for draws in drawn])
+    shape = observed * n_units / n_items + prior
+    posterior = np.concatenate([mean_f1(rng.standard_gamma(shape, size=(n, len(cells)))) for n in parts])
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
     below = np.mean(resamples < value - 1e-12) / 2 + np.mean(resamples <= value + 1e-12) / 2
     least = 1 / (len(resamples) + 1)

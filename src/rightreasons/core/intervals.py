@@ -1,4 +1,9 @@
-"""Intervals and paired tests over items and over clusters of items that belong together."""
+"""Intervals and tests over items, and over clusters of items that belong together.
+
+Six kinds of intervals: Wilson's of a share (`wilson`, `cluster_wilson`, `stratified_wilson`), Student's t of a bounded
+mean (`bounded_mean`), the bootstrap of any figure (`bootstrap_sums`, `bootstrap`), its jackknife (`jackknife`),
+DeLong's of an AUROC (`delong`), and that of the calibration error, beside it. Clusters are the units of all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from rightreasons.core.arrays import as_floats, to_numpy
 from rightreasons.core.resampling import Resampling
@@ -17,7 +22,6 @@ from rightreasons.core.validation import (
     check_count,
     check_flags,
     check_fraction,
-    check_number,
     check_one_of,
     check_same_length,
     check_vector,
@@ -25,7 +29,7 @@ from rightreasons.core.validation import (
 
 Floats = NDArray[np.float64]
 
-METHODS = ("percentile", "basic")
+METHODS = ("bca", "percentile", "basic")
 
 MAX_UNITS = 5_000
 """Above this number, units (items or clusters) are pooled into this many random groups and the groups are resampled.
@@ -34,8 +38,8 @@ The variance of a resampled sum is then itself estimated from this many groups, 
 right to 1 / sqrt(2 * 5000) = 1 %, far inside the width's own sampling error on fewer items.
 """
 
-FEW = 10
-"""With fewer values than this, resampling does not show how far off their mean may be."""
+MAX_LEFT_OUT = 200
+"""Groups of units that a bootstrap of any figure leaves out one after the other."""
 
 _TINY = 1e-12
 """Values that differ by no more than this, by rounding, count as equal."""
@@ -113,11 +117,13 @@ def cluster_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0.95
 
     The share \(\hat p = \sum_g k_g / M\), with \(M = \sum_g m_g\) items in G clusters, has the variance
 
-    \[ v = \frac{G}{G - 1} \sum_g \frac{(k_g - \hat p m_g)^2}{M^2}, \quad n^* = \frac{\hat p (1 - \hat p)}{v}, \]
+    \[ v = \frac{G}{G - 1} \sum_g \frac{(k_g - \hat p m_g)^2}{M^2}, \quad
+       n^* = \frac{\hat p (1 - \hat p)}{v} \left(\frac{t_{M - 1}}{t_{G - 1}}\right)^2, \]
 
-    and n* takes the place of the number of items. It is limited to the range from \(M^2 / \sum_g m_g^2\), where the
-    items of a cluster always agree, to M, where they are independent; where the share is 0 or 1, which gives no v, it
-    is the former. So the width is never zero, and clusters of one item each give the plain Wilson interval.
+    and n* takes the place of the number of items; the quantiles t tell how little a few clusters show of v. Before
+    them, n* is limited to the range from \(M^2 / \sum_g m_g^2\), where the items of a cluster always agree, to M, where
+    they are independent; where the share is 0 or 1, which gives no v, it is the former. So the width is never zero, and
+    clusters of one item each give the plain Wilson interval.
 
     Args:
         successes: (G,) number of successes in each cluster.
@@ -136,10 +142,10 @@ def cluster_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0.95
         in Clustered Surveys.
 
     Example:
-        Three clusters that are wholly right or wholly wrong count as three items.
+        Three clusters that are wholly right count as three items.
 
-        >>> interval = cluster_wilson([4, 4, 0], [4, 4, 4])
-        >>> interval == dataclasses.replace(wilson(2, 3), method=interval.method)
+        >>> interval = cluster_wilson([4, 4, 4], [4, 4, 4])
+        >>> interval == dataclasses.replace(wilson(3, 3), method=interval.method)
         True
     """
     counts, items, n_clusters, level = _check_counts(successes, sizes, confidence_level, "cluster")
@@ -149,6 +155,7 @@ def cluster_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0.95
     if n_clusters > 1 and 0 < share < 1:
         variance = n_clusters / (n_clusters - 1) * float(((counts - share * items) ** 2).sum()) / total**2
         effective = max(effective, min(total, share * (1 - share) / variance if variance else total))
+        effective *= (_student(total - 1, level) / _student(n_clusters - 1, level)) ** 2
     return _wilson(share, effective, level, "Wilson score by the effective number of items")
 
 
@@ -158,11 +165,14 @@ def stratified_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0
     With shares \(p_f = k_f / n_f\) of F strata and their mean \(\hat p\), it is the Wilson interval of \(\hat p\) for
     the effective number of items
 
-    \[ n^* = \hat p (1 - \hat p) / v, \quad v = \frac1{F^2} \sum_f \frac{\tilde p_f (1 - \tilde p_f)}{n_f}, \quad
-       \tilde p_f = \frac{k_f + 1/2}{n_f + 1}, \]
+    \[ n^* = \hat p (1 - \hat p) / v, \quad v = \frac1{F^2} \sum_f \frac{d_f}{2 n_f}, \quad
+       d_f = \frac{(n_f - 1) \hat d_f + \bar d}{n_f}, \quad \hat d_f = \frac{2 p_f (1 - p_f) n_f}{n_f - 1}, \]
 
-    where the mean is 0 or 1, which gives no n*, for \(F^2 / \sum_f 1/n_f\). So strata that are wholly right or wholly
-    wrong, also those of one item, leave an interval of positive width.
+    where \(d_f\) is the chance that two items of a stratum differ. Its mean \(\bar d\) is that of the strata of two
+    items or more and of one further stratum, in which it is \(2 \tilde p (1 - \tilde p)\), with
+    \(\tilde p = (F \hat p + 1/2) / (F + 1)\). Where the mean of the shares is 0 or 1, which gives no n*, and of one
+    stratum, it is \(F^2 / \sum_f 1/n_f\). So strata that are wholly right or wholly wrong, also those of one item,
+    leave an interval of positive width.
 
     Args:
         successes: (F,) number of successes in each stratum.
@@ -177,36 +187,45 @@ def stratified_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0
 
     References:
         Korn, Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of Positive Counts
-        Estimated from Survey Data; the shares of the variance are Jeffreys' estimates.
+        Estimated from Survey Data.
 
     Example:
         >>> interval = stratified_wilson([1, 0, 1], [1, 1, 1])
         >>> round(interval.low, 3), round(interval.high, 3)
-        (0.23, 0.931)
+        (0.201, 0.941)
     """
     counts, items, n_strata, level = _check_counts(successes, sizes, confidence_level, "stratum")
-    share = float((counts / items).mean())
+    shares = counts / items
+    share = float(shares.mean())
     effective = n_strata**2 / float((1 / items).sum())
-    if 0 < share < 1:
-        smoothed = (counts + 0.5) / (items + 1)
-        effective = share * (1 - share) * n_strata**2 / float((smoothed * (1 - smoothed) / items).sum())
+    if n_strata > 1 and 0 < share < 1:
+        pairs, smoothed = items[items > 1], (n_strata * share + 0.5) / (n_strata + 1)
+        differ = 2 * shares * (1 - shares) * items / np.maximum(items - 1, 1)
+        mean_differ = (differ[items > 1].sum() + 2 * smoothed * (1 - smoothed)) / (len(pairs) + 1)
+        differ = ((items - 1) * differ + mean_differ) / items
+        effective = share * (1 - share) * n_strata**2 / float((differ / 2 / items).sum())
     return _wilson(share, effective, level, "Wilson score by the effective number of items of the strata")
 
 
-def bounded_mean(values: Any, *, low: float, high: float, confidence_level: float = 0.95) -> Interval:
+def bounded_mean(
+    values: Any, *, low: float, high: float, confidence_level: float = 0.95, clusters: Any = None
+) -> Interval:
     r"""Compute the interval of a mean of bounded values by Student's t after adding one item at each bound.
 
-    \[ \tilde m \pm t_{n+1} \sqrt{\tilde v / (n + 2)} \]
+    \[ \tilde m \pm t_{G+1} \frac{\sqrt{\sum_g (s_g - \tilde m n_g)^2}}{\sum_g n_g}, \quad
+       \tilde m = \sum_g s_g / \sum_g n_g, \]
 
-    with the mean and the mean square deviation of the n values, `low` and `high`. The two items keep the width positive
-    where all values agree. Over independent values its coverage is at least nominal to about one point (simulated:
-    docs/validity.md), at the price of width below about ten values.
+    over the G clusters of \(n_g\) values with the sum \(s_g\), and two more of the mean size, one at each bound;
+    without clusters, over the values, `low` and `high`. The two keep the width positive where all values agree. Its
+    coverage is at least nominal to about one point (simulated: docs/validity.md), at the price of width below about ten
+    values.
 
     Args:
-        values: (n,) independent values in [low, high]; differences of two flags or two shares lie in [-1, 1].
+        values: (N,) values in [low, high]; differences of two flags or two shares lie in [-1, 1].
         low: Smallest possible value.
         high: Largest possible value.
         confidence_level: Such as 0.95.
+        clusters: (N,) names of the clusters that the values belong to; None for independent values.
 
     Returns:
         The interval, inside [low, high].
@@ -226,68 +245,102 @@ def bounded_mean(values: Any, *, low: float, high: float, confidence_level: floa
     """
     checked = check_vector(values, "values", minimum=low, maximum=high)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    items = np.append(checked, (low, high))
-    quantile = float(special.stdtrit(len(items) - 1, 0.5 + level / 2))
-    center, half = float(items.mean()), quantile * float(items.std()) / float(np.sqrt(len(items)))
+    sums, sizes = _with_sizes(checked, clusters).T
+    size = sizes.mean()
+    sums, sizes = np.append(sums, (low * size, high * size)), np.append(sizes, (size, size))
+    center = float(sums.sum() / sizes.sum())
+    half = _student(len(sums) - 1, level) * float(np.sqrt(((sums - center * sizes) ** 2).sum())) / float(sizes.sum())
     return Interval(
         max(float(low), center - half), min(float(high), center + half), level, "Student's t with an item at each bound"
     )
 
 
-def mann_whitney(auroc: float, n_first: int, n_second: int, *, confidence_level: float = 0.95) -> Interval:
-    r"""Compute the interval of an AUROC, the chance that an item of the first kind ranks above one of the second.
+def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters: Any = None) -> Interval:
+    r"""Compute the interval of an AUROC, the chance that an item with the event scores above one without it.
 
-    \[ (\theta - \hat\theta)^2 = z^2 \frac{\theta (1 - \theta)}{mn}
-        \left(1 + (n^* - 1) \left(\frac{1 - \theta}{2 - \theta} + \frac{\theta}{1 + \theta}\right)\right) \]
+    \[ \operatorname{logit}\theta = \operatorname{logit}\hat\theta \pm t
+        \frac{\sqrt{v}}{\hat\theta (1 - \hat\theta)}, \quad v = \frac{s_1^2}{m} + \frac{s_0^2}{n} \]
 
-    with m and n items of the kinds and \(n^* = (m + n) / 2\), solved for \(\theta\): the variance is that of the end,
-    not of the estimate, so the interval has a width where all items of one kind rank above all of the other.
+    with the variances of the placements of the m items with the event (the share of the others below each) and of the n
+    without, and Welch's degrees of freedom. Nothing is assumed about the two distributions. With clusters, v is the sum
+    over them of the squares of their items' deviations, and the degrees of freedom are one less than their number if
+    that is less. Where the AUROC is 0 or 1, which gives no v, it is Wilson's interval of as many items as the rarer
+    kind.
 
     Args:
-        auroc: The estimate, in [0, 1]; equal ranks count one half.
-        n_first: Items of the first kind.
-        n_second: Items of the second.
+        scores: (N,) finite scores; equal ones count one half.
+        events: (N,) whether the event happened; both kinds must occur.
         confidence_level: Such as 0.95.
+        clusters: (N,) names of the clusters that the items belong to; None for independent items.
 
     Returns:
         The interval, inside [0, 1].
 
     Raises:
         TypeError: If something is of the wrong kind.
-        ValueError: If a value is out of its range.
+        ValueError: If the lengths differ or one of the two kinds is missing.
 
     References:
-        Newcombe (2006), Confidence Intervals for an Effect Size Measure Based on the Mann-Whitney Statistic. Part 2,
-        method 5.
+        DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
+        Characteristic Curves; Obuchowski (1997), Nonparametric Analysis of Clustered ROC Curve Data; Qin, Hotilovac
+        (2008), Comparison of Non-parametric Confidence Intervals for the Area under the ROC Curve.
 
     Example:
-        >>> interval = mann_whitney(1.0, 20, 20)
-        >>> 0.85 < interval.low < 0.9, interval.high
-        (True, 1.0)
+        >>> interval = delong([0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [1, 1, 0, 1, 0, 0])
+        >>> round(interval.low, 2), round(interval.high, 2)
+        (0.09, 1.0)
     """
-    estimate = check_number(auroc, "auroc", minimum=0.0, maximum=1.0)
-    pairs = check_count(n_first, "n_first") * check_count(n_second, "n_second")
+    values, flags = check_vector(scores, "scores"), check_flags(events, "events")
+    check_same_length(scores=values, events=flags)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    z, mean_size = float(special.ndtri(0.5 + level / 2)), (n_first + n_second) / 2
+    n_events, method = int(flags.sum()), "DeLong on the logit"
+    n_others = len(flags) - n_events
+    if not n_events or not n_others:
+        raise ValueError("Expected items with the event and items without it, but there is one kind alone.")
+    auroc, placements = placements_of(values, flags)
+    if auroc in (0.0, 1.0):
+        return _wilson(auroc, min(n_events, n_others), level, "Wilson score of the rarer kind")
+    deviations = (placements - auroc) / np.where(flags, n_events, n_others)
+    parts = [
+        float((deviations[kind] ** 2).sum()) * n / max(n - 1, 1) for kind, n in ((flags, n_events), (~flags, n_others))
+    ]
+    variance = sum(parts)
+    freedom = variance**2 / sum(part**2 / max(n - 1, 1) for part, n in zip(parts, (n_events, n_others), strict=True))
+    if clusters is not None:
+        units = _cluster_sums(deviations[:, None], clusters)
+        variance = float((units**2).sum()) * len(units) / max(len(units) - 1, 1)
+        freedom = min(freedom, max(len(units) - 1, 1))
+    half = _student(freedom, level) * np.sqrt(variance) / (auroc * (1 - auroc))
+    low, high = special.expit(special.logit(auroc) + half * np.array([-1.0, 1.0]))
+    return Interval(float(low), float(high), level, method)
 
-    def beyond(end: float) -> float:
-        variance = end * (1 - end) * (1 + (mean_size - 1) * ((1 - end) / (2 - end) + end / (1 + end))) / pairs
-        return (end - estimate) ** 2 - z**2 * variance
 
-    # At 0 and 1 themselves the variance is 0: the other end begins beside them.
-    low = 0.0 if estimate == 0 else float(optimize.brentq(beyond, 0.0, min(estimate, 1.0 - 1e-12)))
-    high = 1.0 if estimate == 1 else float(optimize.brentq(beyond, max(estimate, 1e-12), 1.0))
-    return Interval(low, high, level, "Newcombe's of the Mann-Whitney statistic")
+def placements_of(scores: Floats, events: NDArray[np.bool_]) -> tuple[float, Floats]:
+    """Return the AUROC and (N,) placements: for each item the share of items of the other kind on its right side.
+
+    Example:
+        >>> placements_of(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
+        (0.875, array([1.  , 0.75, 0.75, 1.  ]))
+    """
+    placements = np.empty(len(scores))
+    for kind, sign in ((events, 1.0), (~events, -1.0)):
+        others = np.sort(sign * scores[~kind])
+        own = sign * scores[kind]
+        both = np.searchsorted(others, own, side="left") + np.searchsorted(others, own, side="right")
+        placements[kind] = both / (2 * len(others))
+    return float(placements[events].mean()), placements
 
 
-def sign_flip_p_value(differences: Any, *, resampling: Resampling = Resampling()) -> float:
+def sign_flip_p_value(differences: Any, *, clusters: Any = None, resampling: Resampling = Resampling()) -> float:
     """Test whether paired differences are symmetric around 0, by flipping their signs at random.
 
     The p-value is two-sided: the share of assignments of signs, the observed one among them, whose sum is at least as
-    far from 0. Under the null it is at most uniform, whatever the distribution of the differences.
+    far from 0. Under the null it is at most uniform, whatever the distribution of the differences. The signs of a
+    cluster are flipped together. (`scipy.stats.permutation_test` is the same, and takes some thirty times as long.)
 
     Args:
-        differences: (n,) independent differences of pairs.
+        differences: (N,) differences of pairs.
+        clusters: (N,) names of the clusters that the pairs belong to; None for independent ones.
         resampling: Number of random assignments and their seed.
 
     Returns:
@@ -299,9 +352,11 @@ def sign_flip_p_value(differences: Any, *, resampling: Resampling = Resampling()
     Example:
         >>> sign_flip_p_value([0.5] * 12) < 0.01, sign_flip_p_value([0.5, -0.5])
         (True, 1.0)
+        >>> sign_flip_p_value([0.5] * 12, clusters=["a", "b"] * 6) > 0.4  # two clusters agree by chance in one half
+        True
     """
-    checked = check_vector(differences, "differences")
-    moved = checked[checked != 0]
+    sums = _with_sizes(check_vector(differences, "differences"), clusters)[:, 0]
+    moved = sums[sums != 0]
     # Rounding must not tell apart sums that are equal, also where they are 0.
     observed = abs(float(moved.sum())) - _TINY * float(np.abs(moved).sum())
     rng = np.random.default_rng([resampling.seed, 2])
@@ -344,25 +399,63 @@ def quantile_interval(
     return Interval(float(low), float(high), level, words, len(resamples))
 
 
+def bca_interval(estimate: float, resamples: Floats, jackknife: Floats, n_units: int, level: float) -> Interval:
+    r"""Make the bias-corrected and accelerated interval of resampled values of a figure.
+
+    Its ends are the quantiles of the resamples at
+
+    \[ \Phi\left(z_0 + \frac{z_0 \pm z}{1 - a (z_0 \pm z)}\right), \quad
+       a = \frac{\sum_i (\bar\theta - \theta_{(i)})^3}{6 \left(\sum_i (\bar\theta - \theta_{(i)})^2\right)^{3/2}} \]
+
+    with \(\Phi(z_0)\) the share of resamples below the figure, equal ones by half, and the figures
+    \(\theta_{(i)}\) without unit i. As the resamples of few units scatter less than the truth, z is
+    \(\sqrt{n/(n-1)}\) times the quantile of Student's t of n - 1 degrees of freedom.
+
+    Args:
+        estimate: The figure.
+        resamples: (R,) its values in resamples, all finite.
+        jackknife: (G,) its values without each unit, or each group of units; those that are not finite do not count.
+        n_units: The number of units n.
+        level: Confidence level.
+
+    Returns:
+        The interval.
+
+    References:
+        Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should Know About the
+        Bootstrap, section 5 (the wider quantiles).
+    """
+    margin = 0.5 / len(resamples)
+    below = (np.mean(resamples < estimate - _TINY) + np.mean(resamples <= estimate + _TINY)) / 2
+    shift = float(special.ndtri(np.clip(below, margin, 1.0 - margin)))
+    away = jackknife[np.isfinite(jackknife)]
+    away = away.mean() - away if len(away) else np.zeros(1)
+    spread = float((away**2).sum()) ** 1.5
+    skew = float((away**3).sum()) / (6 * spread) if spread > _TINY**3 else 0.0
+    wider = _student(n_units - 1, level) * np.sqrt(n_units / max(n_units - 1, 1))
+    z = shift + wider * np.array([-1.0, 1.0])
+    low, high = np.quantile(resamples, special.ndtr(shift + z / np.maximum(1 - skew * z, _TINY)))
+    return Interval(float(low), float(high), level, "BCa bootstrap", len(resamples))
+
+
 def bootstrap_mean(
     values: Any,
     *,
     bounds: tuple[float, float] | None = None,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "percentile",
+    method: str = "bca",
 ) -> Interval:
-    """Compute a bootstrap interval of a mean.
+    """Compute a bootstrap interval of a mean; of a mean of bounded values, `bounded_mean`.
 
     Args:
         values: (N,) one value per item; True and False count as 1 and 0.
-        bounds: Smallest and largest possible value of independent items. With them the interval of fewer than `FEW`
-            values, or of equal ones, is that of `bounded_mean`, as resampling does not show how far off their mean may
-            be. None (default) always resamples: the interval of equal values then has the width zero, and says nothing.
+        bounds: Smallest and largest possible value, from which the interval follows without resampling; None where
+            there are none: the interval of equal values then has the width zero, and says nothing.
         clusters: (N,) names of the clusters that the items belong to; whole clusters are resampled. None for
             independent items.
         resampling: Level, number of resamples and seed.
-        method: "percentile" or "basic" (2 θ̂ - θ*).
+        method: "bca" (bias-corrected and accelerated), "percentile" or "basic" (2 θ̂ - θ*).
 
     Returns:
         The interval.
@@ -373,22 +466,17 @@ def bootstrap_mean(
     Example:
         >>> interval = bootstrap_mean([0, 1, 1, 1, 0, 1, 1, 1])
         >>> interval.low, interval.high
-        (0.375, 1.0)
+        (0.25, 1.0)
         >>> bootstrap_mean([1] * 20, bounds=(0, 1)).low < 0.9
         True
     """
     checked = _vector(values, "values")
-    if bounds is not None and clusters is None and (len(checked) < FEW or np.ptp(checked) <= _TINY):
+    if bounds is not None:
         low, high = bounds
         inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
-        return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level)
-    return bootstrap_sums(
-        _mean_of_sums,
-        np.column_stack((checked, np.ones(len(checked)))),
-        clusters=clusters,
-        resampling=resampling,
-        method=method,
-    )
+        return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters)
+    sums = np.column_stack((checked, np.ones(len(checked))))
+    return bootstrap_sums(_mean_of_sums, sums, clusters=clusters, resampling=resampling, method=method)
 
 
 def bootstrap_sums(
@@ -397,16 +485,19 @@ def bootstrap_sums(
     *,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "percentile",
+    method: str = "bca",
 ) -> Interval:
     """Compute a bootstrap interval of any figure that is a function of sums over items; all resamples at once.
+
+    (`scipy.stats.bootstrap` gives the same for a figure that every resample has, without clusters, in ten times as
+    long.)
 
     Args:
         statistic: Maps (..., S) sums to (...) figures; NaN where the figure is undefined, such resamples are excluded.
         values: (N, S) what each item adds to the S sums.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.
-        method: "percentile" or "basic".
+        method: "bca", "percentile" or "basic".
 
     Returns:
         The interval; `n_resamples` is the number of resamples in which the figure was defined.
@@ -425,10 +516,13 @@ def bootstrap_sums(
     check_one_of(method, METHODS, "method")
     table = _table(values)
     units = _cluster_sums(table, clusters, np.random.default_rng(resampling.seed))
+    total, n_units = units.sum(axis=0), len(units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        estimate = float(np.asarray(statistic(table.sum(axis=0))))
-        resamples = [np.atleast_1d(statistic(weights @ units)) for weights in _weights(resampling, len(units))]
-    return _defined_interval(estimate, np.concatenate(resamples), resampling.level, method)
+        estimate = float(np.asarray(statistic(total)))
+        drawn = _drawn_units(resampling, n_units, units.size)
+        resamples = [np.atleast_1d(statistic(units[rows].sum(axis=1))) for rows in drawn]
+        without = np.atleast_1d(statistic(total - units)) if method == "bca" else units
+    return _defined_interval((estimate, n_units), np.concatenate(resamples), without, resampling.level, method)
 
 
 def bootstrap(
@@ -436,7 +530,7 @@ def bootstrap(
     *columns: Any,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "percentile",
+    method: str = "bca",
 ) -> Interval:
     """Compute a bootstrap interval of any figure; recomputed on every resample, so prefer `bootstrap_sums`.
 
@@ -445,7 +539,7 @@ def bootstrap(
         *columns: Arrays of N items along their first axis, resampled together.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.
-        method: "percentile" or "basic".
+        method: "bca" (its acceleration from at most `MAX_LEFT_OUT` groups of units), "percentile" or "basic".
 
     Returns:
         The interval.
@@ -457,70 +551,77 @@ def bootstrap(
     """
     check_one_of(method, METHODS, "method")
     arrays, n_items = _columns(columns)
-    members = _members(clusters, n_items)
+    codes = cluster_codes(clusters, n_items)
+    members = None if codes is None else _members(codes)
     n_units = len(members) if members else n_items
-    rng = np.random.default_rng(resampling.seed)
-    resamples = []
-    for _ in range(resampling.resamples):
-        units = rng.integers(n_units, size=n_units)
+
+    def figure(units: NDArray[np.intp]) -> float:
         rows = np.concatenate([members[unit] for unit in units]) if members else units
-        resamples.append(_number(statistic(*(array[rows] for array in arrays))))
-    return _defined_interval(_number(statistic(*arrays)), np.array(resamples), resampling.level, method)
+        value = statistic(*(array[rows] for array in arrays))
+        return np.nan if value is None else float(value)
+
+    resamples = [figure(units) for part in _drawn_units(resampling, n_units, n_units) for units in part]
+    groups: list[NDArray[np.intp]] = []
+    if method == "bca" and n_units > 1:
+        shuffled = np.random.default_rng([resampling.seed, 5]).permutation(n_units)
+        groups = np.array_split(shuffled, min(n_units, MAX_LEFT_OUT))
+    every = np.arange(n_units)
+    without = np.array([figure(np.delete(every, group)) for group in groups])
+    return _defined_interval((figure(every), n_units), np.array(resamples), without, resampling.level, method)
 
 
-def paired_bootstrap(
-    first: Any,
-    second: Any,
-    *,
-    clusters: Any = None,
-    resampling: Resampling = Resampling(),
-) -> PairedTest:
-    r"""Test whether two models have the same mean on the same items, by resampling the items' differences.
+def jackknife(statistic: Callable[..., float], *columns: Any, clusters: Any = None, level: float = 0.95) -> Interval:
+    r"""Compute the interval of a figure that is biased in few items, by leaving out groups of them.
 
-    The p-value is that of the percentile interval: twice the smaller share of resampled differences on one side of 0,
-    with one added to both counts, so that it is never 0. Few items cannot tell by resampling: the p-value of m items
-    (or clusters) that differ is at least \(2^{1 - m}\), that of all of them differing in one direction by chance.
+    \[ \hat\theta - (G - 1) (\bar\theta - \hat\theta) \pm t_{G - 1}
+        \sqrt{\frac{G - 1}{G} \sum_g (\theta_{(g)} - \bar\theta)^2} \]
+
+    with the figures \(\theta_{(g)}\) without one of G random groups of items or clusters, at most `MAX_LEFT_OUT`. A
+    resample has the same items several times, so that a bootstrap of such a figure is off by more than its bias.
 
     Args:
-        first: (N,) one value per item of the first model, such as whether it is right.
-        second: (N,) the same of the second model, in the same order.
+        statistic: Takes the columns without some items, and returns a number.
+        *columns: Arrays of N items along their first axis, at least two.
         clusters: (N,) names of the clusters, or None.
-        resampling: Level, number of resamples and seed.
+        level: Confidence level.
 
     Returns:
-        The difference of the means with its p-value and percentile interval, which holds 0 where the p-value exceeds
-        1 - level; None for the interval where no resample differs, as with one item, or equal differences.
+        The interval.
 
     References:
-        Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 16.4.
+        Quenouille (1956), Notes on Bias in Estimation; Tukey (1958), Bias and Confidence in Not-quite Large Samples.
 
     Example:
-        Three items differ, all in favor of the first: p = 2 / 2^3.
+        The variance of 1, 2 and 6, whose bias is exactly that: its center is the unbiased 7 and not 14/3.
 
-        >>> test = paired_bootstrap([1, 1, 1, 1, 0, 1], [0, 1, 0, 1, 0, 0])
-        >>> test.difference, test.p_value, test.interval.low, test.interval.high
-        (0.5, 0.25, 0.0, 0.8333333333333334)
+        >>> interval = jackknife(lambda x: float(x.var()), [1.0, 2.0, 6.0])
+        >>> round((interval.low + interval.high) / 2, 6)
+        7.0
     """
-    differences = _differences(first, second)
-    sums = np.column_stack((differences, np.ones(len(differences))))
-    units = _cluster_sums(sums, clusters, np.random.default_rng(resampling.seed))
-    resamples = np.concatenate([_mean_of_sums(weights @ units) for weights in _weights(resampling, len(units))])
-    tail = min(np.count_nonzero(resamples <= 0), np.count_nonzero(resamples >= 0))
-    least = 0.5 ** (np.count_nonzero(units[:, 0]) - 1)
-    p_value = float(min(1.0, max(2 * (tail + 1) / (len(resamples) + 1), least)))
-    interval = quantile_interval(resamples, resampling.level) if np.ptp(resamples) > _TINY else None
-    if interval is not None and p_value > 1 - resampling.level:
-        interval = dataclasses.replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
-    return PairedTest(
-        float(differences.mean()), p_value, len(differences), "paired bootstrap of the mean difference", interval
+    arrays, n_items = _columns(columns)
+    codes = cluster_codes(clusters, n_items)
+    codes = np.arange(n_items) if codes is None else codes
+    n_units = int(codes.max()) + 1
+    groups = np.random.default_rng(5).permutation(n_units)[codes] % min(n_units, MAX_LEFT_OUT)
+    figure = statistic(*arrays)
+    without = np.array(
+        [statistic(*(array[groups != group] for array in arrays)) for group in range(int(groups.max()) + 1)]
     )
+    n = len(without)
+    center = figure - (n - 1) * (without.mean() - figure)
+    half = _student(n - 1, level) * np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    return Interval(float(center - half), float(center + half), level, "jackknife, less the bias")
 
 
 def mcnemar(first: Any, second: Any) -> PairedTest:
-    r"""Test whether two models are right equally often on the same items: the exact McNemar test.
+    r"""Test whether two models are right equally often on the same items: McNemar's test with the mid-p-value.
 
     Of the items on which exactly one model is right, b are the first's and c the second's; under "no difference" b is
-    binomial with chance 1/2. The p-value is two-sided and exact.
+    binomial with chance 1/2. The p-value is two-sided, and counts the observed outcome by half:
+
+    \[ p = 2 P(X < \min(b, c)) + P(X = \min(b, c)), \quad X \sim \mathrm{Bin}(b + c, 1/2). \]
+
+    The exact p-value, which counts it whole, rejects far less often than its level.
 
     Args:
         first: (N,) whether the first model is right.
@@ -530,40 +631,50 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
         The difference of the accuracies, (b - c) / N, with its p-value.
 
     References:
-        McNemar (1947), Note on the Sampling Error of the Difference between Correlated Proportions.
+        McNemar (1947), Note on the Sampling Error of the Difference between Correlated Proportions; Fagerland,
+        Lydersen, Laake (2013), The McNemar Test for Binary Matched-pairs Data.
 
     Example:
-        b = 5, c = 0: p = 2 / 2^5.
+        b = 5, c = 0: p = 1 / 2^5.
 
         >>> mcnemar([True] * 8, [False] * 5 + [True] * 3).p_value
-        0.0625
+        0.03125
     """
     one, two = check_flags(first, "first"), check_flags(second, "second")
     n_items = check_same_length(first=one, second=two)
     b, c = int(np.count_nonzero(one & ~two)), int(np.count_nonzero(two & ~one))
-    from scipy import stats  # loads slowly, and few figures need it
-
-    p_value = float(stats.binomtest(b, b + c, 0.5).pvalue) if b + c else 1.0
-    return PairedTest((b - c) / n_items, p_value, n_items, "exact McNemar test")
+    # Half of the two tails of at most min(b, c), and half of those of less.
+    tails = special.bdtr(np.array([min(b, c), max(min(b, c) - 1, 0)]), b + c, 0.5) * (1.0, min(b, c) > 0)
+    p_value = float(tails.sum()) if b != c else 1.0
+    return PairedTest((b - c) / n_items, p_value, n_items, "McNemar's mid-p test")
 
 
 def paired_means(
-    first: Any, second: Any, *, low: float = 0.0, high: float = 1.0, resampling: Resampling = Resampling()
+    first: Any,
+    second: Any,
+    *,
+    low: float | None = 0.0,
+    high: float | None = 1.0,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
 ) -> PairedTest:
-    """Test whether two models have the same mean on the same items, of values with known bounds.
+    """Test whether two models have the same mean on the same items.
 
-    Values at the two bounds alone, such as whether an answer is right, are tested by the exact McNemar test, others by
-    `sign_flip_p_value`. The interval is that of `bounded_mean` of the differences, which never has the width zero.
+    Values at two known bounds alone, such as whether an answer is right, are tested by `mcnemar`, others, and those of
+    clusters, by `sign_flip_p_value`. The interval of the difference is that of `bounded_mean`, which never has the
+    width zero; of values without bounds it is that of `bootstrap_mean`.
 
     Args:
         first: (N,) one value per item of the first model, in [low, high].
         second: (N,) the same of the second model, in the same order.
-        low: Smallest possible value.
-        high: Largest possible value.
-        resampling: Level of the interval; number of random signs and their seed.
+        low: Smallest possible value; None where there is none.
+        high: Largest possible value; None where there is none.
+        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+        resampling: Level of the interval; number of random signs and resamples and their seed.
 
     Returns:
-        The difference of the means, first minus second, with its p-value and interval.
+        The difference of the means, first minus second, with its p-value and interval; None for the interval of values
+        without bounds that all differ alike. It holds 0 where a p-value of values without bounds exceeds 1 - level.
 
     Raises:
         ValueError: If a value is out of bounds, or the models have different numbers of items.
@@ -572,29 +683,32 @@ def paired_means(
         McNemar (1947); Fisher (1935), The Design of Experiments, section 21; Agresti, Min (2005).
 
     Example:
-        b = 5, c = 0: p = 2 / 2^5; with an item at each bound the mean of the ten differences is 0.5.
+        b = 5, c = 0: p = 1 / 2^5; with an item at each bound the mean of the ten differences is 0.5.
 
         >>> test = paired_means([1] * 8, [0] * 5 + [1] * 3)
         >>> test.difference, test.p_value, round(test.interval.low, 3)
-        (0.625, 0.0625, 0.02)
+        (0.625, 0.03125, 0.02)
     """
     one, two = (
         check_vector(_vector(each, name), name, minimum=low, maximum=high)
         for each, name in ((first, "first"), (second, "second"))
     )
-    differences = _differences(one, two)
-    interval = bounded_mean(differences, low=low - high, high=high - low, confidence_level=resampling.level)
-    if np.isin(np.concatenate((one, two)), (low, high)).all():
-        return dataclasses.replace(
-            mcnemar(one == high, two == high), difference=float(differences.mean()), interval=interval
-        )
-    return PairedTest(
-        float(differences.mean()),
-        sign_flip_p_value(differences, resampling=resampling),
-        len(differences),
-        "sign flips of the differences",
-        interval,
-    )
+    n_items = check_same_length(first=one, second=two)
+    differences = one - two
+    difference, level = float(differences.mean()), resampling.level
+    interval: Interval | None = None
+    if low is not None and high is not None:
+        ends = {"low": low - high, "high": high - low}
+        interval = bounded_mean(differences, **ends, confidence_level=level, clusters=clusters)
+        if clusters is None and np.isin(np.concatenate((one, two)), (low, high)).all():
+            test = mcnemar(one == high, two == high)
+            return dataclasses.replace(test, difference=difference, interval=interval)
+    p_value = sign_flip_p_value(differences, clusters=clusters, resampling=resampling)
+    if interval is None and np.ptp(differences) > _TINY:
+        interval = bootstrap_mean(differences, clusters=clusters, resampling=resampling)
+        if p_value > 1 - level:
+            interval = dataclasses.replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
+    return PairedTest(difference, p_value, n_items, "sign flips of the differences", interval)
 
 
 def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> float:
@@ -631,6 +745,40 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
         pmf = np.convolve(pmf, np.asarray(stats.binom.pmf(np.arange(n + 1), n, chance), dtype=np.float64))
     # The factor keeps symmetric counts together despite rounding.
     return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
+
+
+def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
+    r"""Test whether items hit as often as their chances say, two-sided.
+
+    Independent items are tested exactly, by `poisson_binomial_p_value`. Of clusters, the sum of their hits less their
+    chances \(d_g\) is tested by \(\sum_g d_g / (\sum_g d_g^2)^{1/2}\), as a Student's t of G - 1 degrees of freedom.
+
+    Args:
+        hits: (N,) whether each item hit.
+        chances: (N,) its chance to.
+        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+
+    Returns:
+        The p-value, in (0, 1]; 1 for a single cluster, which tells nothing.
+
+    Example:
+        Nine of ten hit at a chance of one half; but they are two of two clusters.
+
+        >>> hits = [1] * 9 + [0]
+        >>> round(chances_p_value(hits, [0.5] * 10), 4)
+        0.0215
+        >>> chances_p_value(hits, [0.5] * 10, clusters=[0, 1] * 5) > 0.1
+        True
+    """
+    flags, expected = check_flags(hits, "hits"), check_vector(chances, "chances", minimum=0.0, maximum=1.0)
+    check_same_length(hits=flags, chances=expected)
+    if clusters is None or len(set(to_numpy(clusters, "clusters").tolist())) == len(flags):
+        return poisson_binomial_p_value(int(flags.sum()), expected)
+    sums = _with_sizes(flags - expected, clusters)[:, 0]
+    spread = float(np.sqrt((sums**2).sum()))
+    if len(sums) == 1 or spread <= _TINY:
+        return 1.0
+    return float(2 * special.stdtr(len(sums) - 1, -abs(float(sums.sum())) / spread))
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -681,18 +829,28 @@ def _wilson(share: float, n: float, level: float, method: str) -> Interval:
     return Interval(*wilson_ends(share, n, float(special.ndtri(0.5 + level / 2))), level, method)
 
 
-def _weights(resampling: Resampling, n_units: int) -> Iterator[Floats]:
-    """Yield (r, n_units) numbers of times that each unit is drawn, until there are enough rows."""
+def _student(freedom: float, level: float) -> float:
+    """Return the quantile of Student's t that a two-sided interval of a level reaches to."""
+    return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
+
+
+def _drawn_units(resampling: Resampling, n_units: int, width: int) -> Iterator[NDArray[np.intp]]:
+    """Yield (r, n_units) units that are drawn with replacement, until there are enough rows."""
     rng = np.random.default_rng([resampling.seed, 1])
-    shares = np.full(n_units, 1.0 / n_units)
-    for rounds in resampling.parts(n_units):
-        yield rng.multinomial(n_units, shares, size=rounds).astype(np.float64)
+    for rounds in resampling.parts(width):
+        yield rng.integers(n_units, size=(rounds, n_units))
 
 
-def _defined_interval(estimate: float, resamples: Floats, level: float, method: str) -> Interval:
+def _defined_interval(
+    known: tuple[float, int], resamples: Floats, without: Floats, level: float, method: str
+) -> Interval:
+    """Make the interval of a figure of a number of units, of the resamples in which it is defined."""
+    estimate, n_units = known
     defined = resamples[np.isfinite(resamples)]
     if not np.isfinite(estimate) or not defined.size:
         raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
+    if method == "bca":
+        return bca_interval(estimate, defined, without, n_units, level)
     return quantile_interval(defined, level, mirrored_at=estimate if method == "basic" else None)
 
 
@@ -726,13 +884,8 @@ def _columns(columns: tuple[Any, ...]) -> tuple[list[NDArray[Any]], int]:
     return arrays, lengths[0]
 
 
-def _differences(first: Any, second: Any) -> Floats:
-    one, two = _vector(first, "first"), _vector(second, "second")
-    check_same_length(first=one, second=two)
-    return np.asarray(one - two, dtype=np.float64)
-
-
-def _cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
+def cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
+    """Number the clusters of (N,) items from 0; None where there are none."""
     if clusters is None:
         return None
     names = to_numpy(clusters, "clusters")
@@ -743,29 +896,27 @@ def _cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
 
 
-def _cluster_sums(table: Floats, clusters: Any, rng: np.random.Generator | None) -> Floats:
+def _cluster_sums(table: Floats, clusters: Any, rng: np.random.Generator | None = None) -> Floats:
     """Sum the rows of each cluster; with `rng`, put units beyond `MAX_UNITS` into random groups."""
-    codes = _cluster_codes(clusters, len(table))
+    codes = cluster_codes(clusters, len(table))
     units = table if codes is None else _sum_by(codes, table)
     if rng is None or len(units) <= MAX_UNITS:
         return units
     return _sum_by(rng.integers(MAX_UNITS, size=len(units)), units, MAX_UNITS)
 
 
+def _with_sizes(values: Floats, clusters: Any) -> Floats:
+    """Return (G, 2) sums and numbers of the values of each cluster."""
+    return _cluster_sums(np.column_stack((values, np.ones(len(values)))), clusters)
+
+
 def _sum_by(codes: NDArray[np.intp], table: Floats, n_groups: int = 0) -> Floats:
     return np.stack([np.bincount(codes, column, minlength=n_groups) for column in table.T], axis=1)
 
 
-def _members(clusters: Any, n_items: int) -> list[NDArray[np.intp]] | None:
-    codes = _cluster_codes(clusters, n_items)
-    if codes is None:
-        return None
+def _members(codes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else float(value)
 
 
 # ------------------------------ Figures with their intervals, and the text that goes with a figure wherever it is shown
@@ -826,7 +977,7 @@ def estimate_of(value: float | None, interval: Interval | None) -> Estimate:
     if value is None or interval is None:
         return Estimate(value)
     # Rounding alone may tell the ends apart.
-    if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high)):
+    if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high), 1e-3):
         return Estimate(value, method="no resample differs, so without interval")
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
@@ -845,20 +996,36 @@ def share(hits: int, n_items: int, resampling: Resampling) -> Estimate | None:
     return estimate_of(hits / n_items, wilson(hits, n_items, confidence_level=resampling.level))
 
 
-def mean(values: Any, resampling: Resampling, *, bounds: tuple[float, float] | None = None) -> Estimate | None:
-    """Return the mean of values (N,) with its bootstrap interval; None without values.
+def rate(flags: Any, resampling: Resampling, clusters: Any = None) -> Estimate | None:
+    """Return the share of True flags (N,) with its Wilson interval, over clusters if there are any; None without flags.
 
-    Args:
-        values: (N,) values.
-        resampling: Level, resamples and seed.
-        bounds: As in `bootstrap_mean`: what the interval of few or equal values rests on; None where there are none.
+    Example:
+        >>> flags = [True, True, True, True, False, False]
+        >>> rate(flags, Resampling()) == share(4, 6, Resampling())
+        True
+        >>> round(rate(flags, Resampling(), clusters=[1, 1, 2, 2, 3, 3]).low, 2)
+        0.1
+    """
+    hits = np.asarray(flags, dtype=np.float64)
+    if not len(hits):
+        return None
+    if clusters is None:
+        return share(int(hits.sum()), len(hits), resampling)
+    interval = cluster_wilson(*_with_sizes(hits, clusters).T, confidence_level=resampling.level)
+    return estimate_of(float(hits.mean()), interval)
+
+
+def mean(
+    values: Any, resampling: Resampling, *, bounds: tuple[float, float] | None = None, clusters: Any = None
+) -> Estimate | None:
+    """Return the mean of values (N,) with the interval of `bootstrap_mean`; None without values.
 
     Example:
         >>> estimate = mean([0.0, 1.0, 1.0, 1.0], Resampling())
         >>> estimate.value, estimate.low, estimate.high
-        (0.75, 0.25, 1.0)
+        (0.75, 0.0, 1.0)
     """
     if not len(values):
         return None
-    interval = bootstrap_mean(values, bounds=bounds, resampling=resampling)
+    interval = bootstrap_mean(values, bounds=bounds, clusters=clusters, resampling=resampling)
     return estimate_of(float(np.mean(values)), interval)

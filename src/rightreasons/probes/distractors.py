@@ -46,7 +46,7 @@ class NoneOfTheAbove(Result):
         hits_interval: Its interval (Wilson).
         expected: The hits that follow from the scores with the right choice, by striking that one out.
         gain: hits - expected, in [-1, 1]: what the model does beyond that when the right choice is gone.
-        p_value: Exact McNemar test of no gain.
+        p_value: McNemar's mid-p test of no gain.
     """
 
     n_items: int
@@ -141,7 +141,7 @@ class DistractorFigures(Result):
         random: Random choices of other items.
         near: The choices of other items that are most like the right one.
         difference: Share of items of which a near choice is picked, minus that of a random one, in [-1, 1].
-        p_value: Exact McNemar test of no difference.
+        p_value: McNemar's mid-p test of no difference.
         none: "None of the above", beside the right choice and in its place; None where it was not asked.
     """
 

@@ -190,7 +190,7 @@ class BothWays(Result):
         with_template: Share of them of which the right choice is picked; without the question, the one that was right.
         without: The same without the template.
         difference: With minus without, in [-1, 1].
-        p_value: Exact McNemar test of no difference.
+        p_value: McNemar's mid-p test of no difference.
     """
 
     n_items: int

@@ -113,7 +113,7 @@ TEMPLATES = (
     Column("with_template", "With [{{ level }}]", "share"),
     Column("without", "Without [{{ level }}]", "share"),
     Column("difference", "Difference", "share"),
-    Column("p", "p", "p_value", "Exact McNemar test of no difference."),
+    Column("p", "p", "p_value", "McNemar's mid-p test of no difference."),
 )
 
 

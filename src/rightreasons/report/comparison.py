@@ -386,8 +386,8 @@ def compare(
 ) -> Comparison:
     """Compare two audited models on the items that both reports hold, by paired tests; follow more over their reports.
 
-    Accuracy is compared by the exact McNemar test, figures that are means over items (mean confidence, confidence gap,
-    Brier score, log loss) by a paired bootstrap, and calibration errors by a bootstrap of their debiased difference
+    Accuracy is compared by McNemar's mid-p test, figures that are means over items (mean confidence, confidence gap,
+    Brier score, log loss) by flipping signs, and calibration errors by the jackknife of their debiased difference
     (`compare_confidence`). The figures of all other questions that are means over items (or cases of a suite) are
     compared by `paired_means`.
     Items are joined by id, and only where both reports have the same text. Which model is better at what follows from

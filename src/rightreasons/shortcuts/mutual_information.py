@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -33,25 +33,44 @@ from rightreasons.core.validation import (
 )
 
 
-def count_words(texts: Sequence[str]) -> Counter[str]:
-    """Count the words of texts, a few megabytes at a time.
+def count_words(texts: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count how often each word of texts occurs, and in how many of them, a few megabytes at a time.
 
     Example:
-        >>> sorted(count_words(["A good, good film", "Crème brûlée!", "good!"]).items())
+        >>> occurrences, presences = count_words(["A good, good film", "Crème brûlée!", "good!"])
+        >>> sorted(occurrences.items())
         [('!', 2), (',', 1), ('a', 1), ('brûlée', 1), ('crème', 1), ('film', 1), ('good', 3)]
+        >>> presences["good"], presences["!"]
+        (2, 2)
     """
     counts: Counter[str] = Counter()
-    starts = np.cumsum([0, *map(len, texts)]) // BUFFER
-    for _, rows in groupby(range(len(texts)), key=starts.__getitem__):
+    present: Counter[str] = Counter()
+    sizes = np.cumsum([0, *map(len, texts)]) // BUFFER
+    for _, rows in groupby(range(len(texts)), key=sizes.__getitem__):
         batch = [texts[row] for row in rows]
         scanned = scan([text for text in batch if is_plain(text)])
-        keys = np.sort(scanned.keys)
-        first = np.flatnonzero(np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1])))
-        sizes = np.diff(np.append(first, len(keys))).tolist()
-        counts.update(dict(zip(key_words(key_bytes(keys[first])), sizes, strict=True)))
-        counts.update(chain(scanned.long, key_words(key_bytes(scanned.wide_keys))))
-        counts.update(WORD_PATTERN.findall("\n".join(text for text in batch if not is_plain(text)).lower()))
-    return counts
+        text_of = np.searchsorted(scanned.ends, scanned.starts)
+        short = text_of[scanned.is_short]
+        order = np.lexsort((short, scanned.keys))
+        keys, short = scanned.keys[order], short[order]
+        is_first = np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))
+        first, is_new = np.flatnonzero(is_first), is_first.copy()
+        is_new[1:] |= short[1:] != short[:-1]
+        names = key_words(key_bytes(keys[first]))
+        counts.update(dict(zip(names, np.diff(np.append(first, len(keys))).tolist(), strict=True)))
+        if len(first):
+            present.update(dict(zip(names, np.add.reduceat(is_new.astype(np.int64), first).tolist(), strict=True)))
+        others = [(key_words(key_bytes(scanned.wide_keys)), scanned.is_wide)]
+        others.append((scanned.long, ~(scanned.is_short | scanned.is_wide)))
+        for found, where in others:
+            counts.update(found)
+            present.update(word for word, _ in set(zip(found, text_of[where].tolist(), strict=True)))
+        for text in batch:
+            if not is_plain(text):
+                found = WORD_PATTERN.findall(text.lower())
+                counts.update(found)
+                present.update(set(found))
+    return counts, present
 
 
 COUNTS = ("occurrence", "presence")
@@ -105,7 +124,8 @@ class LabelTokens(Result):
         count: (V_l,) count(w, l).
         total: (V_l,) count(w) over all labels.
         p_label: (V_l,) p(l | w), in (0, 1].
-        z: (V_l,) how many standard errors p(l | w) lies above its value when the token says nothing.
+        z: (V_l,) how many standard errors the share of label l among the texts with w lies above its value when the
+            token says nothing. Texts are counted, whatever `count` is: one text repeats a word.
         p_value: (V_l,) two-sided p-value of z (normal approximation), not corrected for the number of tokens.
     """
 
@@ -247,6 +267,8 @@ class LmiCounts:
         """label -> number of texts."""
         self.tokens: dict[int, Counter[str]] = {}
         """label -> token -> count(w, l)."""
+        self.texts: dict[int, Counter[str]] = {}
+        """label -> token -> number of texts that have it."""
 
     def update(self, data: Iterable[Any], labels: Any) -> None:
         """Add texts and their labels.
@@ -267,7 +289,8 @@ class LmiCounts:
         for text, label in zip(texts, numbers, strict=True):
             texts_of.setdefault(label, []).append(text)
         for label, rows in texts_of.items():
-            self.tokens.setdefault(label, Counter()).update(self._tokens_of(rows))
+            for known, counts in zip((self.tokens, self.texts), self._counts_of(rows), strict=True):
+                known.setdefault(label, Counter()).update(counts)
 
     @takes(LmiOptions)
     def result(self, *, options: LmiOptions) -> LmiResult:
@@ -282,14 +305,16 @@ class LmiCounts:
         # Sorted, so that an id is also the place in the alphabet.
         vocabulary = sorted(set().union(*self.tokens.values()))
         index = {token: position for position, token in enumerate(vocabulary)}
-        total = np.zeros(len(vocabulary), dtype=np.int64)
-        cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        total, n_texts = np.zeros((2, len(vocabulary)), dtype=np.int64)
+        cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = {}
         for label in sorted(self.documents):
-            counter = self.tokens[label]
+            counter, of_texts = self.tokens[label], self.texts[label]
             ids = np.fromiter((index[token] for token in counter), dtype=np.int64, count=len(counter))
             count = np.fromiter(counter.values(), dtype=np.int64, count=len(counter))
+            with_token = np.fromiter((of_texts[token] for token in counter), dtype=np.int64, count=len(counter))
             total[ids] += count
-            cells[label] = ids, count
+            n_texts[ids] += with_token
+            cells[label] = ids, count, with_token
 
         # The units that are counted: tokens, or (for p(l) and p(w, l) of presences) texts.
         n_tokens, n_labels, presence = int(total.sum()), len(cells), self.count == "presence"
@@ -298,14 +323,14 @@ class LmiCounts:
         smoothing = options.pmi_smoothing
         smoothed_total = n_tokens + smoothing * len(vocabulary) * n_labels
         tables = []
-        for label, (ids, count) in cells.items():
+        for label, (ids, count, with_token) in cells.items():
             of_label, of_token = int(count.sum()), total[ids]
             prior = (self.documents[label] if presence else of_label) / n_units
             p_label = count / of_token
             lmi_values = count / divisor * np.log(p_label / prior) / math.log(options.log_base or math.e)
             smoothed = (of_token + smoothing * n_labels) * (of_label + smoothing * len(vocabulary))
-            p_null = prior if options.null == "prior" else 1 / n_labels
-            z = (p_label - p_null) / np.sqrt(p_null * (1 - p_null) / of_token)
+            p_null = self.documents[label] / self.documents.total() if options.null == "prior" else 1 / n_labels
+            z = (with_token / n_texts[ids] - p_null) / np.sqrt(p_null * (1 - p_null) / n_texts[ids])
             order = np.lexsort((ids, -count, -lmi_values))
             columns = {
                 "lmi": lmi_values,
@@ -335,14 +360,18 @@ class LmiCounts:
             log_base=options.log_base,
         )
 
-    def _tokens_of(self, data: Sequence[Any]) -> Iterable[str]:
-        """Return the tokens of texts, or how often each occurs."""
+    def _counts_of(self, data: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
+        """Return count(w, l) of texts, and the number of texts that have each token."""
         if self.tokenizer == "words" and self.count == "occurrence":
             return count_words(data)
-        rows: Iterable[Iterable[str]] = data
-        if self.tokenizer != "none":
-            rows = map(words if self.tokenizer == "words" else self.tokenizer, data)  # type: ignore[arg-type]
-        return chain.from_iterable(map(set, rows) if self.count == "presence" else rows)
+        counts: Counter[str] = Counter()
+        present: Counter[str] = Counter()
+        for row in data:
+            tokens = row if self.tokenizer == "none" else (words if self.tokenizer == "words" else self.tokenizer)(row)  # type: ignore[operator]
+            listed = list(tokens)
+            counts.update(listed)
+            present.update(set(listed))
+        return (present if self.count == "presence" else counts), present
 
 
 @takes(LmiOptions)
@@ -367,10 +396,10 @@ def lmi(
     for K labels, V distinct tokens and k = `pmi_smoothing` added to every cell; and how far the token is from one that
     carries no information,
 
-    \[ z = \frac{p(l \mid w) - p_0}{\sqrt{p_0 (1 - p_0) / count(w)}} . \]
+    \[ z = \frac{n(w, l) / n(w) - p_0}{\sqrt{p_0 (1 - p_0) / n(w)}} \]
 
-    LMI favors frequent tokens, PMI rare ones; z is a test. z treats the counted units as independent; texts
-    are, occurrences of a word in one text are not. For the test itself use count="presence".
+    with n(w, l) of the n(w) texts that have the token. LMI favors frequent tokens, PMI rare ones; z is a test. It
+    counts texts, whatever `count` is, as the occurrences of a word in one text are not independent.
 
     Args:
         data: N texts, or N lists of tokens with tokenizer="none".
@@ -389,7 +418,8 @@ def lmi(
         log_base: Base of the logarithm of LMI, above 1; default None, the natural one. It scales LMI and does not
             change the ranking.
         pmi_smoothing: k of PMI, at most 1e12; default 100, as Gururangan et al.; 0 for plain PMI.
-        null: p_0 of z: "prior" (default; p(l)) or "uniform" (1/K, as Gardner et al.). For balanced labels the same.
+        null: p_0 of z: "prior" (default; the share of texts of the label) or "uniform" (1/K, as Gardner et al.). For
+            balanced labels the same.
 
     Returns:
         `LmiResult`: per label the ranked tokens with their figures and the head.

@@ -49,7 +49,7 @@ class PlanScores(Result):
         average: Mean of the G scores of the four settings; None where one is missing.
         pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
         differences: Setting, or "average" -> G minus that of IID with the same seed.
-        p_values: "iid" -> McNemar's exact test of `iid_score` against that of IID; setting, or "average" ->
+        p_values: "iid" -> McNemar's mid-p test of `iid_score` against that of IID; setting, or "average" ->
             approximate randomization of the difference of the G scores.
         n_runs: Finished runs.
         n_unchanged: Those of them with the outcome of IID, with the same seed, on every case and independent item:
