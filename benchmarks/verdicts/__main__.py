@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from joblib import Parallel, delayed
-
 import benchmarks.verdicts as package
+import numpy as np
 from benchmarks.verdicts import Scenario
+from joblib import Parallel, delayed
 
 SIZES = (50, 100, 200, 400, 1000)
 LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
