@@ -225,6 +225,7 @@ class Classes:
             ids=[str(row) for row in range(n_items)],
             labels=np.array(gold),
             resampling=Resampling(seed=seed),
+            seconds=3600.0,
         )
 
     def run(self, n_items: int, seed: int) -> Tone:

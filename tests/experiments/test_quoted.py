@@ -121,7 +121,7 @@ def test_paradox_across_models():
         test = tests[name]
         quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
     quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
-    assert numbers(page.partition("the sign is the opposite.**")[2].partition("So the rate")[0]) == quoted
+    assert numbers(page.partition("cannot be told from five models.**")[2].partition("So the rate")[0]) == quoted
     runs = whole(json.loads((folder / "across_models.json").read_text("utf-8"))["runs"])
     assert [len(models) for models in runs.values()] == [5] * 8
 

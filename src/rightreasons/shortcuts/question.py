@@ -355,7 +355,7 @@ SHORTCUTS = Question(
             no_interval="Too few predictions are shortcut-cued.",
         ),
     ),
-    headlines=("deciding_share", "follow_rate", "accuracy_without_cues", "shortcut_rate"),
+    headlines=("deciding_share", "follow_rate", "accuracy_without_cues"),
     verdict=tuple(
         Rule(TONES[key], key, (lambda m, key=key: m.conclusion == key) if key != "open" else None)  # type: ignore[misc]
         for key in sorted(TONES, key=lambda key: key == "open")
