@@ -138,10 +138,9 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
 
     if model is None or found.kind != "classification" or not found.label_names:
         return []
-    from transformers import AutoConfig
+    from rightreasons.models.loading import classes_of
 
-    names = AutoConfig.from_pretrained(model).id2label
-    classes = [str(names[number]) for number in sorted(names)]
+    classes = classes_of(model)
     try:
         match = match_labels(found.label_names, classes, terms=MatchTerms("the data", rename="label_names"))
     except ValueError as error:

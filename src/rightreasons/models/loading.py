@@ -312,6 +312,11 @@ def _head(architecture: str) -> str:
     return match[0] if match else ""
 
 
+def classes_of(model: str) -> tuple[str, ...]:
+    """Return the names of a model's classes, for which its configuration is read alone."""
+    return class_names(transformers.AutoConfig.from_pretrained(model), model)
+
+
 def class_names(config: Any, name: str) -> tuple[str, ...]:
     """Return the names of a model's classes in the order of its logits.
 

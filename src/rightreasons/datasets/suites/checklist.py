@@ -172,9 +172,6 @@ def _check_opcodes(content: bytes) -> None:
             raise ValueError("Expected a pickle of a suite's size, but it asks for too many values.")
 
 
-SUFFIXES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
-"""The suffixes of suites that CheckList has saved, as they are or compressed."""
-
 _REPETITIONS = 10  # a value may stand for this number of bytes of the pickle
 _DAMAGED = (AttributeError, LookupError, RecursionError, TypeError, ValueError, OverflowError)
 

@@ -16,8 +16,10 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_count, check_kind
 from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import Case, Functionality, check_label_names
-from rightreasons.datasets.suites.checklist import SUFFIXES
 from rightreasons.datasets.suites.suite import Suite
+
+PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
+"""The suffixes of suites that CheckList has saved: `rightreasons suite convert` alone reads them."""
 
 COLUMNS = ("functionality", "test_case", "label_gold")
 LABEL_NAMES = ("non-hateful", "hateful")
@@ -136,7 +138,7 @@ def open_suite(
 
 def _opened(file: Path) -> Suite:
     name = file.name.lower()
-    if name.endswith(SUFFIXES):
+    if name.endswith(PICKLES):
         raise ValueError(
             f"Expected a suite as .jsonl, .jsonl.gz, .parquet or .csv, but got the pickle {file}: convert it with "
             f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
