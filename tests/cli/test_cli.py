@@ -117,6 +117,14 @@ def test_the_help_of_a_command_is_one_screen(capsys, command):
         assert len(all_flags) == len(flags) - 1 + int(said)
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("adit", "audit"), ("calibrate", "calibration")])
+def test_a_misspelt_command_is_answered_with_the_nearest(capsys, typed, meant):
+    code, _, err = run(capsys, typed, "model", "data")
+    assert code == 2
+    assert "Did you mean" in err
+    assert f"'{meant}'" in err.split("Known:")[0]
+
+
 def test_the_first_options_of_an_audit_come_first(capsys):
     _, out, _ = run(capsys, "audit", "--help")
     flags = [line.split()[0] for line in out.splitlines() if line.startswith("  --")]
@@ -255,7 +263,7 @@ def test_data(capsys, tmp_path):
         ),
         (("compare", "{reviews}", "{reviews}"), "to be an audit in JSON"),
         (("data", "build", "sst3"), "Did you mean 'sst2'?"),
-        (("audt",), "No such command 'audt'"),
+        (("audt",), "Expected the name of a command, but got 'audt'. Did you mean 'audit'"),
         (("audit", "{tiny}", "{reviews}", "--limt", "3"), "No such option: --limt"),
     ],
 )

@@ -120,13 +120,13 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
     assert "there is no gone.yaml" in typed(capsys, "audit", "gone.yaml").err
 
 
-def another(field, kind):
-    """Return a value of an option that is not its default."""
+def another(name, field, kind):
+    """Return a value of an option that is not its default, nor that of another option."""
     if "choices" in field.json_schema_extra:
         value = next(choice for choice in field.json_schema_extra["choices"] if choice != field.default)
         return (value,) if typing.get_origin(kind) is tuple else value
     if typing.get_origin(kind) is tuple:
-        return ("other", "words") if typing.get_args(kind)[0] is str else (3, 5)
+        return (f"other {name}", f"more {name}") if typing.get_args(kind)[0] is str else (3, 5)
     if isinstance(field.default, bool):
         return not field.default
     if isinstance(field.default, float):
@@ -140,7 +140,7 @@ def another(field, kind):
 
 def changed(options):
     hints = typing.get_type_hints(options)
-    return {name: another(field, hints[name]) for name, field in options.model_fields.items()}
+    return {name: another(name, field, hints[name]) for name, field in options.model_fields.items()}
 
 
 def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):

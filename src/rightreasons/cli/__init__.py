@@ -23,7 +23,7 @@ import typer.core
 import typer.main
 
 import rightreasons
-from rightreasons.core.errors import in_one_sentence, is_expected, missing
+from rightreasons.core.errors import in_one_sentence, is_expected, missing, unknown_name
 from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
 
 TRACEBACK = "--traceback"
@@ -89,6 +89,12 @@ class _Commands(typer.core.TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         name = cmd_name.replace("_", "-")
         return _command(name) if name in _MODULES else None
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        """Find the command that is typed first; one that there is not is answered with the nearest."""
+        if args and not args[0].startswith("-") and args[0].replace("_", "-") not in _MODULES:
+            raise unknown_name("command", args[0], _MODULES)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""

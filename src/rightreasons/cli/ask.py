@@ -85,7 +85,7 @@ OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 
 FIRST = {"To begin with": "text-column label-column open"}
 
-SHOWN_OF = {"shortcuts": "items words protocol top-n"}
+SHOWN_OF = {"shortcuts": "items reasons not-reasons other-split words"}
 """Question -> its options that the help of its command shows, where these are not all."""
 
 
