@@ -339,10 +339,7 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
             raise ValueError("Expected a protocol of words where `causal` is on, but got one of pieces.")
         if isinstance(words, str) or (words and not causal):
             raise OptionError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.", option="words")
-        self._causal, self._words = (
-            check_bool(causal, "causal"),
-            check_texts(words, "words") if words else [],
-        )
+        self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
         self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
