@@ -29,6 +29,7 @@ from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.distractors import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
+from rightreasons.probes.reading import measure_reading
 from rightreasons.shortcuts.causal import causal_shortcuts, worst_group_accuracy
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.reliance import shortcut_reliance
@@ -346,15 +347,52 @@ def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: flo
 
 def preferences(rng: np.random.Generator, seed: int) -> Outcome:
     scores = rng.normal(size=(60, 3))
-    result = prior_bias(
-        scores, rng.integers(3, size=60), scores="logits", n_permutations=39, seed=seed, resampling=few(seed)
-    )
+    result = prior_bias(scores, rng.integers(3, size=60), scores="logits", resampling=few(seed))
     return {
-        "null.p_value": result.null.p_value,
         "pseudo_correct.p_value": result.pseudo_correct.p_value,
         "pseudo_correct.confidence_p_value": result.pseudo_correct.confidence_p_value,
         "interval": ends(result.interval, _BIAS),
     }
+
+
+def copied_preferences(rng: np.random.Generator, seed: int) -> Outcome:
+    """Forty items, of which each comes five times."""
+    scores, right, names = (np.repeat(rng.normal(size=(40, 3)), 5, axis=0), np.repeat(rng.integers(3, size=40), 5),
+                            np.repeat(np.arange(40), 5))  # fmt: skip
+    result = prior_bias(scores, right, scores="logits", clusters=names, resampling=few(seed))
+    return {"pseudo_correct.p_value": result.pseudo_correct.p_value, "interval": ends(result.interval, _BIAS)}
+
+
+def questions_taken_away(share: float, prior: float, n_items: int, copies: int = 1):
+    """Of four choices, the answer without the question stays in a share; others are right in 0.8, independently."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        def right_in(rate: float) -> np.ndarray:
+            wrong = (right + rng.integers(1, 4, n_items)) % 4
+            return np.where(rng.random(n_items) < rate, right, wrong)
+
+        right = rng.integers(4, size=n_items)
+        without, reading = right_in(prior), right_in(0.8)
+        answers = np.where(rng.random(n_items) < share, without, reading)
+        columns = (np.repeat(column, copies) for column in (answers, without, right, np.arange(n_items)))
+        answers, without, right, names = columns
+        found = measure_reading(
+            answers, without, right, n_choices=np.full(len(right), 4), clusters=None if copies == 1 else names
+        )
+        by_chance = prior * 0.8 + (1 - prior) * 0.2 / 3
+        alike = prior**2 + (1 - prior) ** 2 / 3
+        accuracy = share * prior + (1 - share) * 0.8
+        # κ of the mixture: what stays, less the agreement of answers with those without the question of other items.
+        stays, chance = share + (1 - share) * by_chance, share * alike + (1 - share) * by_chance
+        return {
+            "kept": ends(found.kept, stays),
+            "beyond_chance": ends(found.beyond_chance, (stays - chance) / (1 - chance)),
+            "accuracy": ends(found.accuracy, accuracy),
+            "accuracy_without": ends(found.accuracy_without, prior),
+            "lost": ends(found.lost, accuracy - prior),
+        }
+
+    return draw
 
 
 def added_choices(rng: np.random.Generator, seed: int) -> Outcome:
@@ -387,8 +425,8 @@ def none_is_right(rng: np.random.Generator, seed: int) -> Outcome:
     result = none_of_the_above(added, without, right)
     return {
         "p_value": result.p_value,
-        "false_alarms_interval": ends(result.false_alarms_interval, 1 / 4),
-        "hits_interval": ends(result.hits_interval, 1 / 3),
+        "false_alarms": ends(result.false_alarms, 1 / 4),
+        "hits": ends(result.hits, 1 / 3),
     }
 
 
@@ -530,7 +568,7 @@ def mean_generalization(rng: np.random.Generator, seed: int) -> Outcome:
 _PEOPLE = _population()
 _OWN = np.array([0.5, 0.3, 0.2]) * np.random.default_rng(3).gamma(3.0, size=(400_000, 3))
 _FIRST_SHARE = float((_OWN[:, 0] / _OWN.sum(axis=1)).mean())
-_BIAS = prior_bias(np.random.default_rng(2).normal(size=(200_000, 3)), scores="logits", n_permutations=0).prior_bias
+_BIAS = prior_bias(np.random.default_rng(2).normal(size=(200_000, 3)), scores="logits").prior_bias
 _DEGENERATE = "No model with unequal scores has a variance of 0; the test is reported because the paper uses it."
 _ALIKE = "The same code as `removal`, over some of its items."
 
@@ -608,6 +646,17 @@ SCENARIOS = (
     Scenario("human_performance", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("human_performance")),
     Scenario("fleiss_kappa", "15 items, raters at random", raters(15, 6, (0.4, 0.6), 0.0)("fleiss_kappa")),
     Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
+    Scenario("prior_bias", "40 items, of which each comes five times", copied_preferences, conservative=True),
+    *(
+        Scenario("measure_reading", words, questions_taken_away(*how))
+        for words, how in (
+            ("reads, 200 items of four choices", (0.0, 0.25, 200)),
+            ("reads, and would be right in 0.8 without the question, 100 items", (0.0, 0.8, 100)),
+            ("keeps 0.3 of its answers, 100 items", (0.3, 0.25, 100)),
+            ("keeps all of its answers, 50 items", (1.0, 0.25, 50)),
+            ("keeps 0.3 of its answers, 60 items, of which each comes five times", (0.3, 0.25, 60, 5)),
+        )
+    ),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
     Scenario("none_of_the_above", "scores of single choices, 150 items", none_is_right, conservative=True),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),

@@ -22,11 +22,11 @@ Args:
 Returns:
     dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
     `normalized_divergence`, `mean_top_confidence`, `n_items`, `mean_choices`, `t_p_value`, `wilcoxon_p_value`,
-    `pseudo_correct` (rate, chance, exact p-value, confidence excess), `null`, `interval` and the `definition` in words.
+    `pseudo_correct` (rate, chance, exact p-value, confidence excess), `interval` and the `definition` in words.
 
 Examples:
     >>> import rightreasons
-    >>> prior_bias = rightreasons.load("prior_bias", n_permutations=0)
+    >>> prior_bias = rightreasons.load("prior_bias")
     >>> results = prior_bias.compute(predictions=[[0.7, 0.2, 0.1]])
     >>> round(results["prior_bias"], 6), round(results["normalized_prior_bias"], 6)
     (0.068889, 0.31)

@@ -261,7 +261,7 @@ def _measured(found: Forms, scores: Mapping[str, Sequence[float]]) -> tuple[Any,
         [after["label"]],
         [after["original_positions"]],
     )
-    biases = {name: prior_bias([confidences[name]], n_permutations=0) for name in WITHOUT_ANSWER}
+    biases = {name: prior_bias([confidences[name]]) for name in WITHOUT_ANSWER}
     return confidences, drop, biases
 
 

@@ -5,11 +5,14 @@ import dataclasses
 import datasets
 import numpy as np
 import pytest
+from scipy import stats
 
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
+from rightreasons.cues.statistics import cue_statistics
 
 OPTIONS = CuesOptions(features=("unigram",))
 FEW = Resampling(resamples=100)
@@ -94,7 +97,9 @@ def test_without_training_items_groups_stay_in_one_fold():
     # Four groups, although all of them right, are too few.
     assert (figures.accuracy.value, figures.accuracy.high, figures.conclusion) == (1.0, 1.0, "cannot tell")
     assert figures.accuracy.low == pytest.approx(4 / (4 + 1.959964**2))  # Wilson's, of 4 of 4
-    assert [cue.cue for cue in figures.significant] == ["good"]
+    # All four groups hit alike: the sum of four alike is twice its error, sqrt(4) of Student's t with 3 degrees.
+    assert figures.statistics.find("good").p_value == pytest.approx(2 * stats.t.sf(2, 3))
+    assert figures.significant == ()
     assert figures.telling(3)[0].cue == "good"
     with pytest.raises(ValueError, match="at most the number of groups, 4, but got 5"):
         measure_cues(items, options=CuesOptions(features=("unigram",), n_folds=5), resampling=FEW)
@@ -112,7 +117,8 @@ def test_no_gap_where_all_items_are_easy():
         (0, 4, "cannot tell"),
         (4, 4, "cannot tell"),
         (19, 19, "cannot tell"),
-        (16, 20, "gives answers away"),  # Wilson's interval begins at 0.584
+        (18, 20, "gives answers away"),  # Wilson's interval begins at 0.699
+        (16, 20, "cannot tell"),  # 0.584: above chance, but not surely by ten points
         (14, 20, "cannot tell"),  # [0.481, 0.855]
         (50, 100, "no sign"),  # [0.404, 0.596]
         (48, 100, "cannot tell"),  # [0.385, 0.577]: 10 points below chance are not ruled out
@@ -131,6 +137,10 @@ def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
         (right / n_items, ends.low, ends.high)
     )
     assert figures.conclusion == conclusion
+    # An interval half as wide takes four times as many items: [0.423, 0.615] of 100 ends 0.08 too far of 0.096.
+    if (right, n_items) == (52, 100):
+        assert figures.alone.n_needed == pytest.approx(100 * (0.096 / 0.08) ** 2, rel=0.05)
+        assert f"about {figures.n_needed} items would tell" in figures.too_few
 
 
 @pytest.mark.parametrize(("n_items", "conclusion"), [(20, "gives answers away"), (12, "cannot tell")])
@@ -141,3 +151,36 @@ def test_the_permutation_test_has_a_say(n_items, conclusion):
     assert figures.conclusion == conclusion
     doubted = dataclasses.replace(figures, classifier=dataclasses.replace(figures.classifier, p_value=0.2))
     assert doubted.conclusion == "cannot tell"
+
+
+def test_groups_are_the_units_of_all_tests():
+    # Fifty items, each five times, of which a word tells nothing: alone, 250 items seem to tell.
+    rng, rejected = np.random.default_rng(11), np.zeros(4, dtype=int)
+    for _ in range(150):
+        labels, predicted, easy = (np.repeat(rng.integers(2, size=50), 5) for _ in range(3))
+        found = []
+        for groups in (None, np.repeat(np.arange(50), 5).tolist()):
+            cues = cue_statistics([["a word", "another"]] * 250, labels, groups=groups)
+            how = {"clusters": groups, "n_permutations": 99, "resampling": Resampling(resamples=5)}
+            gap = easy_hard_gap(predicted, labels, easy.astype(bool), **how)
+            found += [cues.find("word").p_value < 0.05, gap.p_value < 0.05]
+        rejected += found
+    assert cues.find("word").applicability == 250
+    # Of 150 draws at .05, 17 and more come twice in a thousand times.
+    assert (rejected[:2] > 30).all()
+    assert (rejected[2:] < 17).all()
+
+
+def test_groups_widen_the_intervals():
+    rng = np.random.default_rng(4)
+    labels, predicted = (np.repeat(rng.integers(2, size=60), 5) for _ in range(2))
+    easy, names = np.repeat(np.arange(60) % 3 == 0, 5), [f"g{n // 5}" for n in range(300)]
+    alone, together = (
+        easy_hard_gap(predicted, labels, easy, clusters=clusters, n_permutations=9) for clusters in (None, names)
+    )
+    assert together.easy_hard_gap == alone.easy_hard_gap
+    widths = [found.interval.high - found.interval.low for found in (alone, together)]
+    assert widths[1] / widths[0] == pytest.approx(5**0.5, rel=0.15)
+    rows = [cue_statistics([["a word", "b"]] * 300, labels, groups=groups).find("word") for groups in (None, names)]
+    assert rows[0].productivity == rows[1].productivity
+    assert (rows[1].high - rows[1].low) / (rows[0].high - rows[0].low) == pytest.approx(5**0.5, rel=0.1)

@@ -29,7 +29,7 @@ def test_figures_are_those_of_the_kernels():
     assert aggregation("brier")(same) == pytest.approx(0.3125)
     # Both right answers are surer than the wrong one.
     assert aggregation("auroc")(ITEMS) == 1
-    assert aggregation("prior_bias")(ITEMS) == prior_bias(rows, scores="logits", n_permutations=0).prior_bias
+    assert aggregation("prior_bias")(ITEMS) == prior_bias(rows, scores="logits").prior_bias
     assert aggregation("auroc")(ITEMS[:1]) is None
 
 

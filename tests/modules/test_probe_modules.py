@@ -8,7 +8,7 @@ ROWS = [[0.7, 0.2, 0.1], [0.6, 0.4], [0.5, 0.5]]
 
 
 def test_prior_bias_both_ways():
-    metric = rightreasons.load("prior_bias", n_permutations=20)
+    metric = rightreasons.load("prior_bias")
     for references in ([0, 1, -1], None):
         whole = metric.compute(predictions=ROWS, references=references)
         metric.add_batch(predictions=ROWS[:2], references=references and references[:2])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import rightreasons.probes.bias as prior_bias_module
 from rightreasons.core.resampling import Resampling
 from rightreasons.probes.bias import prior_bias
 
@@ -21,7 +20,7 @@ def test_worked_value():
 
 @pytest.mark.parametrize(("n", "largest"), [(2, 0.25), (3, 2 / 9), (4, 0.1875)])
 def test_one_hot_is_the_largest(n, largest):
-    result = prior_bias(np.eye(n)[:1], n_permutations=0)
+    result = prior_bias(np.eye(n)[:1])
     assert result.prior_bias == pytest.approx(largest)
     assert result.normalized_prior_bias == pytest.approx(1)
     assert result.normalized_divergence == pytest.approx(1)
@@ -32,75 +31,13 @@ def test_uniform_is_none():
     assert result.prior_bias == 0
     assert result.t_p_value is None
     assert result.wilcoxon_p_value is None
-    assert result.null is None
 
 
 def test_ragged_rows_average_over_items():
-    both = prior_bias([[0.7, 0.2, 0.1], [1.0, 0.0]], n_permutations=0)
+    both = prior_bias([[0.7, 0.2, 0.1], [1.0, 0.0]])
     assert both.prior_bias == pytest.approx((0.0688889 + 0.25) / 2, abs=1e-7)
     assert both.mean_choices == 2.5
     assert both.mean_top_confidence == pytest.approx(0.85)
-
-
-def test_rows_that_differ_by_a_constant_are_their_own_shuffles():
-    # Both slots hold one score each but for the item's constant: shuffled, the constants come apart and the spread
-    # grows. Without constants, the softmax (0.7, 0.3) has 2 * 0.2^2 / 2 = 0.04.
-    scores = np.log([[0.7, 0.3]] * 5) + np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
-    result = prior_bias(scores, scores="logits", n_permutations=20)
-    assert result.prior_bias == pytest.approx(0.04)
-    assert result.null.mean > 0.04
-    assert result.null.p_value > 0.9
-
-
-@pytest.mark.parametrize(
-    ("predictions", "options", "reason"),
-    [
-        ([[0.7, 0.3], [0.6, 0.4]], {}, "tied by their sum"),
-        (np.log([[0.7, 0.3], [0.6, 0.4]]), {"scores": "log_probabilities"}, "tied by their sum"),
-        (np.log([[0.7, 0.3], [0.6, 0.4]]) + 3, {"scores": "logits"}, "normalized within each item"),
-        ([[0.0, -np.inf], [1.0, 0.0]], {"scores": "logits"}, "minus infinity"),
-        ([[0.0, 2.0], [1.0, 0.0]], {"scores": "logits", "n_permutations": 0}, "No shuffles"),
-    ],
-)
-def test_where_there_is_no_null(predictions, options, reason):
-    result = prior_bias(predictions, **options)
-    assert result.null is None
-    assert reason in result.no_null
-
-
-@pytest.mark.parametrize(("n_items", "n_choices", "many"), [(40, 2, 10_000), (60, 4, 10_000), (60, 3, 50)])
-def test_the_null_is_uniform_under_itself(monkeypatch, n_items, n_choices, many):
-    monkeypatch.setattr(prior_bias_module, "MANY", many)
-    rng = np.random.default_rng(5)
-    p_values = np.array(
-        [
-            prior_bias(
-                rng.normal(size=(n_items, n_choices)) * 2, scores="logits", n_permutations=39, seed=seed
-            ).null.p_value
-            for seed in range(300)
-        ]
-    )
-    for level in (0.05, 0.25, 0.5):
-        assert abs((p_values <= level).mean() - level) < 3 * (level * (1 - level) / 300) ** 0.5
-
-
-def test_rotated_slots_give_the_null_of_shuffled_ones(monkeypatch):
-    # Sizes of two and three, more items than are summed at once, and a slot that all prefer.
-    rng = np.random.default_rng(2)
-    rows = [rng.normal(size=size) + np.arange(size) for size in [2] * 211 + [3] * 503]
-    monkeypatch.setattr(prior_bias_module, "CACHED", 100)
-    shuffled = prior_bias(rows, scores="logits", n_permutations=1500).null
-    monkeypatch.setattr(prior_bias_module, "MANY", 200)
-    rotated = prior_bias(rows, scores="logits", n_permutations=1500).null
-    assert rotated != shuffled
-    # The biases of single shuffles have a standard deviation of 0.00124: 4 standard errors of a difference of means.
-    assert rotated.mean == pytest.approx(shuffled.mean, abs=4 * 0.00124 * (2 / 1500) ** 0.5)
-    # A choice far below all others leaves the bias of the others, whose exponentials alone would be the same.
-    wide = [np.append(row, -700.0) for row in rows[:211]]
-    narrow = [np.append(row, -500.0) for row in rows[:211]]
-    far, near = (prior_bias(part, scores="logits", n_permutations=20).null for part in (wide, narrow))
-    assert far.mean == pytest.approx(near.mean, rel=1e-12)
-    assert far.p_value == near.p_value
 
 
 def test_logits_are_softmaxed_within_the_row():
@@ -112,7 +49,7 @@ def test_logits_are_softmaxed_within_the_row():
 def test_pseudo_correct_rate_is_a_binomial_test():
     rows = np.tile([0.6, 0.4], (20, 1))
     references = [0] * 15 + [1] * 5
-    found = prior_bias(rows, references, n_permutations=0).pseudo_correct
+    found = prior_bias(rows, references).pseudo_correct
     assert found.rate == 0.75
     assert found.test == "binomial"
     assert found.p_value == pytest.approx(0.041389, abs=1e-6)  # 15 of 20 at 1/2, two-sided
@@ -120,18 +57,38 @@ def test_pseudo_correct_rate_is_a_binomial_test():
 
 
 def test_references_of_minus_one_are_left_out():
-    found = prior_bias([[0.6, 0.4], [0.6, 0.4]], [0, -1], n_permutations=0).pseudo_correct
+    found = prior_bias([[0.6, 0.4], [0.6, 0.4]], [0, -1]).pseudo_correct
     assert found.rate == 1
-    assert prior_bias([[0.6, 0.4]], [-1], n_permutations=0).pseudo_correct is None
+    assert prior_bias([[0.6, 0.4]], [-1]).pseudo_correct is None
 
 
-def test_null_sees_choices_that_work_against_each_other():
-    rng = np.random.default_rng(0)
-    # A level that the choices of an item share: shuffling adds spread.
-    alike = rng.normal(0, 3, size=(300, 1)) + rng.normal(0, 0.1, size=(300, 2))
-    assert prior_bias(alike, scores="logits", n_permutations=50).null.excess < -0.05
-    opposed = rng.normal(0, 3, size=(300, 1)) * np.array([[1, -1]]) + rng.normal(0, 1, size=(300, 2))
-    assert prior_bias(opposed, scores="logits", n_permutations=50).null.p_value < 0.05
+def test_a_constant_of_an_item_changes_nothing():
+    # The softmax of an item does not see what all its scores share, such as the likelihood of its prompt.
+    rng = np.random.default_rng(1)
+    scores, constants = rng.normal(size=(60, 3)), rng.normal(scale=5, size=(60, 1))
+    references = np.arange(60) % 3
+    first, second = (prior_bias(each, references, scores="logits") for each in (scores, scores + constants))
+    for name, value in first.to_dict().items():
+        if isinstance(value, float):
+            assert getattr(second, name) == pytest.approx(value, abs=1e-9), name
+    assert second.pseudo_correct.p_value == pytest.approx(first.pseudo_correct.p_value)
+
+
+def test_templates_count_once():
+    # Each of 40 items comes five times: alone, five hits of a template are five of 200 independent ones.
+    rng = np.random.default_rng(3)
+    rejected = {"alone": 0, "together": 0}
+    for _ in range(200):
+        rows, references = (
+            np.repeat(rng.dirichlet(np.ones(3), size=40), 5, axis=0),
+            np.repeat(rng.integers(3, size=40), 5),
+        )
+        for name, clusters in (("alone", None), ("together", np.repeat(np.arange(40), 5))):
+            found = prior_bias(rows, references, clusters=clusters)
+            rejected[name] += found.pseudo_correct.p_value < 0.05
+    assert found.pseudo_correct.test == "clusters"
+    # Of 200 draws at .05, 20 and more come once in a thousand times.
+    assert rejected["together"] < 20 < 60 < rejected["alone"]
 
 
 def test_same_seed_same_result():

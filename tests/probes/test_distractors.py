@@ -72,7 +72,7 @@ def test_figures_of_distractors():
     assert found.near.picked.value == np.mean(astray)
     assert astray[2]
     # None of the above is picked where no choice has "eat": d; and without the right choice, of a, c and d.
-    assert (found.none.false_alarms, found.none.hits, found.none.expected) == (0.25, 0.75, 0.75)
+    assert (found.none.false_alarms.value, found.none.hits.value, found.none.expected) == (0.25, 0.75, 0.75)
     with pytest.raises(ValueError, match="Expected scores of the items under near_choices_1"):
         measure_distractors(probe_tables(ITEMS, ks=(1,)).scored_by(by_words), 1)
 
@@ -86,11 +86,11 @@ REPLACED = [[0, 3], [1, 2], [2, 1], [1, 2, 2.5], [3, 4]]
 def test_hits_beyond_those_of_the_struck_out_scores():
     found = none_of_the_above(ADDED, REPLACED, RIGHT)
     # Picked: item 0 alone. Struck out: items 0 (3 of 0, 3), 1 (2 of 1, 2), 2 (1 of 0, 1). Replaced: 0, 1, 3, 4.
-    assert (found.n_items, found.false_alarms, found.expected, found.hits) == (5, 0.2, 0.6, 0.8)
+    assert (found.n_items, found.false_alarms.value, found.expected, found.hits.value) == (5, 0.2, 0.6, 0.8)
     assert found.gain == pytest.approx(0.2)
     # Three items differ, two of them for the better: p = 1.
     assert found.p_value == 1.0
-    assert found.hits_interval.low < 0.8 < found.hits_interval.high
+    assert found.hits.low < 0.8 < found.hits.high
 
 
 def test_a_scorer_of_single_choices_gains_nothing():
@@ -99,7 +99,7 @@ def test_a_scorer_of_single_choices_gains_nothing():
     replaced = [np.delete(row, place) for row, place in zip(added, right, strict=True)]
     found = none_of_the_above(added, replaced, right)
     assert (found.gain, found.p_value) == (0.0, 1.0)
-    assert found.false_alarms < found.hits == found.expected
+    assert found.false_alarms.value < found.hits.value == found.expected
 
 
 def test_refusals():

@@ -10,7 +10,6 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import as_ragged
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     extra_choices_name,
@@ -61,7 +60,7 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
     scores = probe_tables(items(), ks=(1, 4)).scored_by(by_pair)
     assert len(scores) == 40
     assert set(scores.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra_choices_name(1), extra_choices_name(4)}
-    found = measure_probes(scores, resampling=Resampling(resamples=100), n_permutations=20)
+    found = measure_probes(scores, resampling=Resampling(resamples=100))
     assert found.accuracy == 1.0
     for k in (1, 4):
         assert found.paralysis[k].restricted_drop.mean == pytest.approx(0, abs=1e-12)
@@ -78,7 +77,7 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
 
 def test_a_joint_scorer_shows_paralysis_beyond_dilution():
     scores = probe_tables(items(), ks=(1, 4)).scored_by(confused)
-    found = measure_probes(scores, resampling=Resampling(resamples=100), n_permutations=0)
+    found = measure_probes(scores, resampling=Resampling(resamples=100))
     one, four = found.paralysis[1], found.paralysis[4]
     assert 0.02 < one.restricted_drop.mean < four.restricted_drop.mean
     assert four.restricted_drop.t_p_value < 1e-6
@@ -91,7 +90,7 @@ def test_scores_stay_with_their_items():
         assert [list(row) for row in scores.logits[name]] == want
         sources = table["id"][:] if name == ORIGINAL else table["source_id"][:]
         assert sources == [f"i{i}" for i in range(30)]
-    assert measure_probes(scores, resampling=Resampling(resamples=50), n_permutations=5).position_bias is None
+    assert measure_probes(scores, resampling=Resampling(resamples=50)).position_bias is None
 
 
 def test_items_that_cannot_be_probed_are_left_out_and_counted():
@@ -166,18 +165,6 @@ def test_items_are_chosen_by_their_preference_without_a_question():
     assert scores.right().tolist() == [float(row[label]) for row, label in rows]
 
 
-def test_the_seed_of_the_resampling_is_that_of_the_shuffles():
-    scores = probe_tables(items(), ks=(1,)).scored_by(by_pair)
-    for seed in (0, 3):
-        measured = measure_probes(scores, resampling=Resampling(resamples=20, seed=seed), n_permutations=20)
-        joint = measure_probes(scores, joint=True, resampling=Resampling(resamples=20), n_permutations=20)
-        assert joint.original.null is None
-        expected = prior_bias(scores.logits["no_question"], scores="logits", n_permutations=20, seed=seed)
-        assert measured.prior_bias["no_question"].null == expected.null
-        expected = prior_bias(scores.logits[ORIGINAL], scores="logits", n_permutations=20, seed=seed)
-        assert measured.original.null == expected.null
-
-
 def test_an_item_that_fails_in_one_table_is_left_out_of_all():
     """Item 3 fails without its question, item 5 with more choices: 38 of 40 are scored as they are without them."""
 
@@ -195,7 +182,7 @@ def test_an_item_that_fails_in_one_table_is_left_out_of_all():
         np.testing.assert_array_equal(
             scores.logits[name].values, whole.logits[name].take(np.array(kept, dtype=np.intp)).values
         )
-    assert measure_probes(scores, resampling=Resampling(resamples=20), n_permutations=5).n_items == 38
+    assert measure_probes(scores, resampling=Resampling(resamples=20)).n_items == 38
 
     def nothing(prompts, choices, ids):
         return Scores((), np.zeros((0, 3)), failures=dict.fromkeys(ids, "Expected finite logits."))

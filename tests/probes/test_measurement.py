@@ -1,64 +1,93 @@
-"""What decides the verdict on the probes: which test, against what, and what the items leave open."""
+"""What the probes say of models whose answers are known: by one decision for each test, at one level for all."""
 
 from types import SimpleNamespace
 
+import datasets
+import numpy as np
 import pytest
 
-from rightreasons.core.intervals import wilson
-from rightreasons.probes.bias import PseudoCorrect
-from rightreasons.probes.measure import ProbeFigures
-from rightreasons.probes.measurement import ProbesMeasurement
-from rightreasons.probes.paralysis import Drop
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.verdict import Decision
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.probes.measure import ProbeTables
+from rightreasons.probes.measurement import ProbesMeasurement, decisions
+from rightreasons.probes.picks import Picked, PickFigures
+from rightreasons.probes.question import PROBES
+
+N_CHOICES = 4
+RESAMPLING = Resampling(resamples=50)
 
 
-def answers(*, level=0.95, drop=None, **tests):
-    """Probe -> the rate of old answers of 50 items where chance gives 0.4, and its p-value; and a restricted drop."""
-    known = {
-        name: None if test is None else PseudoCorrect(test[0], 0.4, test[1], "binomial", 0.0, None)
-        for name, test in tests.items()
+def tables(labels, groups=None):
+    columns = {
+        "id": [f"i{n}" for n in range(len(labels))],
+        "choices": [list("abcd")] * len(labels),
+        "label": list(labels),
+        **({} if groups is None else {"source_id": groups}),
     }
-    intervals = {name: wilson(round(test[0] * 50), 50) for name, test in tests.items() if test is not None}
-    figures = ProbeFigures(
-        n_items=50, accuracy=0.5, accuracy_interval=None, original=None,
-        prior_bias={name: SimpleNamespace(pseudo_correct=test) for name, test in known.items()},
-        pseudo_correct_intervals=intervals, paralysis={1: None, 4: SimpleNamespace(restricted_drop=drop)},
-        position_bias=None, choices_only=None,
-    )  # fmt: skip
-    context = SimpleNamespace(resampling=SimpleNamespace(level=level))
-    return ProbesMeasurement(context, range(50), scored=figures, joint=drop is not None)
+    return ProbeTables({ORIGINAL: datasets.Dataset.from_dict(columns)}, (), 0)
 
 
-def test_the_clearest_probe_above_chance_decides():
-    both = {"no_question": (0.44, 0.6), "wrong_question": (0.6, 0.01)}
-    assert answers(**both).probe == "wrong_question"
-    assert answers(**both).knows_unasked
-    assert not answers(**both, level=0.985).knows_unasked  # two probes: 0.01 against 0.0075
-    # Far below chance is no knowledge, however small the p-value.
-    below = answers(no_question=(0.1, 1e-5), wrong_question=(0.44, 0.6))
-    assert below.probe == "wrong_question"
-    assert not below.knows_unasked
-    assert answers(no_question=None, wrong_question=None).old_answer is None
-
-
-@pytest.mark.parametrize(("rate", "is_open"), [(0.44, True), (0.3, False)])
-def test_a_rate_far_above_chance_is_ruled_out(rate, is_open):
-    # Wilson of 22 of 50 ends at 0.577, of 15 of 50 at 0.438, of 5 of 50 at 0.214; chance and the margin are 0.5.
-    measured = answers(no_question=(0.1, 1e-5), wrong_question=(rate, 0.6))
-    assert measured.open_questions == ["unasked"] * is_open
+def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies=1):
+    """Keep the answer without the question in a share of the items; without it, be right as often as `prior`."""
+    rng = np.random.default_rng(5)
+    right = rng.integers(N_CHOICES, size=n_items)
+    without = np.where(rng.random(n_items) < prior, right, (right + rng.integers(1, 4, size=n_items)) % 4)
+    reading = np.where(rng.random(n_items) < accuracy, right, (right + 1) % 4)
+    answers = np.where(np.arange(n_items) < kept * n_items, without, reading)
+    other = np.where(np.arange(n_items) < kept * n_items, without, rng.integers(4, size=n_items))
+    picked = {ORIGINAL: answers, "no_question": without, "wrong_question": other}
+    picked = {name: np.repeat(column, copies) for name, column in picked.items()}
+    groups = None if copies == 1 else [f"g{n // copies}" for n in range(n_items * copies)]
+    found = tables(np.repeat(right, copies), groups)
+    hits = None if steady is None else (np.arange(steady[1]) < steady[0], None)
+    decided = decisions(found, picked, steady=hits, resampling=RESAMPLING)
+    picks = PickFigures(len(found), {ORIGINAL: Picked(len(found), 0, None)}, reading=found.reading(picked, RESAMPLING))
+    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), found, decided, picks=picks)
 
 
 @pytest.mark.parametrize(
-    ("ends", "p_value", "is_paralyzed", "is_open"),
+    ("n_items", "options", "tone", "key"),
     [
-        ((0.03, 0.09), 0.01, True, True),
-        ((0.03, 0.09), 0.06, False, True),
-        # A loss of less than two points is none worth a verdict, be it significant or not.
-        ((0.01, 0.09), 0.01, False, True),
-        ((0.001, 0.015), 0.01, False, False),
+        (500, {"steady": (500, 500)}, "good", "no_sign"),
+        (30, {"steady": (500, 500)}, "neutral", "open"),
+        (500, {}, "neutral", "open"),  # other orders of the choices were not asked
+        (200, {"kept": 1.0, "steady": (500, 500)}, "bad", "kept"),
+        (200, {"kept": 1.0, "prior": 0.8}, "bad", "kept"),
+        (2000, {"kept": 0.18}, "warn", "kept_some"),
+        # Nearly all answers are right, with the question and without: two such answers agree by chance as well.
+        (60, {"kept": 1.0, "prior": 0.97}, "bad", "as_good"),
+        # It reads, and would guess most answers from the choices.
+        (500, {"accuracy": 1.0, "prior": 0.8, "steady": (500, 500)}, "warn", "unasked"),
+        # Right as often as chance, with the question too.
+        (2000, {"accuracy": 0.25, "steady": (500, 500)}, "neutral", "open"),
+        (500, {"steady": (10, 40)}, "bad", "order"),
+        (500, {"steady": (28, 40)}, "warn", "order_some"),
+        (500, {"steady": (30, 30)}, "neutral", "open"),
     ],
 )
-def test_a_drop_beyond_dilution(ends, p_value, is_paralyzed, is_open):
-    drop = Drop(sum(ends) / 2, p_value, None, SimpleNamespace(low=ends[0], high=ends[1]))
-    measured = answers(no_question=(0.2, 0.01), wrong_question=(0.2, 0.01), drop=drop)
-    assert measured.is_paralyzed == is_paralyzed
-    assert measured.open_questions == ["paralysis"] * is_open
+def test_verdict(n_items, options, tone, key):
+    m = measured(n_items, **options)
+    rule = PROBES.rule(m)
+    assert (rule.tone, rule.key) == (tone, key)
+
+
+def test_copies_do_not_decide():
+    # 50 items of which each comes ten times are 50 items.
+    assert PROBES.rule(measured(500, steady=(500, 500))).key == "no_sign"
+    copied = measured(50, steady=(500, 500), copies=10)
+    assert PROBES.rule(copied).key == "open"
+    assert {each.n_items for name, each in copied.decided.items() if name != "order"} == {50}
+
+
+def test_a_gray_verdict_says_how_many_items_would_tell():
+    m = measured(30, steady=(500, 500))
+    needed = [each.n_needed for each in m.open_questions.values()]
+    assert m.n_needed == max(needed) > 30
+    say = PROBES.prose.of(m=m, figures={}, context=None)
+    assert f"About {m.n_needed:,} items would tell." in say("verdict.open")
+    unasked = ProbesMeasurement(m.context, m.tables, m.decided | {"unasked": Decision("unknown", 30)}, picks=m.picks)
+    assert unasked.n_needed is None
+    say = PROBES.prose.of(m=unasked, figures={}, context=None)
+    assert "would not tell" in say("verdict.open")
+    assert "or" in say("verdict.open")

@@ -75,6 +75,6 @@ def test_picks_with_and_without_a_template():
     first = found.probes["original"]
     assert (first.n_items, first.with_template.value, first.without.value) == (3, 1.0, pytest.approx(1 / 3))
     assert first.difference == pytest.approx(2 / 3)
-    assert first.p_value == 0.5  # two items changed, both to the same side: 2 / 2 ** 2
+    assert first.p_value == 0.25  # two items changed, both to the same side: 2 * (1/4 - 1/8), the mid-p
     assert found.agreement.value == pytest.approx(1 / 3)
     assert (found.probes["no_question"].difference, found.probes["no_question"].p_value) == (0.0, 1.0)

@@ -41,13 +41,15 @@ def section(model, data, out, **options):
 def test_a_head_that_never_reads_the_question(leaning, data, tmp_path):
     outcome, record = section(load_chooser(leaning), str(data), tmp_path / "report")
     found = outcome.result
-    assert (found.verdict.tone, found.verdict.label) == ("warn", "Picks the answer unasked")
+    assert (found.verdict.tone, found.verdict.label) == ("bad", "As good without the question")
     figures = {headline.key: headline.estimate for headline in found.headlines}
     assert figures["pseudo_correct_no_question"].value > 0.9
     assert figures["pseudo_correct_no_question"].low > 0.5
+    assert figures["kept_without_question"].value > 0.9
+    assert figures["lost_without_question"].value < 0.1
     assert figures["choice_paralysis_8"].value > 0.1
     assert figures["restricted_drop_8"].value == pytest.approx(0.0, abs=1e-9)
-    assert "one choice at a time" in found.parts[1].text
+    assert "one choice at a time" in found.parts[2].text
     assert found.data["orders"] is None
     assert set(found.data["figures"]["paralysis"]) == {"1", "2", "4", "8"}
     for name in ("probe_confidence", "choice_paralysis"):
@@ -62,7 +64,7 @@ def test_a_causal_model_by_letters(data, tmp_path):
     model = load_chooser(save_tiny_causal(tmp_path / "model"), method="letters")
     outcome, _ = section(model, str(data), tmp_path / "report", options={"probes": {"ks": [1, 3]}})
     found = outcome.result
-    assert "sees all choices together" in found.parts[1].text
+    assert "sees all choices together" in found.parts[2].text
     assert found.data["orders"]["n_choices"] == 2
     assert set(found.data["figures"]["paralysis"]) == {"1", "3"}
     restricted = found.data["figures"]["paralysis"]["3"]["restricted_drop"]["mean"]

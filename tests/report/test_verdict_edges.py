@@ -18,9 +18,7 @@ from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contras
 from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.page.words import decimal, percent
-from rightreasons.probes.measurement import ProbesMeasurement
-from rightreasons.probes.picks import Picked, PickFigures
-from rightreasons.probes.question import PROBES, probe_name
+from rightreasons.probes.question import probe_name
 
 RESAMPLING = Resampling(resamples=50)
 
@@ -175,39 +173,9 @@ class TestContrastSets:
         assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (label == "Cannot tell")
 
 
-class TestPicks:
-    def figures(self, hits, n, *, kept=None, other=None):
-        """The picks of the old answer among 4 choices, and of how many items the answer is kept in every order."""
-        probes = {
-            name: Picked(n, 0, rate(got, n), 0.25, 0.5) if n else Picked(0, 9, Estimate(None))
-            for name, got in (("no_question", hits), ("wrong_question", hits if other is None else other))
-        }
-        steady = None if kept is None else rate(*kept)
-        return PickFigures(max(n, 9), probes, "cyclic", 4, steady, 0 if kept is None else kept[1])
-
-    @pytest.mark.parametrize(
-        ("figures", "tone", "key"),
-        [
-            # 100 of 400 are at most 0.30 by Wilson, which is less than 0.25 + 0.1; 5 of 20 are up to 0.47.
-            ({"hits": 100, "n": 400, "kept": (400, 400)}, "good", "no_sign"),
-            ({"hits": 5, "n": 20, "kept": (400, 400)}, "neutral", "open"),
-            ({"hits": 100, "n": 400, "other": 140, "kept": (400, 400)}, "neutral", "open"),
-            ({"hits": 100, "n": 400, "kept": (30, 30)}, "neutral", "open"),
-            ({"hits": 0, "n": 0, "kept": (400, 400)}, "neutral", "open"),
-            ({"hits": 100, "n": 400, "kept": (1, 40)}, "bad", "order"),
-            ({"hits": 100, "n": 400, "kept": (0, 1)}, "warn", "order_some"),
-            ({"hits": 0, "n": 0}, "neutral", "open"),
-        ],
-    )
-    def test_green_takes_that_both_effects_are_ruled_out(self, figures, tone, key):
-        picks = self.figures(**figures)
-        context = SimpleNamespace(resampling=RESAMPLING)
-        rule = PROBES.rule(ProbesMeasurement(context, range(picks.n_items), picks=picks))
-        assert (rule.tone, rule.key) == (tone, key)
-
-    def test_names_of_probes(self):
-        names = [probe_name(name) for name in ("extra_choices_1", "near_choices_4", "none_added")]
-        assert names == ["1 random choice added", "4 near choices added", "“None of the above” added"]
+def test_names_of_probes():
+    names = [probe_name(name) for name in ("extra_choices_1", "near_choices_4", "none_added")]
+    assert names == ["1 random choice added", "4 near choices added", "“None of the above” added"]
 
 
 def test_zero_has_no_sign():

@@ -9,12 +9,13 @@ import pytest
 
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
-from rightreasons.core.intervals import Estimate, Interval, wilson
+from rightreasons.core.intervals import Estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.cues.measure import CueFigures
+from rightreasons.cues.measure import ChoiceItems, measure_cues
+from rightreasons.cues.options import CuesOptions
 from rightreasons.cues.question import CUES, CuesMeasurement
 from rightreasons.probes.measure import measure_probes, probe_tables
-from rightreasons.probes.measurement import ProbesMeasurement
+from rightreasons.probes.measurement import ProbesMeasurement, decisions
 from rightreasons.probes.question import PROBES
 
 RESAMPLING = Resampling(resamples=100)
@@ -55,21 +56,6 @@ def test_calibration(low, high, error, p_value, tone, key):
         assert answers.n_needed > 250
 
 
-def cue_figures(accuracy, n_items):
-    return CueFigures(
-        statistics=SimpleNamespace(confidence_level=0.95),
-        n_train=None,
-        accuracy=accuracy,
-        chance=0.5,
-        classifier=SimpleNamespace(p_value=None),
-        easy=np.zeros(n_items, dtype=bool),
-        easy_is_given=False,
-        n_groups=n_items,
-        n_twins=4,
-        model=None,
-    )
-
-
 @pytest.mark.parametrize(
     ("easy", "hard", "alone", "tone", "key"),
     [
@@ -78,31 +64,25 @@ def cue_figures(accuracy, n_items):
         ((240, 250), (160, 250), 400, "warn", "better"),
         ((200, 250), (200, 250), 400, "warn", "cues_alone"),
         ((200, 250), (200, 250), 255, "good", "no_sign"),
+        # A gap of 10 points is not surely more than that, nor surely less.
+        ((200, 250), (175, 250), 255, "neutral", "too_few"),
         ((20, 25), (20, 25), 25, "neutral", "too_few"),
         ((200, 250), (200, 250), 100, "neutral", "misleading"),
     ],
 )
 def test_cues(easy, hard, alone, tone, key):
-    gap, n_items = easy[0] / easy[1] - hard[0] / hard[1], easy[1] + hard[1]
-    width = 2 * np.sqrt(sum(right * (n - right) / n**3 for right, n in (easy, hard)))
-    ends = wilson(alone, n_items)
-    measured = CuesMeasurement(
-        None,
-        range(n_items),
-        cue_figures(Estimate(alone / n_items, ends.low, ends.high), n_items),
-        SimpleNamespace(
-            gap=SimpleNamespace(
-                easy_accuracy=easy[0] / easy[1],
-                easy_accuracy_interval=wilson(*easy),
-                hard_accuracy=hard[0] / hard[1],
-                hard_accuracy_interval=wilson(*hard),
-                easy_hard_gap=gap,
-                interval=Interval(gap - width, gap + width, 0.95, "normal"),
-                p_value=0.001 if gap > width else 0.6,
-            )
-        ),
-    )
-    rule = CUES.rule(measured)
+    n_items = easy[1] + hard[1]
+    # "good" is right wherever the training items have it; of the items, it is in the right choice of so many.
+    train = ChoiceItems(["why"] * 9, [["good", "a"]] * 9, np.zeros(9, dtype=np.int64))
+    labels = (np.arange(n_items) >= alone).astype(np.int64)
+    is_easy = np.arange(n_items) % 2 == 0
+    right = np.zeros(n_items, dtype=bool)
+    for part, (hits, _) in ((is_easy, easy), (~is_easy, hard)):
+        right[np.flatnonzero(part)[:hits]] = True
+    logits = np.eye(2)[np.where(right, labels, 1 - labels)]
+    items = ChoiceItems(["why"] * n_items, [["good", "b"]] * n_items, labels, easy=is_easy)
+    figures = measure_cues(items, train=train, logits=logits, options=CuesOptions(features=("unigram",)))
+    rule = CUES.rule(CuesMeasurement(None, items, figures, figures.model))
     assert (rule.tone, rule.key) == (tone, key)
 
 
@@ -145,37 +125,27 @@ def flattens_a_little(prompts, choices, ids):
 
 
 @functools.cache
-def measured(scorer, count):
+def measured(scorer, count, joint):
+    """What the probes say where the answers stay in every order of the choices."""
     scores = probe_tables(items(count), ks=(4,)).scored_by(scorer)
-    return measure_probes(scores, resampling=RESAMPLING, n_permutations=0)
+    picked = {name: rows.argmax() for name, rows in scores.logits.items()}
+    steady = (np.ones(count, dtype=bool), None)
+    decided = decisions(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
+    figures = measure_probes(scores, resampling=RESAMPLING)
+    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), scores, decided, scored=figures, joint=joint)
 
 
 @pytest.mark.parametrize(
-    ("scorer", "count", "steady", "tone", "key"),
+    ("scorer", "count", "tone", "key"),
     [
-        (reads, 400, None, "good", "no_sign"),
-        (reads, 30, None, "neutral", "open"),
-        (tells, 60, None, "warn", "unasked"),
-        (flattens, 60, None, "warn", "paralyzed"),
+        (reads, 500, "good", "no_sign"),
+        (reads, 30, "neutral", "open"),
+        (tells, 60, "bad", "as_good"),
+        (flattens, 500, "warn", "paralyzed"),
         # A loss of less than a point is none worth a verdict, be it significant or not.
-        (flattens_a_little, 400, 400, "good", "no_sign"),
-        # By Wilson 10 of 40 are at most 0.40, 30 of 40 at most 0.86, and 40 of 40 at least 0.91.
-        (reads, 400, (10, 40), "bad", "order"),
-        (reads, 400, (30, 40), "warn", "order_some"),
-        (reads, 400, (20, 20), "neutral", "open"),
-        (reads, 400, (40, 40), "good", "no_sign"),
+        (flattens_a_little, 500, "good", "no_sign"),
     ],
 )
-def test_probes(scorer, count, steady, tone, key):
-    figures = measured(scorer, count)
-    orders = None
-    if steady is not None:
-        kept, n_items = steady if isinstance(steady, tuple) else (steady, steady)
-        orders = SimpleNamespace(
-            in_words="all 6 orders", consistency=kept / n_items, consistency_interval=wilson(kept, n_items)
-        )
-    answers = ProbesMeasurement(
-        SimpleNamespace(resampling=RESAMPLING), range(count), scored=figures, orders=orders, joint=scorer is not reads
-    )
-    rule = PROBES.rule(answers)
+def test_probes(scorer, count, tone, key):
+    rule = PROBES.rule(measured(scorer, count, scorer is not reads))
     assert (rule.tone, rule.key) == (tone, key)

@@ -62,9 +62,7 @@ def test_the_last_record_is_that_of_the_saved_model(run):
         return choose(model, prompts, choices, ids=ids, progress=False).logits
 
     items = as_dataset(good_items(30, 200), "multiple_choice", "items")
-    figures = measure_probes(
-        probe_tables(items, ks=(2,)).scored_by(score), resampling=Resampling(resamples=10), n_permutations=0
-    )
+    figures = measure_probes(probe_tables(items, ks=(2,)).scored_by(score), resampling=Resampling(resamples=10))
     last = callback.records[-1]
     assert figures.prior_bias["no_question"].prior_bias == pytest.approx(last.no_question, abs=1e-5)
     assert figures.paralysis[2].choice_paralysis == pytest.approx(last.choice_paralysis, abs=1e-5)

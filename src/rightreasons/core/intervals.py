@@ -983,6 +983,19 @@ def estimate_of(value: float | None, interval: Interval | None) -> Estimate:
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
 
 
+def beyond(estimate: Estimate, reference: float) -> Estimate:
+    """Return a figure less a fixed reference, such as what guessing gets.
+
+    Example:
+        >>> beyond(Estimate(0.75, 0.5, 1.0), 0.25)
+        Estimate(value=0.5, low=0.25, high=0.75, level=0.95, method='')
+    """
+    value, low, high = (
+        None if end is None else end - reference for end in (estimate.value, estimate.low, estimate.high)
+    )
+    return Estimate(value, low, high, estimate.level, estimate.method)
+
+
 def share(hits: int, n_items: int, resampling: Resampling) -> Estimate | None:
     """Return the share of items that hit, with its Wilson interval; None without items.
 

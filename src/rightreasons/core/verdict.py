@@ -31,8 +31,10 @@ class Margin:
 MARGINS = {
     "decides": Margin(0.10, 0.25),  # share of all predictions that a cue decides
     "confidence": Margin(0.05, 0.05),  # mean confidence minus accuracy
-    "kept": Margin(0.10, 0.10),  # answers that stay without the question, beyond chance
+    "kept": Margin(0.10, 0.25),  # share of all answers that stay without the question, beyond chance
     "accuracy": Margin(0.10, 0.10),  # accuracy by cues alone, or lost, beyond chance
+    "order": Margin(0.10, 0.50),  # share of all answers that change with the order of the choices
+    "paralysis": Margin(0.02, 0.02),  # confidence lost to added choices, beyond dilution
 }
 """The margins of all verdicts."""
 
@@ -95,6 +97,21 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
     if max(low, -high) > margin.small:
         return Decision("some", n_items)
     return Decision("unknown", n_items, _needed(abs(abs(value) - margin.small), (high - low) / 2, n_items))
+
+
+def decide_above(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
+    """Decide as `decide` of a figure that is a problem above 0 alone; below, it is small.
+
+    Example:
+        >>> [decide_above(Estimate(d, d - 0.1, d + 0.1), Margin(0.1, 0.25), 100).level for d in (-0.5, 0.5)]
+        ['small', 'large']
+    """
+    decision = decide(estimate, margin, n_items)
+    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
+        return decision
+    above = Estimate(max(0.0, estimate.value), max(0.0, estimate.low), max(0.0, estimate.high))
+    level = decide(above, margin, n_items).level
+    return decision if level == "unknown" else Decision(level, n_items)
 
 
 def items_for(width: float, estimate: Estimate, n_items: int) -> int | None:

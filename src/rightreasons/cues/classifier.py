@@ -12,7 +12,7 @@ from rightreasons.core import validation
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.results import Result
-from rightreasons.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues
+from rightreasons.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues, group_index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,15 +182,6 @@ def cue_transfer(
     fold = (np.arange(len(data)) >= len(train)).astype(np.int64)
     credit, _ = _cross_validate(table, right, fold, 2)
     return credit[len(train) :]
-
-
-def group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:
-    """Number the groups of N items in the order in which they come, (N,); without groups each item is one."""
-    if groups is None:
-        return np.arange(n_items, dtype=np.int64)
-    validation.check_same_length(data=range(n_items), groups=groups)
-    ids: dict[Hashable, int] = {}
-    return np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -14,6 +14,7 @@ from rightreasons.core.arrays import ingest
 from rightreasons.core.intervals import Interval, quantile_interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
+from rightreasons.cues.statistics import group_index
 
 UNITS = ("item", "prediction")
 
@@ -41,7 +42,7 @@ class EasyHardGap(Run):
         accuracy: Over all items, in [0, 1].
         easy_accuracy: Over the Easy items.
         hard_accuracy: Over the Hard items.
-        p_value: Approximate randomization test of gap = 0, two-sided, over all runs.
+        p_value: Approximate randomization test of gap = 0, two-sided, over all runs; of clusters Student's t.
         interval: Interval of the gap over items.
         accuracy_interval: Of accuracy.
         easy_accuracy_interval: Of easy_accuracy.
@@ -78,6 +79,7 @@ def easy_hard_gap(
     easy: object,
     *,
     unit: str = "item",
+    clusters: Any = None,
     n_permutations: int = 10_000,
     resampling: Resampling = Resampling(),
 ) -> EasyHardGap:
@@ -97,6 +99,9 @@ def easy_hard_gap(
         unit: What the test shuffles. "item" keeps an item's runs together. "prediction" treats each run's answer as a
             separate item, as the published p-values seem to do: seeds agree on most items, so it overstates the
             evidence (RoBERTa-large on COPA: 0.0003 instead of 0.009).
+        clusters: (N,) names of what belongs together, such as an item and its mirror: the test is then Student's t of
+            the linearized gap over clusters, and the intervals resample clusters. None (default) where each item is on
+            its own.
         n_permutations: Number of shuffles of the test; default 10,000.
         resampling: How the intervals are resampled, stratified by Easy and Hard; its seed is that of the test too.
 
@@ -123,16 +128,24 @@ def easy_hard_gap(
     rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([resampling.seed, 1])
 
+    units = None if clusters is None else group_index(ingest(clusters, "clusters"), len(right))
+
+    def tested(hits: NDArray[np.int64], most: int) -> float:
+        return permutation_p(hits, (0, most), flags, rounds, rng) if units is None else cluster_p(hits, flags, units)
+
     correct = (chosen == right[:, None]).astype(np.int64)
     n_runs = correct.shape[1]
-    runs = tuple(_figures(hits, 1, flags, permutation_p(hits, (0, 1), flags, rounds, rng)) for hits in correct.T)
+    runs = tuple(_figures(hits, 1, flags, tested(hits, 1)) for hits in correct.T)
     hits = correct.sum(axis=1)
     if unit == "prediction":
         p_value = permutation_p(correct.ravel(), (0, 1), np.repeat(flags, n_runs), rounds, rng)
     else:
-        p_value = permutation_p(hits, (0, n_runs), flags, rounds, rng)
+        p_value = tested(hits, n_runs)
     pooled, share = _figures(hits, n_runs, flags, p_value), flags.mean()
-    on_easy, on_hard = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
+    if units is None:
+        on_easy, on_hard = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
+    else:
+        on_easy, on_hard = _bootstrap_clusters(hits / n_runs, flags, units, resampling.resamples, rng)
     draws = {
         "easy_hard_gap": on_easy - on_hard,
         "accuracy": share * on_easy + (1 - share) * on_hard,
@@ -211,6 +224,26 @@ def permutation_p(
     return (1 + int(at_least)) / (n_permutations + 1)
 
 
+def cluster_p(values: NDArray[np.int64], easy: NDArray[np.bool_], units: NDArray[np.int64]) -> float:
+    """Test whether the means of some values differ between Easy and Hard items, by Student's t over clusters.
+
+    The gap is linearized over items, and one value of each kind that differs keeps its error above zero.
+
+    Args:
+        values: (N,) whole numbers, such as how many runs got an item right.
+        easy: (N,) whether each item is Easy.
+        units: (N,) the number of the cluster of each item.
+    """
+    error, gap, square = np.zeros(len(values)), 0.0, 0.0
+    for part, sign in ((easy, 1), (~easy, -1)):
+        mean, n = float(values[part].mean()), int(part.sum())
+        error[part], gap = sign * (values[part] - mean) / n, gap + sign * mean
+        square += 1 / n**2
+    n_units = int(units.max()) + 1
+    square += n_units / max(n_units - 1, 1) * float((np.bincount(units, error) ** 2).sum())
+    return float(2 * stats.t.sf(abs(gap) / np.sqrt(square), max(n_units - 1, 1)))
+
+
 def check_easy(easy: object) -> NDArray[np.bool_]:
     """Check the flags of Easy items, of which there must be some but not all."""
     flags = validation.check_flags(easy, "easy")
@@ -237,13 +270,38 @@ def _bootstrap(
     means = []
     for part in (hits[easy], hits[~easy]):
         if np.ptp(part) == 0:
-            share, unseen = part[0] / n_runs, rng.beta(1, len(part), size=n_resamples)
-            otherwise = rng.integers(2, size=n_resamples) if 0 < share < 1 else 1 - share
-            means.append((1 - unseen) * share + unseen * otherwise)
+            means.append(_unseen(part[0] / n_runs, len(part), n_resamples, rng))
             continue
         counts = np.bincount(part, minlength=n_runs + 1)
         in_easy = rng.multinomial(len(part), counts / len(part), size=n_resamples)
         means.append(in_easy @ np.arange(n_runs + 1) / (len(part) * n_runs))
+    return means
+
+
+def _unseen(share: float, n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return means of n items that all agree, where a share of others that these may not show does otherwise."""
+    unseen = rng.beta(1, n, size=n_resamples)
+    otherwise = rng.integers(2, size=n_resamples) if 0 < share < 1 else 1 - share
+    return np.asarray((1 - unseen) * share + unseen * otherwise, dtype=np.float64)
+
+
+def _bootstrap_clusters(
+    shares: NDArray[np.float64],
+    easy: NDArray[np.bool_],
+    units: NDArray[np.int64],
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> list[NDArray[np.float64]]:
+    """Return resampled mean accuracies of Easy and of Hard, of whole clusters; those without a kind do not count."""
+    n_units = int(units.max()) + 1
+    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n_resamples).astype(np.float64)
+    means = []
+    for part in (easy, ~easy):
+        if np.ptp(shares[part]) == 0:
+            means.append(_unseen(float(shares[part][0]), len(np.unique(units[part])), n_resamples, rng))
+            continue
+        hits, sizes = (times @ np.bincount(units, weights, n_units) for weights in (shares * part, part))
+        means.append(np.where(sizes > 0, hits / np.where(sizes > 0, sizes, 1), shares[part].mean()))
     return means
 
 

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, cluster_wilson, estimate_of
+from rightreasons.core.intervals import Estimate, beyond, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_ragged
-from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer, group_index
+from rightreasons.core.verdict import MARGINS, MIN_ITEMS, Decision, decide, decide_above
+from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics
+from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics, group_index
 
 if TYPE_CHECKING:
     import datasets
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 GROUPS = "source_id"
 """The column of groups where none is named."""
-
-MIN_ITEMS = 20
-"""With fewer items than this, or fewer groups of them, nothing can be said about cues."""
-
-MARGIN = 0.1
-"""A gain or a loss by cues, or a gap, that is ruled out before it is said that there is no sign of cues."""
 
 Conclusion = Literal["gives answers away", "misleads", "cannot tell", "no sign"]
 """What cues alone say of the data; see `CueFigures.conclusion`."""
@@ -98,12 +93,16 @@ class ModelOnCues(Result):
         confidence: (n,) its confidence in them.
         gap: The comparison; None where all items are Easy, or none is.
         hard_errors: Rows of the Hard items that it gets wrong, the most confident first.
+        decided: Whether the gap is small or large, at the level of the verdict; None without one.
+        is_misled: Whether it is surely worse than guessing on Hard items, at that level.
     """
 
     predicted: NDArray[np.int64]
     confidence: NDArray[np.float64]
     gap: EasyHardGap | None
     hard_errors: NDArray[np.intp]
+    decided: Decision | None
+    is_misled: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,6 +118,8 @@ class CueFigures(Result):
         easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
         easy_is_given: Whether the data itself says which items are Easy.
         n_groups: Number of groups of items; without groups, that of the items.
+        alone: Whether cues alone gain or lose much against guessing, at the level of the verdict.
+        is_below: Whether they surely do worse than guessing, at that level.
         n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
         model: How a model does on them; None without its scores.
     """
@@ -131,6 +132,8 @@ class CueFigures(Result):
     easy: NDArray[np.bool_]
     easy_is_given: bool
     n_groups: int
+    alone: Decision
+    is_below: bool
     n_twins: int
     model: ModelOnCues | None
 
@@ -144,21 +147,17 @@ class CueFigures(Result):
         """What cues alone say of the data.
 
         Returns:
-            "cannot tell" for fewer than `MIN_ITEMS` groups. "gives answers away" where the whole interval of `accuracy`
-            lies above chance and the permutation test, if there is one, agrees. "misleads" where it lies below: a
-            cross-validated classifier is misled where items that share their choices but not their answer, such as an
-            item and its twin, are in different folds, and the data says nothing of cues until they are grouped.
-            "cannot tell" where the interval reaches `MARGIN` above or below chance; else "no sign".
+            "gives answers away" where `accuracy` is surely more than 10 points above chance and the permutation test,
+            if there is one, agrees. "misleads" where it surely lies below: a cross-validated classifier is misled where
+            items that share their choices but not their answer, such as an item and its twin, are in different folds,
+            and the data says nothing of cues until they are grouped. "no sign" where it is surely within 10 points of
+            chance; else "cannot tell".
         """
-        low, high = self.accuracy.low, self.accuracy.high
-        if low is None or high is None or self.n_groups < MIN_ITEMS:
-            return "cannot tell"
-        if low > self.chance and not self._is_by_chance:
-            return "gives answers away"
-        if high < self.chance:
+        if self.is_below:
             return "misleads"
-        # As decimals: an end that is one margin away in theory reaches it, despite rounding.
-        return "cannot tell" if round(max(high - self.chance, self.chance - low), 9) >= MARGIN else "no sign"
+        if self.alone.level == "large" and not self._is_by_chance:
+            return "gives answers away"
+        return "no sign" if self.alone.level == "small" else "cannot tell"
 
     @property
     def _is_by_chance(self) -> bool:
@@ -169,10 +168,19 @@ class CueFigures(Result):
         return smallest < 1 - self.statistics.confidence_level <= self.classifier.p_value
 
     @property
+    def n_needed(self) -> int | None:
+        """About how many items would tell all that is open; None where nothing is, or no number is known to."""
+        tests = (self.alone, None if self.model is None else self.model.decided)
+        needed = [test.n_needed for test in tests if test is not None and test.level == "unknown"]
+        known = [n for n in needed if n is not None]
+        return max(known) if known and len(known) == len(needed) else None
+
+    @property
     def too_few(self) -> str:
         """What the items leave open, in words."""
         n_items = counted(len(self.easy), "item does", "items do")
-        return f"{n_items} not rule out an effect of {100 * MARGIN:.0f} points"
+        would = f"; about {counted(self.n_needed, 'item')} would tell" if self.n_needed else ""
+        return f"{n_items} not rule out an effect of {100 * MARGINS['accuracy'].small:.0f} points{would}"
 
     def telling(self, limit: int) -> tuple[Cue, ...]:
         """Return cues for a table: first those that differ from chance, then others, each by applicability."""
@@ -225,6 +233,7 @@ def measure_cues(
         counted.choices,
         counted.labels,
         prompts=counted.prompts,
+        groups=counted.groups,
         min_applicability=options.min_applicability,
         confidence_level=level,
         **features,
@@ -255,20 +264,31 @@ def measure_cues(
             **features,
         )
     group = group_index(groups, len(items))
-    interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=level)
+    chance = float(np.mean([1 / len(choices) for choices in items.choices]))
+    accuracy = _accuracy(credit, group, resampling)
+    # Of a model there are two more tests: the gap, and the accuracy on Hard items.
+    wide = resampling.of_family(1 if logits is None else 3)
+    sure = _accuracy(credit, group, wide)
     easy = credit == 1.0 if items.easy is None else items.easy
     return CueFigures(
         statistics=statistics,
         n_train=None if train is None else len(train),
-        accuracy=estimate_of(float(credit.mean()), interval),
-        chance=float(np.mean([1 / len(choices) for choices in items.choices])),
+        accuracy=accuracy,
+        chance=chance,
         classifier=classifier,
         easy=easy,
         easy_is_given=items.easy is not None,
         n_groups=len(set(groups)),
+        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(set(groups))),
+        is_below=sure.high is not None and sure.high < chance and len(set(groups)) >= MIN_ITEMS,
         n_twins=_n_twins(items.choices, groups),
-        model=None if logits is None else _measure_model(items.labels, easy, logits, resampling),
+        model=None if logits is None else _measure_model(items, easy, logits, (resampling, wide), chance),
     )
+
+
+def _accuracy(credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling) -> Estimate:
+    interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
+    return estimate_of(float(credit.mean()), interval)
 
 
 def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:
@@ -281,12 +301,18 @@ def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> in
 
 
 def _measure_model(
-    labels: NDArray[np.int64], easy: NDArray[np.bool_], logits: object, resampling: Resampling
+    items: ChoiceItems, easy: NDArray[np.bool_], logits: object, levels: tuple[Resampling, Resampling], chance: float
 ) -> ModelOnCues:
+    """Compare a model on Easy and on Hard items, at the level of the figures and at that of the verdict."""
     confidences = check_ragged(logits, scores="logits", name="logits")
     predicted, confidence = confidences.argmax(), confidences.reduce(np.maximum)
-    gap = None
+    gap, decided, is_misled = None, None, False
     if easy.any() and not easy.all():
-        gap = easy_hard_gap(predicted, labels, easy, resampling=resampling)
-    errors = np.flatnonzero(~easy & (predicted != labels))
-    return ModelOnCues(predicted, confidence, gap, errors[np.argsort(-confidence[errors], kind="stable")])
+        how: dict[str, Any] = {"clusters": items.groups}
+        gap, sure = (easy_hard_gap(predicted, items.labels, easy, resampling=each, **how) for each in levels)
+        n_units = len(items) if items.groups is None else len(set(items.groups))
+        decided = decide_above(estimate_of(sure.easy_hard_gap, sure.interval), MARGINS["accuracy"], n_units)
+        is_misled = sure.hard_accuracy_interval.high < chance
+    errors = np.flatnonzero(~easy & (predicted != items.labels))
+    errors = errors[np.argsort(-confidence[errors], kind="stable")]
+    return ModelOnCues(predicted, confidence, gap, errors, decided, is_misled)

@@ -9,9 +9,10 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.verdict import MIN_ITEMS
 from rightreasons.cues import plots
 from rightreasons.cues.easy_hard import EasyHardGap
-from rightreasons.cues.measure import MARGIN, MIN_ITEMS, ChoiceItems, CueFigures, ModelOnCues, measure_cues
+from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.plots import Drawing
@@ -56,15 +57,22 @@ class CuesMeasurement:
         return self.model.gap
 
     @property
-    def gap_is_shown(self) -> bool:
-        """Whether the model is better on Easy items."""
-        alpha = 1 - self.cues.statistics.confidence_level
-        return self.gap is not None and self.gap.p_value < alpha and self.gap.easy_hard_gap > 0
+    def is_better(self) -> bool:
+        """Whether the model is surely better on Easy items, by more than the margin."""
+        return self.model.decided is not None and self.model.decided.level == "large"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the items leave open what cues do, to the data or to the model."""
+        return (
+            self.cues.conclusion == "cannot tell" or self.model.decided is None or self.model.decided.level != "small"
+        )
 
 
 def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
     """Count the cues of the training split, or of the items, and compare the model on Easy and Hard items."""
-    items = ChoiceItems.of(context.primary.data, options.groups_column)
+    groups = options.groups_column or context.primary.groups_column
+    items = ChoiceItems.of(context.primary.data, groups)
     train, logits = None, context.scores().logits
     if context.train is not None and {"choices", "prompt", "label"} <= set(context.train.column_names):
         train = ChoiceItems.of(context.train) or None
@@ -155,12 +163,12 @@ CUES = Question(
     ),
     headlines=("easy_hard_gap", "cue_only_accuracy", "easy_accuracy", "hard_accuracy"),
     verdict=(
-        Rule("neutral", "one_kind", lambda m: m.gap is None),
-        Rule("bad", "misled", lambda m: m.gap_is_shown and m.gap.hard_accuracy_interval.high < m.cues.chance),
-        Rule("warn", "better", lambda m: m.gap_is_shown),
+        Rule("bad", "misled", lambda m: m.is_better and m.model.is_misled),
+        Rule("warn", "better", lambda m: m.is_better),
         Rule("warn", "cues_alone", lambda m: m.cues.conclusion == "gives answers away"),
+        Rule("neutral", "one_kind", lambda m: m.gap is None),
         Rule("neutral", "misleading", lambda m: m.cues.conclusion == "misleads"),
-        Rule("neutral", "too_few", lambda m: m.cues.conclusion == "cannot tell" or m.gap.interval.high >= MARGIN),
+        Rule("neutral", "too_few", lambda m: m.is_open),
         Rule("good", "no_sign"),
     ),
     parts=(

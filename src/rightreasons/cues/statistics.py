@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from rightreasons.core import validation
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
-from rightreasons.core.intervals import holm, poisson_binomial_p_value
+from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
 from rightreasons.core.results import Result
 from rightreasons.core.tokens import is_plain, key_bytes, key_words, scan, words
 
@@ -293,7 +294,7 @@ class Cue(Result):
         coverage: applicability / number of items, in [0, 1].
         n_correct: applicability × productivity, as a count.
         chance: The productivity expected of a cue that says nothing: the mean of 1/m over its items.
-        p_value: Exact two-sided binomial test of productivity = chance.
+        p_value: Exact two-sided binomial test of productivity = chance; over groups of items `chances_p_value`.
         p_holm: The same, corrected by Holm's method over all cues of the table.
         low: Lower end of the exact (Clopper-Pearson) interval of productivity.
         high: Upper end of it.
@@ -443,6 +444,7 @@ def cue_statistics(
     prompts: Sequence[str] | None = None,
     features: Sequence[str] = ("unigram",),
     tokenizer: Tokenizer | None = None,
+    groups: Sequence[Hashable] | None = None,
     min_applicability: int = 1,
     top: int | None = None,
     confidence_level: float = 0.95,
@@ -451,7 +453,8 @@ def cue_statistics(
 
     applicability α_k = number of items where exactly one choice has cue k; productivity π_k = share of those where that
     choice is right; coverage ξ_k = α_k / n. A cue is worth exploiting when π_k differs from chance 1/m in either
-    direction. Items are taken as independent in the tests and intervals.
+    direction. Of groups of items that belong together, the tests are those of `chances_p_value`, and the intervals have
+    the effective number of items (Korn and Graubard 1998).
 
     Args:
         data: N items, each a list of at least two choices; the number of choices may differ.
@@ -461,6 +464,8 @@ def cue_statistics(
             do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the choice's token types that are in
             the prompt); "negation" (`<negation>`: a word such as "not", "never" or "didn't").
         tokenizer: A function from a text to its tokens; lower-cased words and punctuation marks by default.
+        groups: N keys of what belongs together, such as the `source_id` of a mirrored pair; None (default) where each
+            item is on its own.
         min_applicability: Minimum applicability; rarer cues are left out of the table and of Holm's correction.
         top: Number of cues in the table; the correction still runs over all.
         confidence_level: Of the intervals.
@@ -481,7 +486,12 @@ def cue_statistics(
         [('was', 2, 1.0, 1.0), ('blue', 1, 0.0, 0.5)]
     """
     counts = CueCounts(features, tokenizer).update(data, labels, prompts)
-    return counts.result(min_applicability=min_applicability, top=top, confidence_level=confidence_level)
+    shown: dict[str, Any] = {"min_applicability": min_applicability, "confidence_level": confidence_level}
+    group = group_index(groups, counts.n_items)
+    if int(group.max()) + 1 == counts.n_items:
+        return counts.result(top=top, **shown)
+    table = extract_cues(data, prompts=prompts, features=features, tokenizer=tokenizer)
+    return _of_groups(counts.result(**shown), table, check_answers(labels, table.n_choices), group, top)
 
 
 def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
@@ -491,7 +501,45 @@ def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "lab
     return validation.check_labels(right, n_choices, name=name)
 
 
+def group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:
+    """Number the groups of N items in the order in which they come, (N,); without groups each item is one."""
+    if groups is None:
+        return np.arange(n_items, dtype=np.int64)
+    validation.check_same_length(data=range(n_items), groups=groups)
+    ids: dict[Hashable, int] = {}
+    return np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
+
+
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _of_groups(
+    statistics: CueStatistics, table: CueTable, right: NDArray[np.int64], group: NDArray[np.int64], top: int | None
+) -> CueStatistics:
+    """Test the cues over groups of items, of which each counts once."""
+    order = np.argsort(table.cue, kind="stable")
+    starts = np.searchsorted(table.cue[order], np.arange(len(table.names) + 1))
+    place = {name: n for n, name in enumerate(table.names)}
+    p_values, effective = np.zeros(len(statistics.cues)), np.zeros(len(statistics.cues))
+    for n, cue in enumerate(statistics.cues):
+        entries = order[starts[place[cue.cue]] : starts[place[cue.cue]] + cue.applicability]
+        item = table.item[entries]
+        hit, unit = table.choice[entries] == right[item], np.unique(group[item], return_inverse=True)[1]
+        p_values[n] = chances_p_value(hit, 1 / table.n_choices[item], clusters=unit)
+        sizes, rate = np.bincount(unit), cue.productivity
+        spread = float(((np.bincount(unit, hit) - rate * sizes) ** 2).sum()) * len(sizes)
+        independent = rate * (1 - rate) * cue.applicability**2 * (len(sizes) - 1) / spread if spread else np.inf
+        least = cue.applicability**2 / float((sizes**2).sum())
+        effective[n] = max(least, min(cue.applicability, independent if 0 < rate < 1 else least))
+    hits = np.array([cue.productivity for cue in statistics.cues]) * effective
+    columns = (p_values, holm(p_values), *_clopper_pearson(hits, effective, statistics.confidence_level))
+    tested = zip(statistics.cues, *(column.tolist() for column in columns), strict=True)
+    cues = tuple(
+        dataclasses.replace(cue, p_value=p_value, p_holm=p_holm, low=low, high=high)
+        for cue, p_value, p_holm, low, high in tested
+    )
+    n_significant = sum(cue.p_holm < 1 - statistics.confidence_level for cue in cues)
+    return dataclasses.replace(statistics, cues=cues[:top], n_significant=n_significant)
 
 
 def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
@@ -505,9 +553,9 @@ def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[i
 
 
 def _clopper_pearson(
-    hits: NDArray[np.int64], trials: NDArray[np.int64], level: float
+    hits: NDArray[Any], trials: NDArray[Any], level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    tail = (1 - level) / 2
-    low = np.where(hits == 0, 0.0, stats.beta.ppf(tail, np.maximum(hits, 1), trials - hits + 1))
-    high = np.where(hits == trials, 1.0, stats.beta.ppf(1 - tail, hits + 1, np.maximum(trials - hits, 1)))
+    tail, misses = (1 - level) / 2, trials - hits
+    low = np.where(hits > 0, stats.beta.ppf(tail, np.where(hits > 0, hits, 1), misses + 1), 0.0)
+    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, hits + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
     return low, high

@@ -113,7 +113,7 @@ def aggregation(measure: str, *, kind: str = "top_label", **options: Any) -> Cal
     if kind == "confidence" and measure == "prior_bias":
         raise ValueError("Expected the scores of all choices for prior_bias, but the kind is 'confidence'.")
     kernel, field = MEASURES[measure]
-    settings = {"n_permutations": 0, **options} if measure == "prior_bias" else {"kind": kind, **options}
+    settings = dict(options) if measure == "prior_bias" else {"kind": kind, **options}
     if kind == "top_label":
         settings["scores"] = "logits"
 

@@ -8,6 +8,7 @@ from .option_order import contextual_calibration as contextual_calibration
 from .option_order import permutation_consistency as permutation_consistency
 from .option_order import position_bias as position_bias
 from .paralysis import choice_paralysis as choice_paralysis
+from .reading import measure_reading as measure_reading
 
 __all__ = [
     "choice_paralysis",
@@ -15,6 +16,7 @@ __all__ = [
     "judge_bias",
     "measure_option_order",
     "measure_probes",
+    "measure_reading",
     "none_of_the_above",
     "permutation_consistency",
     "position_bias",

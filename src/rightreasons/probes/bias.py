@@ -10,35 +10,13 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.intervals import Interval, bootstrap_mean, poisson_binomial_p_value
+from rightreasons.core.intervals import Interval, bootstrap_mean, chances_p_value, cluster_codes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.validation import (
-    MOST_DRAWS,
-    SCORE_KINDS,
-    as_ragged,
-    check_count,
-    check_labels,
-    check_one_of,
-    check_ragged,
-    check_same_length,
-    check_seed,
-    softmax,
-)
+from rightreasons.core.validation import check_labels, check_ragged, check_same_length
+from rightreasons.probes.units import Clusters, taken, unit_means
 
 Alternative = Literal["two-sided", "less", "greater"]
-
-TIED = 1e-6
-"""Scores whose exponentials have one sum in every item, up to this, are normalized."""
-
-MANY = 10_000
-"""From so many items on, slots are rotated against one another, which reads memory in order."""
-
-CACHED = 8192
-"""Items whose variances are summed at once, in the processor's cache."""
-
-WIDEST = 600.0
-"""Scores within a range of this, in nats, have exponentials that neither vanish nor overflow."""
 
 DEFINITION = (
     "Prior bias: the population variance of the confidences over the choices of an item that has no right choice, "
@@ -53,8 +31,8 @@ class PseudoCorrect(Result):
     Attributes:
         rate: Share of items whose pick is the pseudo-correct choice, in [0, 1].
         chance: The rate that picking at random would give, mean of 1/n.
-        p_value: Two-sided exact test of the rate against chance.
-        test: "binomial" where all items have the same number of choices, else "poisson_binomial".
+        p_value: Two-sided test of the rate against chance (`chances_p_value`).
+        test: "binomial" where all items have the same number of choices, "poisson_binomial", or "clusters".
         confidence_excess: Mean of (confidence in the pseudo-correct choice - 1/n).
         confidence_p_value: Two-sided one-sample t-test of that mean against 0; None with fewer than two items or
             where all excesses are equal.
@@ -66,28 +44,6 @@ class PseudoCorrect(Result):
     test: str
     confidence_excess: float
     confidence_p_value: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class PermutationNull(Result):
-    """What the bias would be if the raw scores of an item's choices had nothing to do with one another.
-
-    The scores are shuffled between items within each choice slot, before the softmax. Probabilities and normalized
-    log-probabilities give no such null: the ones of an item are tied to one another by their sum. With 10,000 items or
-    more of one size, the items are shuffled once and each slot is then rotated by a random number of items: a group of
-    permutations too, so the p-value is as exact, at the cost of a pass over memory.
-
-    Attributes:
-        mean: Mean prior bias over the shuffles.
-        excess: Observed prior bias minus that mean.
-        p_value: (1 + number of shuffles whose bias is at least the observed one) / (n_permutations + 1).
-        n_permutations: How many shuffles.
-    """
-
-    mean: float
-    excess: float
-    p_value: float
-    n_permutations: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,14 +59,12 @@ class PriorBias(Result):
         n_items: How many items.
         mean_choices: Mean number of choices.
         t_p_value: One-sided one-sample t-test of mean variance > 0. A variance is never negative, so a small value says
-            little by itself; the effect size, the null and the pseudo-correct rate say more. None where undefined
-            (fewer than two items, or all variances equal).
+            little by itself; the effect size and the pseudo-correct rate say more. None where undefined (fewer than two
+            items, or all variances equal).
         wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
         pseudo_correct: Preference for the choice that used to be right; None without references.
-        null: The permutation null; None where it cannot be made, for the reason in `no_null`.
-        interval: Interval of `prior_bias` over items (`bootstrap_mean` within the bounds of the variances); None unless
+        interval: Interval of `prior_bias` over items (`bootstrap_mean`); None unless
             requested.
-        no_null: Why there is no permutation null; "" where there is one.
         definition: The measure in words.
     """
 
@@ -124,9 +78,7 @@ class PriorBias(Result):
     t_p_value: float | None
     wilcoxon_p_value: float | None
     pseudo_correct: PseudoCorrect | None
-    null: PermutationNull | None
     interval: Interval | None
-    no_null: str = ""
     definition: str = DEFINITION
 
 
@@ -135,8 +87,7 @@ def prior_bias(
     references: object = None,
     *,
     scores: str = "probabilities",
-    n_permutations: int = 200,
-    seed: int = 0,
+    clusters: object = None,
     resampling: Resampling | None = None,
 ) -> PriorBias:
     r"""Measure how far a model prefers some choices on items where none is right.
@@ -153,8 +104,8 @@ def prior_bias(
             is still there. None where no item has one; -1 for single items without one.
         scores: "probabilities" (default), "logits" or "log_probabilities"; softmax is taken within each row.
             Log-likelihoods of language models, which need not sum to 1, are "logits".
-        n_permutations: Shuffles of the permutation null of logits (default 200); 0 leaves it out.
-        seed: Seed of those shuffles; default 0.
+        clusters: (N,) names of the items that belong together, such as one template's: each counts once in the tests
+            and in the interval. None (default) where each item is on its own.
         resampling: How the bootstrap interval is resampled; None (default) gives none.
 
     Returns:
@@ -169,20 +120,16 @@ def prior_bias(
         Representation Models through Four Experimental Probes", section 3.
 
     Example:
-        >>> result = prior_bias([[0.7, 0.2, 0.1]], n_permutations=0)
+        >>> result = prior_bias([[0.7, 0.2, 0.1]])
         >>> round(result.prior_bias, 6), round(result.normalized_prior_bias, 6)
         (0.068889, 0.31)
     """
-    raw = as_ragged(predictions, "predictions") if check_one_of(scores, SCORE_KINDS, "scores") == "logits" else None
-    rows = check_ragged(predictions if raw is None else raw, scores=scores)
-    n_permutations = check_count(n_permutations, "n_permutations", minimum=0, maximum=MOST_DRAWS)
-    seed = check_seed(seed)
-    n = rows.lengths.astype(np.float64)
-    variance = _variances(rows)
+    rows = check_ragged(predictions, scores=scores)
+    n, units = rows.lengths.astype(np.float64), cluster_codes(clusters, len(rows))
+    deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
+    variance = Ragged(deviation**2, rows.offsets).reduce(np.add) / n
     divergence = np.log(n) - Ragged(special.entr(rows.values), rows.offsets).reduce(np.add)
     largest = (n - 1) / n**2
-    picked = rows.argmax()
-    null, no_null = _permutation_null(raw, float(variance.mean()), n_permutations, seed)
     return PriorBias(
         prior_bias=float(variance.mean()),
         normalized_prior_bias=float((variance / largest).mean()),
@@ -191,14 +138,12 @@ def prior_bias(
         mean_top_confidence=float(rows.reduce(np.maximum).mean()),
         n_items=len(rows),
         mean_choices=float(n.mean()),
-        t_p_value=t_p_value(variance, "greater"),
-        wilcoxon_p_value=wilcoxon_p_value(variance, "greater"),
-        pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
-        null=null,
-        no_null=no_null,
+        t_p_value=t_p_value(unit_means(variance, units), "greater"),
+        wilcoxon_p_value=wilcoxon_p_value(unit_means(variance, units), "greater"),
+        pseudo_correct=None if references is None else _pseudo_correct(rows, references, units),
         interval=None
         if resampling is None
-        else bootstrap_mean(variance, bounds=(0.0, float(largest.max())), resampling=resampling),
+        else bootstrap_mean(variance, bounds=(0.0, float(largest.max())), clusters=units, resampling=resampling),
     )
 
 
@@ -216,87 +161,21 @@ def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "tw
     return float(stats.wilcoxon(values, alternative=alternative).pvalue)
 
 
-def _variances(rows: Ragged) -> NDArray[np.float64]:
-    deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
-    return Ragged(deviation**2, rows.offsets).reduce(np.add) / rows.lengths
-
-
-def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object) -> PseudoCorrect | None:
+def _pseudo_correct(rows: Ragged, references: object, units: Clusters) -> PseudoCorrect | None:
     check_same_length(predictions=rows, references=references)
     labels = check_labels(references, rows.lengths, minimum=-1)
     known = labels >= 0
     if not known.any():
         return None
-    chances = 1.0 / rows.lengths[known]
-    hits = int((picked == labels)[known].sum())
-    same = bool((chances == chances[0]).all())
+    chances, units = 1.0 / rows.lengths[known], taken(units, known)
+    test = "binomial" if (chances == chances[0]).all() else "poisson_binomial"
+    hits = (rows.argmax() == labels)[known]
     excess = rows.at(np.maximum(labels, 0))[known] - chances
     return PseudoCorrect(
-        rate=hits / int(known.sum()),
+        rate=float(hits.mean()),
         chance=float(chances.mean()),
-        p_value=poisson_binomial_p_value(hits, chances),
-        test="binomial" if same else "poisson_binomial",
+        p_value=chances_p_value(hits, chances, clusters=units),
+        test=test if units is None else "clusters",
         confidence_excess=float(excess.mean()),
-        confidence_p_value=t_p_value(excess),
+        confidence_p_value=t_p_value(unit_means(excess, units)),
     )
-
-
-def _permutation_null(
-    raw: Ragged | None, observed: float, n_permutations: int, seed: int
-) -> tuple[PermutationNull | None, str]:
-    """Shuffle, within each choice slot, which item a raw score belongs to; or say why that cannot be done.
-
-    Only items with the same number of choices exchange scores, so that every shuffled row is a row of that size.
-    """
-    if not n_permutations:
-        return None, "No shuffles were asked for."
-    if raw is None:
-        return None, "The probabilities of an item are tied by their sum, so they cannot be exchanged: give logits."
-    if not np.isfinite(raw.values).all():
-        return None, "A score is minus infinity."
-    top = raw.reduce(np.maximum)
-    totals = top + np.log(np.add.reduceat(np.exp(raw.values - np.repeat(top, raw.lengths)), raw.starts))
-    if len(raw) > 1 and np.ptp(totals) <= TIED:
-        return None, "The scores are normalized within each item, so they cannot be exchanged: give raw logits."
-    rng = np.random.default_rng([seed, 1])
-    blocks = [raw.values[raw.starts[raw.lengths == size][:, None] + np.arange(size)] for size in np.unique(raw.lengths)]
-    totals = np.sum([_shuffled_variances(block, n_permutations, rng) for block in blocks], axis=0)
-    nulls = totals[1:] / len(raw)
-    null = PermutationNull(
-        mean=float(nulls.mean()),
-        excess=observed - float(nulls.mean()),
-        p_value=float((1 + (totals[1:] >= totals[0] * (1 - 1e-12)).sum()) / (n_permutations + 1)),
-        n_permutations=n_permutations,
-    )
-    return null, ""
-
-
-def _shuffled_variances(
-    block: NDArray[np.float64], n_permutations: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Sum the variances of the rows of an (N, m) block of scores: first as they are, then after each shuffle."""
-    n, size = block.shape
-    slots = np.ascontiguousarray(block[rng.permutation(n)].T)
-    narrow = float(np.ptp(slots)) <= WIDEST
-    if narrow:  # the softmax of a shuffled row needs no further exponentials
-        slots = np.exp(slots - slots.max())
-    twice = np.concatenate((slots, slots), axis=1) if n >= MANY else slots  # a rotated slot is a window of this
-
-    def shuffle(slot: NDArray[np.float64]) -> NDArray[np.float64]:
-        return rng.permutation(slot) if n < MANY else slot[(start := rng.integers(n)) : start + n]
-
-    def total(shuffled: list[NDArray[np.float64]]) -> float:
-        if not narrow:
-            return float(softmax(np.column_stack(shuffled)).var(axis=1).sum())
-        squares = 0.0
-        for start in range(0, n, CACHED):
-            parts = [slot[start : min(start + CACHED, n)] for slot in shuffled]
-            scale = 1.0 / sum(parts[1:], start=parts[0])
-            for part in parts:
-                deviation = part * scale
-                deviation -= 1.0 / size
-                squares += float(deviation @ deviation)
-        return squares / float(size)
-
-    shuffles = ([slots[0], *map(shuffle, twice[1:])] for _ in range(n_permutations))
-    return np.array([total(list(slots)), *map(total, shuffles)])

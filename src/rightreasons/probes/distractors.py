@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import Estimate, Interval, mcnemar, share, wilson
+from rightreasons.core.intervals import Estimate, cluster_codes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE
 from rightreasons.probes.measure import NONE, ProbeScores, extra_choices_name, near_choices_name, spare_choices
+from rightreasons.probes.units import paired_of, share_of
 
 NEAR = 4
 """Maximum number of near choices; as many random ones are there to compare them with."""
@@ -41,26 +42,28 @@ class NoneOfTheAbove(Result):
     Attributes:
         n_items: N.
         false_alarms: Share of items where it is picked although the right choice is there.
-        false_alarms_interval: Its interval (Wilson).
         hits: Share where it is picked when the right choice is taken out, so that it is right.
-        hits_interval: Its interval (Wilson).
         expected: The hits that follow from the scores with the right choice, by striking that one out.
         gain: hits - expected, in [-1, 1]: what the model does beyond that when the right choice is gone.
-        p_value: McNemar's mid-p test of no gain.
+        p_value: Paired test of no gain.
     """
 
     n_items: int
-    false_alarms: float
-    false_alarms_interval: Interval
-    hits: float
-    hits_interval: Interval
+    false_alarms: Estimate
+    hits: Estimate
     expected: float
     gain: float
     p_value: float
 
 
 def none_of_the_above(
-    added: Any, replaced: Any, references: Any, *, scores: str = "logits", confidence_level: float = 0.95
+    added: Any,
+    replaced: Any,
+    references: Any,
+    *,
+    scores: str = "logits",
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
 ) -> NoneOfTheAbove:
     """Compare how often "none of the above" is picked where it is wrong with how often where it is right.
 
@@ -73,7 +76,8 @@ def none_of_the_above(
         replaced: N rows of scores of the same choices without the right one and, last, "none of the above".
         references: (N,) positions of the right choices in `added`.
         scores: "logits" (default), "probabilities" or "log_probabilities".
-        confidence_level: Such as 0.95.
+        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
+        resampling: Level of the intervals.
 
     Returns:
         A `NoneOfTheAbove`.
@@ -89,7 +93,7 @@ def none_of_the_above(
         The second item's right choice leads "none of the above", which leads the rest.
 
         >>> result = none_of_the_above([[2, 0, 3], [4, 1, 2]], [[0, 3], [1, 2]], [0, 0])
-        >>> result.false_alarms, result.hits, result.expected
+        >>> result.false_alarms.value, result.hits.value, result.expected
         (0.5, 1.0, 1.0)
     """
     first = check_ragged(added, scores=scores, name="added")
@@ -104,17 +108,14 @@ def none_of_the_above(
         )
     alarms, hits = (rows.argmax() == rows.lengths - 1 for rows in (first, second))
     struck = [int(np.delete(row, label).argmax()) == len(row) - 2 for row, label in zip(first, labels, strict=True)]
-    expected = np.array(struck)
-    n_items, level = len(labels), confidence_level
+    expected, units = np.array(struck), cluster_codes(clusters, len(labels))
     return NoneOfTheAbove(
-        n_items=n_items,
-        false_alarms=float(alarms.mean()),
-        false_alarms_interval=wilson(int(alarms.sum()), n_items, confidence_level=level),
-        hits=float(hits.mean()),
-        hits_interval=wilson(int(hits.sum()), n_items, confidence_level=level),
+        n_items=len(labels),
+        false_alarms=share_of(alarms, units, resampling) or Estimate(None),
+        hits=share_of(hits, units, resampling) or Estimate(None),
         expected=float(expected.mean()),
         gain=float(hits.mean() - expected.mean()),
-        p_value=mcnemar(hits, expected).p_value,
+        p_value=paired_of(hits, expected, units, resampling).p_value,
     )
 
 
@@ -141,7 +142,7 @@ class DistractorFigures(Result):
         random: Random choices of other items.
         near: The choices of other items that are most like the right one.
         difference: Share of items of which a near choice is picked, minus that of a random one, in [-1, 1].
-        p_value: McNemar's mid-p test of no difference.
+        p_value: Paired test of no difference.
         none: "None of the above", beside the right choice and in its place; None where it was not asked.
     """
 
@@ -183,13 +184,12 @@ def measure_distractors(scores: ProbeScores, k: int, *, resampling: Resampling =
         picked = scores.logits[name].argmax()
         kept = scores.column(name, "original_positions")
         strayed[kind] = np.array([pick not in row for pick, row in zip(picked.tolist(), kept, strict=True)])
-        shares = (
-            share(int(hits.sum()), len(hits), resampling) for hits in (picked == scores.labels(name), strayed[kind])
-        )
+        shares = (share_of(hits, scores.units, resampling) for hits in (picked == scores.labels(name), strayed[kind]))
         kinds[kind] = Distractor(*(each or Estimate(None) for each in shares))
-    test = mcnemar(strayed["near"], strayed["random"])
+    test = paired_of(strayed["near"], strayed["random"], scores.units, resampling)
     none = None
     if all(name in scores.logits for name in NONE):
         added, replaced = (scores.logits[name] for name in NONE)
-        none = none_of_the_above(added, replaced, scores.labels(NONE[0]), confidence_level=resampling.level)
+        how: dict[str, Any] = {"clusters": scores.units, "resampling": resampling}
+        none = none_of_the_above(added, replaced, scores.labels(NONE[0]), **how)
     return DistractorFigures(len(scores), k, **kinds, difference=test.difference, p_value=test.p_value, none=none)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.choices import ORDERS
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, bounded_mean, wilson
+from rightreasons.core.intervals import Interval, cluster_codes
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
@@ -47,6 +47,8 @@ from rightreasons.probes.option_order import (
     pride_prior_intervals,
 )
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop, choice_paralysis
+from rightreasons.probes.reading import Reading, measure_reading
+from rightreasons.probes.units import Clusters, mean_of, n_units, share_interval, taken
 
 if TYPE_CHECKING:
     import datasets
@@ -63,6 +65,9 @@ WITHOUT_QUESTION = ("no_question", "wrong_question")
 NONE = ("none_added", "none_right")
 """The tables with "None of the above", beside the right choice and in its place."""
 
+GROUPS = ("pair_id", "source_id")
+"""The columns of what belongs together where none is named."""
+
 KS = (1, 2, 4, 8)
 """Default numbers of choices that the fourth probe adds."""
 
@@ -78,14 +83,36 @@ class ProbeTables:
         tables: Name -> rows: "original", the probes of `WITHOUT_ANSWER`, and "extra_choices_1", … for each k.
         ks: The numbers of added choices.
         n_dropped: Number of items left out because they have no label or two equal choices.
+        groups_column: The column of what belongs together; None for `pair_id` or `source_id` where there is one.
     """
 
     tables: Mapping[str, datasets.Dataset]
     ks: tuple[int, ...]
     n_dropped: int
+    groups_column: str | None = None
 
     def __len__(self) -> int:
         return len(self.tables[ORIGINAL])
+
+    @functools.cached_property
+    def units(self) -> Clusters:
+        """(N,) the clusters of the items, which tests and intervals are over; None where each is on its own."""
+        original = self.tables[ORIGINAL]
+        known = [name for name in (self.groups_column, *GROUPS) if name in original.column_names]
+        if not known:
+            return None
+        names = zip(original[known[0]][:], original["id"][:], strict=True)
+        codes = cluster_codes([f"group {group}" if group else f"item {item}" for group, item in names], len(self))
+        return None if codes is None or codes.max() + 1 == len(self) else codes
+
+    @functools.cached_property
+    def n_units(self) -> int:
+        """The number of these clusters, or of items."""
+        return n_units(self.units, len(self))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """(N,) numbers of choices before any probe."""
+        return np.array([len(row) for row in self.column(ORIGINAL, "choices")], dtype=np.int64)
 
     def column(self, name: str, column: str) -> Any:
         """Return a column of one table as a list."""
@@ -94,6 +121,18 @@ class ProbeTables:
     def labels(self, name: str = ORIGINAL, column: str = "label") -> NDArray[np.int64]:
         """(N,) position of the right choice, or with "pseudo_label" of the one that was right."""
         return np.asarray(self.column(name, column), dtype=np.int64)
+
+    def reading(self, picked: Mapping[str, NDArray[np.int64]], resampling: Resampling) -> dict[str, Reading]:
+        """Compare what is picked with the question and without it, or after another one.
+
+        Args:
+            picked: Name of the table -> (N,) picked choices, -1 for no answer.
+            resampling: Level of the intervals.
+        """
+        how: dict[str, Any] = {"n_choices": self.sizes(), "clusters": self.units, "resampling": resampling}
+        answers, right = picked[ORIGINAL], self.labels()
+        read = {name: measure_reading(answers, picked[name], right, **how) for name in WITHOUT_QUESTION}
+        return {name: each for name, each in read.items() if each is not None}
 
     def requests(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the prompts, choices and ids of all tables, one table after another."""
@@ -119,7 +158,8 @@ class ProbeTables:
             answers, scored = self._without(answers, left_out)
         rows, size = as_ragged(answers, "scores"), len(scored)
         logits = {name: rows.take(np.arange(size) + size * place) for place, name in enumerate(self.tables)}
-        return ProbeScores(scored.tables, self.ks, self.n_dropped, logits, tuple(left_out.items()))
+        parts = (scored.tables, self.ks, self.n_dropped, self.groups_column)
+        return ProbeScores(*parts, logits=logits, left_out=tuple(left_out.items()))
 
     def _without(
         self, answers: Scores, left_out: Mapping[str, str]
@@ -137,7 +177,7 @@ class ProbeTables:
         return take_rows(answers.logits, order), dataclasses.replace(self, tables=tables)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeScores(ProbeTables):
     """Items before and after every probe, with the scores of their choices.
 
@@ -168,6 +208,14 @@ class ProbeScores(ProbeTables):
         """(N,) confidence in the right choice."""
         return self.confidences[name].at(self.labels(name))
 
+    def paralysis(self, k: int, resampling: Resampling) -> ChoiceParalysis:
+        """Measure what k added choices do to the confidence in the right one."""
+        extra = extra_choices_name(k)
+        how: dict[str, Any] = {"clusters": self.units, "resampling": resampling}
+        rows, labels = (self.confidences[ORIGINAL], self.confidences[extra]), (self.labels(), self.labels(extra))
+        effect = choice_paralysis(*rows, *labels, self.column(extra, "original_positions"), **how)
+        return dataclasses.replace(effect, restricted_drop=_rounded(effect.restricted_drop))
+
     def telling_items(self, n_items: int) -> list[int]:
         """Return the items with the strongest preference without a question, and last the one with the weakest."""
         bare = self.confidences["no_question"]
@@ -183,6 +231,7 @@ class ProbeFigures(Result):
         n_items: Number of items.
         accuracy: Accuracy before any perturbation.
         accuracy_interval: Its interval (Wilson).
+        reading: "no_question" and "wrong_question" -> what becomes of the answers without their question.
         original: The within-item variance of the confidences before: what a bias is to be compared with.
         prior_bias: Probe -> the preference where no choice is right.
         pseudo_correct_intervals: Probe -> interval (Wilson) of the pseudo-correct rate, where there is one.
@@ -195,6 +244,7 @@ class ProbeFigures(Result):
     n_items: int
     accuracy: float
     accuracy_interval: Interval
+    reading: Mapping[str, Reading]
     original: PriorBias
     prior_bias: Mapping[str, PriorBias]
     pseudo_correct_intervals: Mapping[str, Interval]
@@ -316,6 +366,7 @@ def probe_tables(
     near: int | None = None,
     none: bool = False,
     pool: Pool | datasets.Dataset | None = None,
+    groups_column: str | None = None,
     seed: int = 0,
 ) -> ProbeTables:
     """Apply every probe to some items.
@@ -329,6 +380,8 @@ def probe_tables(
         none: Whether "None of the above" is added, and put in the place of the right choice: tables "none_added" and
             "none_right". Default: False.
         pool: The source of borrowed texts; None for the items themselves.
+        groups_column: The column of what belongs together, such as an item and its mirror: the units of all tests and
+            intervals. None (default) for `pair_id` or `source_id` where there is one.
         seed: Decides what is borrowed.
 
     Returns:
@@ -357,20 +410,15 @@ def probe_tables(
     original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
     if len(original) == 0:
         raise ValueError("Expected items whose choices differ, but each has two that are equal.")
-    return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original))
+    return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original), groups_column)
 
 
-def measure_probes(
-    scores: ProbeScores, *, joint: bool = False, resampling: Resampling = Resampling(), n_permutations: int = 200
-) -> ProbeFigures:
-    """Turn the scores into figures: prior bias, choice paralysis, and the effect of the position of a choice.
+def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()) -> ProbeFigures:
+    """Turn the scores into figures: reading, prior bias, choice paralysis, and the effect of the position of a choice.
 
     Args:
         scores: From `ProbeTables.scored_by`.
-        joint: Whether the scores of an item's choices come from one distribution, as those of letters do; the prior
-            bias then has no permutation null. Default: False.
-        resampling: Level, resamples and seed of every interval and shuffle.
-        n_permutations: Shuffles of the permutation null of the prior bias; default 200.
+        resampling: Level, resamples and seed of every interval.
 
     Returns:
         A `ProbeFigures`.
@@ -379,37 +427,29 @@ def measure_probes(
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
         Representation Models through Four Experimental Probes", section 3.
     """
-    labels, before = scores.labels(), scores.confidences[ORIGINAL]
-    n_items, picked, sizes = len(scores), before.argmax(), np.unique(before.lengths)
-    right, level = int((picked == labels).sum()), resampling.level
-    shuffles: dict[str, Any] = {"n_permutations": 0 if joint else n_permutations, "seed": resampling.seed}
+    labels, before, units = scores.labels(), scores.confidences[ORIGINAL], scores.units
+    picked, sizes, level = before.argmax(), np.unique(before.lengths), resampling.level
+    how: dict[str, Any] = {"clusters": units, "resampling": resampling}
     biases, intervals = {}, {}
     for name in WITHOUT_ANSWER:
         old = scores.labels(name, "pseudo_label")
-        known = None if (old < 0).all() else old
-        biases[name] = prior_bias(scores.logits[name], known, scores="logits", resampling=resampling, **shuffles)
-        rate = biases[name].pseudo_correct
-        if rate is not None:
-            n_known = int((old >= 0).sum())
-            intervals[name] = wilson(round(rate.rate * n_known), n_known, confidence_level=level)
-    paralysis = {}
-    for k in scores.ks:
-        extra = extra_choices_name(k)
-        places = scores.column(extra, "original_positions")
-        effect = choice_paralysis(
-            before, scores.confidences[extra], labels, scores.labels(extra), places, resampling=resampling
-        )
-        paralysis[k] = dataclasses.replace(effect, restricted_drop=_rounded(effect.restricted_drop))
+        known = old >= 0
+        biases[name] = prior_bias(scores.logits[name], old if known.any() else None, scores="logits", **how)
+        if known.any():
+            hits = (scores.logits[name].argmax() == old)[known]
+            intervals[name] = share_interval(hits, taken(units, known), resampling)
+    position: dict[str, Any] = {"clusters": units, "confidence_level": level}
     return ProbeFigures(
-        n_items=n_items,
-        accuracy=right / n_items,
-        accuracy_interval=wilson(right, n_items, confidence_level=level),
-        original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", resampling=resampling, **shuffles),
+        n_items=len(scores),
+        accuracy=float((picked == labels).mean()),
+        accuracy_interval=share_interval(picked == labels, units, resampling),
+        reading=scores.reading({name: rows.argmax() for name, rows in scores.logits.items()}, resampling),
+        original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", **how),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
-        paralysis=paralysis,
-        position_bias=position_bias(picked, labels, int(sizes[0]), confidence_level=level) if len(sizes) == 1 else None,
-        choices_only=choices_only(scores.confidences["no_question"].argmax(), labels),
+        paralysis={k: scores.paralysis(k, resampling) for k in scores.ks},
+        position_bias=position_bias(picked, labels, int(sizes[0]), **position) if len(sizes) == 1 else None,
+        choices_only=choices_only(scores.confidences["no_question"].argmax(), labels, clusters=units),
     )
 
 
@@ -613,6 +653,7 @@ class OrderFigures(Result):
         uncorrected: The held-out items without correction.
         pride: The same with the prior divided out.
         calibrated: The same by contextual calibration.
+        steady: Which items keep their picked content under every order.
     """
 
     n_items: int
@@ -628,6 +669,7 @@ class OrderFigures(Result):
     uncorrected: OrderAccuracy
     pride: OrderAccuracy
     calibrated: OrderAccuracy
+    steady: tuple[bool, ...]
 
     @property
     def in_words(self) -> str:
@@ -646,6 +688,7 @@ def measure_option_order(
     *,
     orders: str = "auto",
     share: float = 0.25,
+    clusters: Any = None,
     seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
@@ -663,6 +706,7 @@ def measure_option_order(
         orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
             cyclic ones.
         share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
+        clusters: (N,) names of what belongs together; None (default) where each item is on its own.
         seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
 
@@ -686,38 +730,43 @@ def measure_option_order(
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     content_free, estimation = table[n_orders * size :], observed[:n_estimation]
-    prior, level = pride_prior(estimation), resampling.level
+    prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
+    held_units = taken(units, np.arange(n_estimation, size))
     held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
     uncorrected = held_out.argmax(axis=1) == gold
 
     def tested(probabilities: NDArray[np.float64], *, corrected: bool = True) -> OrderAccuracy:
         picked = probabilities.argmax(axis=1)
         right = picked == gold
-        spread = position_bias(picked, gold, n, confidence_level=level)
+        spread = position_bias(picked, gold, n, clusters=held_units, confidence_level=level)
         change = right.astype(np.float64) - uncorrected
         return OrderAccuracy(
             accuracy=float(right.mean()),
-            interval=wilson(int(right.sum()), len(gold), confidence_level=level),
+            interval=share_interval(right, held_units, resampling),
             rstd=spread.rstd,
             rstd_interval=spread.interval,
             gain=float(change.mean()),
-            gain_interval=bounded_mean(change, low=-1.0, high=1.0, confidence_level=level) if corrected else None,
+            gain_interval=mean_of(change, held_units, (-1.0, 1.0), resampling) if corrected else None,
             picked=spread.picked,
         )
 
-    consistency = permutation_consistency(turned.original(observed.argmax(axis=2).T).T)
+    contents = turned.original(observed.argmax(axis=2).T).T
+    steady = (contents == contents[:, :1]).all(axis=1)
     return OrderFigures(
         n_items=size,
         n_choices=n,
         orders=turned.kind,
         n_orders=n_orders,
-        consistency=consistency,
-        consistency_interval=wilson(round(consistency * size), size, confidence_level=level),
+        consistency=permutation_consistency(contents),
+        consistency_interval=share_interval(steady, units, resampling),
         prior=prior.tolist(),
-        prior_intervals=pride_prior_intervals(estimation, confidence_level=level),
+        prior_intervals=pride_prior_intervals(
+            estimation, clusters=taken(units, np.arange(n_estimation)), confidence_level=level
+        ),
         content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,
         uncorrected=tested(held_out, corrected=False),
         pride=tested(pride_debias(held_out, prior)),
         calibrated=tested(contextual_calibration(held_out, content_free)),
+        steady=tuple(steady.tolist()),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,8 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.words import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect
@@ -40,15 +41,10 @@ from rightreasons.probes.picks import (
     measure_templates,
     template_tables,
 )
+from rightreasons.probes.reading import Reading
+from rightreasons.probes.units import Clusters, n_units, share_of, taken
 
-MARGIN = 0.1
-"""A rate of old answers this far above chance is worth ruling out before nothing is said to be found."""
-
-LOSS = 0.02
-"""A drop of confidence beyond dilution that is worth a verdict, and worth ruling out."""
-
-STEADY = 0.9
-"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
+Hits = tuple[NDArray[np.bool_], Clusters]
 
 NAMES = {
     ORIGINAL: "Unchanged",
@@ -61,33 +57,47 @@ NAMES = {
 """The tables of the probes, for readers."""
 
 
-@dataclasses.dataclass(frozen=True)
-class OldAnswer:
-    """How often the choice that was right is picked without its question.
+def decisions(
+    tables: ProbeTables,
+    picked: Mapping[str, NDArray[np.int64]],
+    *,
+    steady: Hits | None = None,
+    joint: bool = False,
+    resampling: Resampling,
+) -> dict[str, Decision]:
+    """Decide what the probes say, at one level for all of them together.
 
-    Attributes:
-        probe: What was done to the question.
-        rate: Share of the items.
-        chance: The share that picking at random gives.
-        p_value: Exact test of no difference.
-        n_items: Items with an answer.
+    Args:
+        tables: The items under every probe; `ProbeScores` where choices are scored.
+        picked: Name of the table -> (N,) picked choices, -1 for no answer.
+        steady: Which items keep their answer under every order of the choices, and their clusters; None where no orders
+            were asked.
+        joint: Whether choices are scored together, so that added ones may change the scores of the others.
+        resampling: The level of the verdict.
+
+    Returns:
+        "kept" with the name of each probe that takes the question away, "unasked", "lost", "paralysis" and "order",
+        where they can be: whether the share of answers that stay beyond chance, the accuracy without the question above
+        guessing, the accuracy lost without it, the confidence lost to added choices, and the share of answers that
+        change with the order are small or large.
     """
-
-    probe: str
-    rate: Estimate
-    chance: float
-    p_value: float
-    n_items: int
-
-    @property
-    def excess(self) -> float:
-        """The rate above chance."""
-        return (self.rate.value or 0.0) - self.chance
-
-    @property
-    def high(self) -> float:
-        """The upper end of the rate; 1 where it is not known."""
-        return 1.0 if self.rate.high is None else self.rate.high
+    scored = isinstance(tables, ProbeScores) and joint
+    # What is lost only tells two kinds of knowing the answer apart, and so is no test of its own.
+    wide = resampling.of_family(len(WITHOUT_QUESTION) + 1 + scored + (steady is not None))
+    found = {}
+    for name, read in tables.reading(picked, wide).items():
+        found[f"kept_{name}"] = decide_above(read.beyond_chance, MARGINS["kept"], read.n_units)
+        if name == "no_question":
+            found["unasked"] = decide_above(read.excess, MARGINS["accuracy"], read.n_units)
+            found["lost"] = decide_above(read.lost, MARGINS["accuracy"], read.n_units)
+    if isinstance(tables, ProbeScores) and joint:
+        drop = tables.paralysis(max(tables.ks), wide).restricted_drop
+        found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], tables.n_units)
+    if steady is not None:
+        hits, units = steady
+        changed = share_of(~hits, units, wide)
+        found["order"] = decide_above(changed, MARGINS["order"], n_units(units, len(hits)))
+    return found
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -97,6 +107,7 @@ class ProbesMeasurement:
     Attributes:
         context: The audit.
         tables: The items under every probe, with the scores where the model gives them.
+        decided: What they say, by `decisions`.
         scored: Prior bias and choice paralysis; None where answers are generated.
         picks: What is picked where answers are generated; None where choices are scored.
         distractors: Near choices and “None of the above”; None where they were not asked.
@@ -108,6 +119,7 @@ class ProbesMeasurement:
 
     context: AuditContext
     tables: ProbeTables
+    decided: Mapping[str, Decision]
     scored: ProbeFigures | None = None
     picks: PickFigures | None = None
     distractors: DistractorFigures | None = None
@@ -134,11 +146,6 @@ class ProbesMeasurement:
         return self.scored.paralysis[self.k]
 
     @property
-    def has_null(self) -> bool:
-        """Whether the prior bias has a permutation null."""
-        return self.scored is not None and any(bias.null is not None for bias in self.scored.prior_bias.values())
-
-    @property
     def pseudo_correct(self) -> dict[str, PseudoCorrect]:
         """Probe -> how often the old answer is picked, where there is one."""
         biases = {} if self.scored is None else self.scored.prior_bias
@@ -149,8 +156,7 @@ class ProbesMeasurement:
         """How often it is picked where it is wrong, and where it is right."""
         if self.distractors is None or (none := self.distractors.none) is None:
             return None
-        alarms = estimate_of(none.false_alarms, none.false_alarms_interval)
-        return alarms, estimate_of(none.hits, none.hits_interval)
+        return none.false_alarms, none.hits
 
     @property
     def spread(self) -> Estimate | None:
@@ -175,53 +181,34 @@ class ProbesMeasurement:
         """The drop beyond dilution with the most added choices, of choices that are scored together."""
         return self.effect.restricted_drop if self.joint else None
 
-    @functools.cached_property
-    def old_answers(self) -> list[OldAnswer]:
-        """The test of each probe that takes the question away; none where no old answer is left to pick."""
-        tests = []
-        for name in WITHOUT_QUESTION:
-            if self.scored is not None and (test := self.pseudo_correct.get(name)) is not None:
-                rate = estimate_of(test.rate, self.scored.pseudo_correct_intervals[name])
-                tests.append(OldAnswer(name, rate, test.chance, test.p_value, self.n_items))
-            elif self.picks is not None and (picked := self.picks.probes[name]).p_value is not None:
-                rate, chance = picked.rate or Estimate(None), picked.reference or 0.0
-                tests.append(OldAnswer(name, rate, chance, picked.p_value, picked.n_items))
-        return tests
-
-    @functools.cached_property
-    def old_answer(self) -> OldAnswer | None:
-        """The clearest of these tests; of scores, one above chance goes first."""
-        scored = self.scored is not None
-        return min(self.old_answers, key=lambda test: (scored and test.excess <= 0, test.p_value), default=None)
+    @property
+    def reading(self) -> Mapping[str, Reading]:
+        """Probe that takes the question away -> what becomes of the answers; none where no item has one."""
+        figures = self.scored or self.picks
+        return {} if figures is None else figures.reading
 
     @property
     def probe(self) -> str:
-        """The probe of this test."""
-        return WITHOUT_QUESTION[0] if self.old_answer is None else self.old_answer.probe
+        """The probe that the first screen is about: the one under which most answers surely stay."""
+        order = ("large", "some", "unknown", "small")
+        found = [name for name in WITHOUT_QUESTION if name in self.reading]
+        return min(found, key=lambda name: order.index(self.decided[f"kept_{name}"].level), default=WITHOUT_QUESTION[0])
 
     @property
-    def _alpha(self) -> float:
-        return 1 - self.context.resampling.level
+    def read(self) -> Reading | None:
+        """What becomes of the answers under this probe."""
+        return self.reading.get(self.probe)
+
+    def says(self, test: str, *levels: str) -> bool:
+        """Whether a test, of whatever probe, comes out at one of some levels."""
+        return any(name.startswith(test) and each.level in levels for name, each in self.decided.items())
 
     @property
-    def knows_unasked(self) -> bool:
-        """Whether the old answer is picked above chance without its question; of two probes, by Bonferroni."""
-        test = self.old_answer
-        return test is not None and test.excess > 0 and test.p_value < self._alpha / len(WITHOUT_QUESTION)
-
-    @property
-    def knows_much(self) -> bool:
-        """Whether it is surely picked more than `MARGIN` above chance."""
-        test = self.old_answer
-        return self.knows_unasked and test is not None and (test.rate.low or 0.0) > test.chance + MARGIN
-
-    @property
-    def is_paralyzed(self) -> bool:
-        """Whether added choices surely lower the confidence by more than `LOSS` beyond dilution."""
-        drop = self.drop
-        if drop is None or drop.t_p_value is None or drop.interval is None:
-            return False
-        return drop.t_p_value < self._alpha and drop.interval.low > LOSS
+    def is_as_good_without(self) -> bool:
+        """Whether it knows answers without the question, and surely none more with it, for all that is known."""
+        kept = self.decided.get("kept_no_question")
+        is_read = kept is not None and kept.level == "small"
+        return self.says("unasked", "large") and self.says("lost", "small") and not is_read
 
     @property
     def consistency(self) -> Estimate | None:
@@ -229,6 +216,12 @@ class ProbesMeasurement:
         if self.orders is not None:
             return estimate_of(self.orders.consistency, self.orders.consistency_interval)
         return None if self.picks is None else self.picks.consistency
+
+    @property
+    def moves(self) -> bool:
+        """Whether surely more than a few answers change with the order of the choices."""
+        high = None if self.consistency is None else self.consistency.high
+        return high is not None and high < 1 - MARGINS["order"].small
 
     @property
     def in_words(self) -> str:
@@ -241,24 +234,23 @@ class ProbesMeasurement:
         """The number of items with an answer under every order."""
         return self.picks.n_ordered if self.picks is not None else self.n_items
 
-    def keeps_less_than(self, share: float) -> bool:
-        """Whether surely fewer items than this share keep their answer under every order."""
-        steady = self.consistency
-        return steady is not None and steady.high is not None and steady.high < share
+    @property
+    def open_questions(self) -> dict[str, Decision | None]:
+        """What the items leave open -> its decision; None where it was not measured."""
+        found: dict[str, Decision | None] = {f"kept_{n}": None for n in WITHOUT_QUESTION if n not in self.reading}
+        if (self.joint or self.picks is not None) and "order" not in self.decided:
+            found["order"] = None
+        # Only what is surely better with the question reads it.
+        settled = {"lost": ("large",)}
+        tests = self.decided.items()
+        return found | {name: each for name, each in tests if each.level not in settled.get(name, ("small",))}
 
     @property
-    def open_questions(self) -> list[str]:
-        """What the items do not rule out: "unasked", "paralysis", "order"; of generated answers, all must be known."""
-        steady, generated = self.consistency, self.picks is not None
-        known = len(self.old_answers) == len(WITHOUT_QUESTION) or not generated
-        drop = None if self.drop is None else self.drop.interval
-        low = None if steady is None else steady.low
-        may_be = {
-            "unasked": not known or any(test.high > test.chance + MARGIN for test in self.old_answers),
-            "paralysis": drop is not None and drop.high > LOSS,
-            "order": generated if low is None else low < STEADY,
-        }
-        return [name for name, is_open in may_be.items() if is_open]
+    def n_needed(self) -> int | None:
+        """About how many items would tell all that is open; None where no number of items is known to."""
+        needed = [None if each is None else each.n_needed for each in self.open_questions.values()]
+        known = [n for n in needed if n is not None]
+        return max(known) if known and len(known) == len(needed) else None
 
     @property
     def unanswered(self) -> dict[str, float]:
@@ -291,7 +283,8 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     near: int | None = n_near
     if not options.distractors or (stored is not None and f"{ids[0]}/{near_choices_name(n_near)}" not in stored):
         near, none = None, False
-    tables = probe_tables(items, ks=ks, near=near, none=none, seed=context.seed)
+    groups = context.primary.groups_column
+    tables = probe_tables(items, ks=ks, near=near, none=none, groups_column=groups, seed=context.seed)
     which: str | None = options.orders
     if stored is not None:
         which = stored_orders(stored, ids[0], len(choices[0]), options.orders)
@@ -302,22 +295,28 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked = ask_for_picks(tables, score("probes", added))
         of_orders = which and ask_for_orders(tables, score("orders", added), which, seed=context.seed)
         picks = measure_picks(tables, picked, orders=of_orders or None, **resampling)
-        return ProbesMeasurement(context, tables, picks=picks, templates=_templates(context, options, tables, picked))
+        steady = (of_orders.steady, taken(tables.units, of_orders.known)) if of_orders else None
+        decided = decisions(tables, picked, steady=steady, **resampling)
+        templates = _templates(context, options, tables, picked)
+        return ProbesMeasurement(context, tables, decided, picks=picks, templates=templates)
     from rightreasons.models.choices import is_joint
 
     score, joint = (_scorer(context), is_joint(context.scorer)) if stored is None else (lambda *_: stored, stored.joint)
     scores = tables.scored_by(score("probes", added))
     orders = None
     if joint and which is not None and scores.uniform is not None:
-        how = {"orders": which, "seed": context.seed, **resampling}
+        how = {"orders": which, "clusters": scores.units, "seed": context.seed, **resampling}
         orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders", which)), **how)
+    picked = {name: rows.argmax() for name, rows in scores.logits.items()}
+    kept = None if orders is None else (np.array(orders.steady), scores.units)
     return ProbesMeasurement(
         context,
         scores,
-        scored=measure_probes(scores, joint=joint, **resampling),
+        decisions(scores, picked, steady=kept, joint=joint, **resampling),
+        scored=measure_probes(scores, **resampling),
         distractors=None if near is None else measure_distractors(scores, near, **resampling),
         orders=orders,
-        templates=_templates(context, options, scores, {name: rows.argmax() for name, rows in scores.logits.items()}),
+        templates=_templates(context, options, scores, picked),
         joint=joint,
         left_out=tuple(k for k in dict.fromkeys(options.ks) if k not in ks),
     )

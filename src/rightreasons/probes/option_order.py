@@ -10,7 +10,8 @@ from scipy import special, stats
 
 from rightreasons.core.arrays import as_floats, to_numpy
 from rightreasons.core.classification import MOST_CLASSES
-from rightreasons.core.intervals import Interval, bounded_mean
+from rightreasons.core.intervals import Interval, cluster_codes
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
@@ -20,6 +21,8 @@ from rightreasons.core.validation import (
     check_scores,
     softmax,
 )
+from rightreasons.probes.bias import t_p_value
+from rightreasons.probes.units import mean_of, unit_means
 
 _EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
 
@@ -44,7 +47,12 @@ class PositionBias(Result):
 
 
 def position_bias(
-    predictions: object, references: object, n_positions: int, *, confidence_level: float = 0.95
+    predictions: object,
+    references: object,
+    n_positions: int,
+    *,
+    clusters: object = None,
+    confidence_level: float = 0.95,
 ) -> PositionBias:
     r"""Measure how recall depends on the position of the right choice (RStd).
 
@@ -56,12 +64,14 @@ def position_bias(
 
     where g and h give g times a chi-square of h degrees of freedom the mean and the variance that n RStd² has without
     any preference (Satterthwaite). The interval holds the σ which that law does not rule out. For its upper end, RStd
-    counts as no smaller than the items make it without a preference, so that the width is never 0.
+    counts as no smaller than the items make it without a preference, so that the width is never 0. Of N items in
+    clusters of \(m_g\), m is taken \(N / \sum_g m_g^2\) times, as if the items of a cluster always agreed.
 
     Args:
         predictions: (N,) picked positions, whole numbers from 0.
         references: (N,) positions of the right choices.
         n_positions: How many positions there are.
+        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
         confidence_level: Such as 0.95.
 
     Returns:
@@ -84,13 +94,15 @@ def position_bias(
     picked = check_labels(predictions, n_positions, name="predictions")
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)
+    units = cluster_codes(clusters, len(gold))
+    independent = 1.0 if units is None else len(gold) / float((np.bincount(units) ** 2).sum())
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
     recalls = [float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)]
     rstd = float(np.std([recall for recall in recalls if recall is not None]))
     return PositionBias(
         rstd=rstd,
-        interval=_spread_interval(rstd, hits[counts > 0], counts[counts > 0], level),
+        interval=_spread_interval(rstd, hits[counts > 0], counts[counts > 0], independent, level),
         recalls=recalls,
         counts=counts.tolist(),
         picked=np.bincount(picked, minlength=n_positions).tolist(),
@@ -139,11 +151,14 @@ def pride_prior(observed: object) -> NDArray[np.float64]:
     return np.asarray(_prior_of_items(observed).mean(axis=0), dtype=np.float64)
 
 
-def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -> list[Interval]:
+def pride_prior_intervals(
+    observed: object, *, clusters: object = None, confidence_level: float = 0.95
+) -> list[Interval]:
     """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean` in [0, 1]).
 
     Args:
         observed: (N, R, n) probabilities of the n positions of N items under R cyclic orders.
+        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
         confidence_level: Such as 0.95, of each interval by itself.
 
     Returns:
@@ -155,8 +170,9 @@ def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -
         >>> round(first.low, 2), round(first.high, 2)
         (0.37, 0.46)
     """
-    shares = _prior_of_items(observed).T
-    return [bounded_mean(column, low=0.0, high=1.0, confidence_level=confidence_level) for column in shares]
+    shares = _prior_of_items(observed)
+    units, resampling = cluster_codes(clusters, len(shares)), Resampling(confidence_level)
+    return [mean_of(column, units, (0.0, 1.0), resampling) for column in shares.T]
 
 
 def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
@@ -217,7 +233,7 @@ class ChoicesOnly(Result):
         accuracy: Accuracy with the choices alone.
         majority: Accuracy of always picking the most common position.
         excess: The difference.
-        p_value: One-sided exact binomial test of the accuracy against the majority's.
+        p_value: One-sided test of the accuracy against the majority's: exact binomial, or of clusters Student's t.
         n_items: How many items.
     """
 
@@ -228,12 +244,13 @@ class ChoicesOnly(Result):
     n_items: int
 
 
-def choices_only(predictions: object, references: object) -> ChoicesOnly:
+def choices_only(predictions: object, references: object, *, clusters: object = None) -> ChoicesOnly:
     """Compare the accuracy without a prompt with that of the most common position.
 
     Args:
         predictions: (N,) picked choices of items whose prompt was removed.
         references: (N,) right choices.
+        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
 
     Returns:
         A `ChoicesOnly`.
@@ -249,10 +266,13 @@ def choices_only(predictions: object, references: object) -> ChoicesOnly:
     picked = check_labels(predictions, name="predictions")
     gold = check_labels(references)
     n_items = check_same_length(predictions=picked, references=gold)
-    hits = int((picked == gold).sum())
-    majority = float(np.bincount(gold).max() / n_items)
-    test = stats.binomtest(hits, n_items, majority, alternative="greater")
-    return ChoicesOnly(hits / n_items, majority, hits / n_items - majority, float(test.pvalue), n_items)
+    hits, units = picked == gold, cluster_codes(clusters, n_items)
+    accuracy, majority = float(hits.mean()), float(np.bincount(gold).max() / n_items)
+    if units is None:
+        p_value = float(stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue)
+    else:
+        p_value = t_p_value(unit_means(hits - majority, units), "greater") or 1.0
+    return ChoicesOnly(accuracy, majority, accuracy - majority, p_value, n_items)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -274,13 +294,15 @@ def _prior_of_items(observed: object) -> NDArray[np.float64]:
     return softmax(np.log(table + _EPSILON).mean(axis=1))
 
 
-def _spread_interval(rstd: float, hits: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> Interval | None:
+def _spread_interval(
+    rstd: float, hits: NDArray[np.int64], counts: NDArray[np.int64], independent: float, level: float
+) -> Interval | None:
     """Return the interval of the standard deviation of recalls, hits / counts; see `position_bias`."""
     n_positions = len(counts)
     if n_positions < 2:
         return None
-    smoothed = (hits + 1) / (counts + 2)
-    variances = smoothed * (1 - smoothed) / counts
+    smoothed = (independent * hits + 1) / (independent * counts + 2)
+    variances = smoothed * (1 - smoothed) / (independent * counts)
     # The squared deviations from the mean add up to a quadratic form of the recalls; with C = I - 1/n, its mean is the
     # trace of C V and its variance twice that of (C V)².
     mean = float(variances.sum()) * (1 - 1 / n_positions)

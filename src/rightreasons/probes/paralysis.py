@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, estimate_of
+from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_codes, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
+from rightreasons.probes.units import Clusters, unit_means
 
 DEFINITION = (
     "Choice paralysis: confidence in the right choice before minus after wrong choices were added, averaged over items "
@@ -32,7 +33,7 @@ class Drop(Result):
         mean: Mean drop over items, in [-1, 1].
         t_p_value: Two-sided paired t-test; None with fewer than two items or where all drops are equal.
         wilcoxon_p_value: Two-sided Wilcoxon signed-rank test; None where all drops are 0.
-        interval: Interval of the mean over items (`bootstrap_mean` in [-1, 1]); None unless requested.
+        interval: Interval of the mean over items (`bootstrap_mean`); None unless requested.
     """
 
     mean: float
@@ -97,6 +98,7 @@ def choice_paralysis(
     original_positions: object = None,
     *,
     scores: str = "probabilities",
+    clusters: object = None,
     resampling: Resampling | None = None,
 ) -> ChoiceParalysis:
     r"""Measure what wrong choices that are added to an item do to the confidence in the right one.
@@ -116,6 +118,8 @@ def choice_paralysis(
             (default): the other own choices come first, in order, among the choices that are not the right one, as the
             probe `extra_choices` writes them.
         scores: "probabilities" (default), "logits" or "log_probabilities".
+        clusters: (N,) names of the items that belong together, each of which counts once in tests and intervals; None
+            (default) where each item is on its own.
         resampling: How the bootstrap intervals are resampled; None (default) gives none.
 
     Returns:
@@ -153,6 +157,7 @@ def choice_paralysis(
             "Expected each row of `perturbed_predictions` to have more choices than its original, but row "
             f"{item} has {after.lengths[item]} and the original {before.lengths[item]}."
         )
+    units = cluster_codes(clusters, len(before))
     places = _own_choices(before, after, labels, moved, original_positions)
     confidence = before.at(labels)
     perturbed = after.at(moved)
@@ -167,8 +172,8 @@ def choice_paralysis(
     mechanical = float(drop.mean() - restricted_drop.mean())
     return ChoiceParalysis(
         choice_paralysis=float(drop.mean()),
-        drop=_drop(drop, resampling),
-        restricted_drop=_drop(restricted_drop, resampling),
+        drop=_drop(drop, units, resampling),
+        restricted_drop=_drop(restricted_drop, units, resampling),
         mechanical_drop=mechanical,
         null_drop=float(null.mean()),
         confidence=float(confidence.mean()),
@@ -221,9 +226,11 @@ def _own_choices(
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 
 
-def _drop(values: NDArray[np.float64], resampling: Resampling | None) -> Drop:
-    interval = None if resampling is None else bootstrap_mean(values, bounds=(-1.0, 1.0), resampling=resampling)
-    changes = np.where(np.abs(values) < ROUNDING, 0.0, values)
+def _drop(values: NDArray[np.float64], units: Clusters, resampling: Resampling | None) -> Drop:
+    interval = None
+    if resampling is not None:
+        interval = bootstrap_mean(values, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
+    changes = unit_means(np.where(np.abs(values) < ROUNDING, 0.0, values), units)
     return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)
 
 

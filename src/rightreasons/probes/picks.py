@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import Estimate, mcnemar, poisson_binomial_p_value, share
+from rightreasons.core.intervals import Estimate, chances_p_value
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import NONE, WITHOUT_QUESTION, ChoiceOrders, ProbeTables, orders_in_words
+from rightreasons.probes.reading import Reading
+from rightreasons.probes.units import paired_of, share_of, taken
 
 Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
 """(prompts, choices, ids) -> the scores of the items that have an answer."""
@@ -31,8 +33,8 @@ class Picked(Result):
             be picked rightly.
         reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are; the
             share of "none of the above" beside the right choice. None where there is nothing.
-        p_value: Exact test of no difference from the reference: of the binomial kind without the question, else
-            McNemar's; None likewise.
+        p_value: Test of no difference from the reference: exact, of the binomial kind without the question, else
+            McNemar's; of clusters `chances_p_value`, or sign flips; None likewise.
     """
 
     n_items: int
@@ -53,6 +55,7 @@ class PickFigures(Result):
         n_orders: How many.
         consistency: Share of the items with an answer under every order whose picked choice is always the same.
         n_ordered: The number of these items.
+        reading: "no_question" and "wrong_question" -> what becomes of the answers without their question.
     """
 
     n_items: int
@@ -61,6 +64,7 @@ class PickFigures(Result):
     n_orders: int = 0
     consistency: Estimate | None = None
     n_ordered: int = 0
+    reading: Mapping[str, Reading] = dataclasses.field(default_factory=dict)
 
     @property
     def in_words(self) -> str:
@@ -79,6 +83,16 @@ class OrderPicks:
 
     orders: ChoiceOrders
     picked: NDArray[np.int64]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N,) which items have an answer under every order."""
+        return np.asarray((self.picked >= 0).all(axis=1))
+
+    @property
+    def steady(self) -> NDArray[np.bool_]:
+        """Which of these keep their answer."""
+        return np.asarray((self.picked == self.picked[:, :1]).all(axis=1)[self.known])
 
 
 def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
@@ -137,7 +151,7 @@ def measure_picks(
     References:
         Shen and Kejriwal (2022), section 3, for the probes; Zheng et al. (2024) for the orders.
     """
-    before, last = picked[ORIGINAL], np.array([len(row) for row in tables.column(ORIGINAL, "choices")])
+    before, last = picked[ORIGINAL], tables.sizes()
     right = before == tables.labels()
     figures = {}
     for name in tables.tables:
@@ -156,19 +170,23 @@ def measure_picks(
             continue
         hits, n = (picked[name] == wanted)[both], int(both.sum())
         reference = p_value = None
+        units = taken(tables.units, both)
         if n and name in WITHOUT_QUESTION:
-            chances = np.array([1 / len(row) for row in tables.column(name, "choices")])[both]
-            reference, p_value = float(chances.mean()), poisson_binomial_p_value(int(hits.sum()), chances)
+            chances = 1 / tables.sizes()[both]
+            reference, p_value = float(chances.mean()), chances_p_value(hits, chances, clusters=units)
         elif n and base is not None:
-            reference, p_value = float(base[both].mean()), mcnemar(hits, base[both]).p_value
-        figures[name] = Picked(n, n_unanswered, share(int(hits.sum()), n, resampling), reference, p_value)
+            reference, p_value = float(base[both].mean()), paired_of(hits, base[both], units, resampling).p_value
+        figures[name] = Picked(n, n_unanswered, share_of(hits, units, resampling), reference, p_value)
+    found = PickFigures(len(tables), figures, reading=tables.reading(picked, resampling))
     if orders is None:
-        return PickFigures(len(tables), figures)
-    known = (orders.picked >= 0).all(axis=1)
-    steady, n_known = (orders.picked == orders.picked[:, :1]).all(axis=1) & known, int(known.sum())
-    consistency = share(int(steady.sum()), n_known, resampling)
-    kind, n_orders = orders.orders.kind, len(orders.orders.places)
-    return PickFigures(len(tables), figures, kind, n_orders, consistency, n_known)
+        return found
+    return dataclasses.replace(
+        found,
+        orders=orders.orders.kind,
+        n_orders=len(orders.orders.places),
+        consistency=share_of(orders.steady, taken(tables.units, orders.known), resampling),
+        n_ordered=int(orders.known.sum()),
+    )
 
 
 def _picks(ask: Ask, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> NDArray[np.int64]:
@@ -190,7 +208,7 @@ class BothWays(Result):
         with_template: Share of them of which the right choice is picked; without the question, the one that was right.
         without: The same without the template.
         difference: With minus without, in [-1, 1].
-        p_value: McNemar's mid-p test of no difference.
+        p_value: McNemar's mid-p test of no difference, or sign flips of clusters.
     """
 
     n_items: int
@@ -240,9 +258,10 @@ def measure_templates(
     for name, both in answered.items():
         wanted = tables.labels(name, "label" if name == ORIGINAL else "pseudo_label")
         hits = [(picks[name] == wanted)[both] for picks in (with_template, without)]
-        n, test = int(both.sum()), mcnemar(*hits) if both.any() else None
-        chat, bare = (share(int(each.sum()), n, resampling) for each in hits)
+        n, units = int(both.sum()), taken(tables.units, both)
+        test = paired_of(hits[0], hits[1], units, resampling) if n else None
+        chat, bare = (share_of(each, units, resampling) for each in hits)
         figures[name] = BothWays(n, chat, bare, *((None, None) if test is None else (test.difference, test.p_value)))
     both = answered[ORIGINAL]
-    same = int((with_template[ORIGINAL] == without[ORIGINAL])[both].sum())
-    return TemplateFigures(figures, share(same, int(both.sum()), resampling))
+    same = (with_template[ORIGINAL] == without[ORIGINAL])[both]
+    return TemplateFigures(figures, share_of(same, taken(tables.units, both), resampling))

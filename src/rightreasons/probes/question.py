@@ -1,4 +1,4 @@
-"""Does it prefer choices where nothing makes one right, is it lost among many, and does their order decide?"""
+"""Do its answers stay without the question, is it lost among many choices, and does their order decide?"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import estimate_of
+from rightreasons.core.verdict import MARGINS
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
@@ -17,7 +18,7 @@ from rightreasons.page.prose import prose
 from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes import plots
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
-from rightreasons.probes.measurement import LOSS, MARGIN, NAMES, STEADY, ProbesMeasurement, measure
+from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
 
 MIN_ITEMS = 10
 """With fewer labeled items than this, nothing can be said about a preference."""
@@ -27,6 +28,7 @@ N_EXAMPLES = 3
 LONGEST_CHOICE, LONGEST_PROMPT = 160, 240
 
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
+BALEPUR = "Balepur et al. 2024; comparison of this package"
 ELHADY = "Elhady et al. 2025; comparison of this package"
 
 WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
@@ -42,14 +44,24 @@ ASKED = {
 }
 """What is looked for among the picks under a probe; under all others the right choice."""
 
+KEPT = {"no_question": "kept_without_question", "wrong_question": "kept_with_another_question"}
+"""Probe -> the figure of the answers that stay under it."""
+
 DROPS = {
     "choice_paralysis": lambda effect: effect.drop.estimate,
     "restricted_drop": lambda effect: effect.restricted_drop.estimate,
 }
 
-SHUFFLED = (
-    Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
-    Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
+READING = (
+    Column("probe", "Probe", "text"),
+    Column("kept", "Answer stays [{{ level }}]", "share", "Share of the items with the same answer."),
+    Column(
+        "chance", "By chance", "share", "Agreement of answers to different items whose right choice is alike placed."
+    ),
+    Column("beyond", "Beyond chance [{{ level }}]", "share", "Cohen's kappa: the share of all answers that stay."),
+    Column("without", "Right without it [{{ level }}]", "share", "Share of the items whose right choice is picked."),
+    Column("guessing", "Guessing", "share"),
+    Column("lost", "Accuracy lost [{{ level }}]", "share", "With the question minus without it, paired."),
 )
 BIAS = (
     Column("probe", "Probe", "text"),
@@ -57,7 +69,6 @@ BIAS = (
     Column("normalized", "Normalized", "share", "The same divided by its maximum, in [0, 1]."),
     Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
     Column("top", "Top confidence", "share", "Mean confidence in the picked choice."),
-    *SHUFFLED,
     Column("pseudo", "Old answer picked [{{ level }}]", "share", "Share of the items that have it."),
     Column("chance", "Chance", "share", "Share when picking at random."),
     Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
@@ -132,23 +143,24 @@ def choices_and_texts(context: AuditContext) -> tuple[Any, Any]:
     return context.primary.choices, context.primary.texts
 
 
-def bias_columns(m: Any) -> list[Column]:
-    """Return the columns of the prior bias: those of the permutation null where there is one."""
-    return [column for column in BIAS if m.has_null or column not in SHUFFLED]
+def reading_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what becomes of the answers without the question, and with another one."""
+    for name, read in m.reading.items():
+        kept = (read.kept, read.by_chance, read.beyond_chance)
+        yield NAMES[name], *kept, read.accuracy_without, read.guessing, read.lost
 
 
 def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the prior bias of the unchanged items, and under each probe without an answer."""
     intervals = m.scored.pseudo_correct_intervals
     for name, bias in {ORIGINAL: m.scored.original, **m.scored.prior_bias}.items():
-        null, old = bias.null, bias.pseudo_correct
+        old = bias.pseudo_correct
         yield (
             NAMES[name],
             estimate_of(bias.prior_bias, bias.interval),
             bias.normalized_prior_bias,
             bias.normalized_divergence,
             bias.mean_top_confidence,
-            *(() if not m.has_null else (None, None) if null is None else (null.mean, null.p_value)),
             *((None,) * 3 if old is None else (estimate_of(old.rate, intervals.get(name)), old.chance, old.p_value)),
         )
 
@@ -249,15 +261,21 @@ def item_tables(m: Any) -> Iterator[ItemTable]:
 
 def data(m: ProbesMeasurement) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
-    templates, n_left_out = m.templates and m.templates.to_dict(), m.tables.n_dropped
+    shared = {
+        "decided": {name: each.to_dict() for name, each in m.decided.items()},
+        "templates": m.templates and m.templates.to_dict(),
+        "n_left_out": m.tables.n_dropped,
+    }
     if m.scored is None or not isinstance(m.tables, ProbeScores):
-        return {"picks": m.picks and m.picks.to_dict(), "templates": templates, "n_left_out": n_left_out}
+        return {"picks": m.picks and m.picks.to_dict(), **shared}
+    orders = None if m.orders is None else m.orders.to_dict()
+    if orders is not None:
+        del orders["steady"]
     return {
         "figures": m.scored.to_dict(),
         "distractors": m.distractors and m.distractors.to_dict(),
-        "orders": m.orders and m.orders.to_dict(),
-        "templates": templates,
-        "n_left_out": n_left_out,
+        "orders": orders,
+        **shared,
         "not_scored": [{"id": name, "reason": reason} for name, reason in m.tables.left_out],
         "sees_choices_together": m.joint,
     }
@@ -269,6 +287,9 @@ def by_item(m: ProbesMeasurement) -> Iterator[ItemFigure]:
         return
     scores = m.tables
     ids = scores.column(ORIGINAL, "id")
+    answers = scores.logits[ORIGINAL].argmax()
+    kept = answers == scores.logits["no_question"].argmax()
+    yield ItemFigure.of("kept_without_question", "Answer stays without the question", "lower", ids, kept)
     for name, words in WITHOUT.items():
         if m.scored.prior_bias[name].pseudo_correct is not None:
             old = scores.logits[name].argmax() == np.asarray(scores.column(name, "pseudo_label"))
@@ -291,9 +312,7 @@ PROBES = Question(
     prose=prose(
         __file__,
         MIN_ITEMS=MIN_ITEMS,
-        MARGIN=MARGIN,
-        LOSS=LOSS,
-        STEADY=STEADY,
+        MARGINS=MARGINS,
         WITHOUT=WITHOUT,
         DONE=DONE,
         NAMES=NAMES,
@@ -313,13 +332,18 @@ PROBES = Question(
     ),
     measure=measure,
     figures=(
+        *(
+            Figure(key, lambda m, name=name: m.reading.get(name) and m.reading[name].kept, BALEPUR, better="lower")  # type: ignore[misc]
+            for name, key in KEPT.items()
+        ),
+        Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
         Figure("prior_bias_no_question", lambda m: m.preference, SHEN, unit="ratio", better="lower"),
         Figure(
             "pseudo_correct",
-            lambda m: m.old_answer and m.old_answer.rate,
+            lambda m: m.read and m.read.accuracy_without,
             SHEN,
             better="lower",
-            n=lambda m: m.old_answer.n_items,
+            n=lambda m: m.read.n_items,
             suffix=lambda m: m.probe,
         ),
         *(
@@ -328,26 +352,40 @@ PROBES = Question(
         ),
         Figure("order_consistency", lambda m: m.consistency, ZHENG, better="higher", n=lambda m: m.n_ordered),
     ),
-    headlines=("prior_bias_no_question", "pseudo_correct", "choice_paralysis", "restricted_drop", "order_consistency"),
-    most=5,
+    headlines=(
+        *KEPT.values(),
+        "lost_without_question",
+        "pseudo_correct",
+        "choice_paralysis",
+        "restricted_drop",
+        "order_consistency",
+    ),
+    most=7,
     verdict=(
-        Rule("bad", "order", lambda m: m.keeps_less_than(0.5)),
-        Rule("warn", "order_some", lambda m: m.keeps_less_than(STEADY)),
-        Rule("bad", "both", lambda m: m.knows_much and m.is_paralyzed),
-        Rule("warn", "both", lambda m: m.knows_unasked and m.is_paralyzed),
-        Rule("warn", "unasked", lambda m: m.knows_unasked),
-        Rule("warn", "paralyzed", lambda m: m.is_paralyzed),
+        Rule("bad", "order", lambda m: m.says("order", "large")),
+        Rule("bad", "kept", lambda m: m.says("kept", "large")),
+        Rule("bad", "as_good", lambda m: m.is_as_good_without),
+        Rule("warn", "order_some", lambda m: m.says("order", "some")),
+        Rule("warn", "kept_some", lambda m: m.says("kept", "some")),
+        Rule("warn", "unasked", lambda m: m.says("unasked", "large")),
+        Rule("warn", "paralyzed", lambda m: m.says("paralysis", "large")),
         Rule("neutral", "open", lambda m: m.open_questions),
         Rule("good", "no_sign"),
     ),
     parts=(
         Part(
+            "reading",
+            (Table("reading", READING, reading_rows, f"{BALEPUR}; Cohen 1960"),),
+            figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
+            when=lambda m: m.reading,
+        ),
+        Part(
             "bias",
             (
                 Plot("probe_confidence", plots.confidence_panels, SHEN, wide=True),
-                Table("prior_bias", bias_columns, bias_rows, SHEN),
+                Table("prior_bias", BIAS, bias_rows, SHEN),
             ),
-            figures=("prior_bias_no_question", "pseudo_correct"),
+            figures=("prior_bias_no_question",),
             when=is_scored,
         ),
         Part(
@@ -388,21 +426,23 @@ PROBES = Question(
             figure="order_consistency",
             plot="position_prior",
             size=lambda m: 1 - m.consistency.value,
-            when=lambda m: m.keeps_less_than(STEADY) or (m.picks and m.consistency and not m.old_answer),
+            when=lambda m: m.moves,
         ),
         Lead(
             "paralysis",
             figure="restricted_drop",
             plot="choice_paralysis",
             size=lambda m: max(m.drop.mean, 0.0),
-            when=lambda m: m.is_paralyzed and not m.knows_unasked,
+            when=lambda m: (
+                m.says("paralysis", "large") and not (m.says("kept", "large", "some") or m.is_as_good_without)
+            ),
         ),
         Lead(
-            "unasked",
-            figure="pseudo_correct",
+            "kept",
+            figure="kept_without_question",
             plot="probe_confidence",
-            size=lambda m: max(m.old_answer.excess, 0.0) if m.scored else 0.0,
-            when=lambda m: m.old_answer,
+            size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
+            when=lambda m: m.read,
         ),
         Lead("nothing"),
     ),

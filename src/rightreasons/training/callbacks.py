@@ -570,9 +570,7 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
         def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
             return choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False).logits
 
-        figures = measure_probes(
-            self._tables.scored_by(score), resampling=Resampling(resamples=1, seed=self._seed), n_permutations=0
-        )
+        figures = measure_probes(self._tables.scored_by(score), resampling=Resampling(resamples=1, seed=self._seed))
         return figures.record(self._k, step=step, epoch=epoch)
 
     def figures(self, record: ProbeRecord) -> dict[str, float]:
