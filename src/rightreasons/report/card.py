@@ -187,7 +187,7 @@ def _shown(answer: Mapping[str, Any], figures: Mapping[str, AuditFigure]) -> lis
 
 
 def _open(file: Path, name: str) -> ModelCard:
-    import yaml  # type: ignore[import-untyped]
+    import yaml
     from huggingface_hub import ModelCard
     from huggingface_hub.repocard import REGEX_YAML_BLOCK
 

@@ -150,7 +150,7 @@ def read_reproduction(file: Path) -> list[str]:
     Raises:
         ValueError: If it is not YAML, or not of that form.
     """
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     try:
         made = yaml.safe_load(file.read_text("utf-8"))
