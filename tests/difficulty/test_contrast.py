@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from rightreasons.core.intervals import cluster_wilson, mcnemar, wilson
 from rightreasons.datasets.builder import load_dataset
@@ -35,13 +36,18 @@ def test_figures_by_hand():
     assert result.consistent == [False, True, False]
 
 
+def few(n_items, n_sets):
+    """By how much the few sets, of which the variance is known, lessen the effective number of items."""
+    return (stats.t.ppf(0.975, n_items - 1) / stats.t.ppf(0.975, n_sets - 1)) ** 2
+
+
 def test_intervals_by_hand():
     result = contrast_consistency(PREDICTIONS, LABELS, GROUPS, ORIGINAL)
     assert result.interval == wilson(1, 3)
     assert result.original_interval == wilson(2, 3)
     # p = 6/7; k - p m = 1/7, -5/7, 4/7, squared and summed 42/49; v = 3/2 * 42/49 / 49 = 9/343;
-    # n* = p (1 - p) / v = 6/49 * 343/9 = 14/3, between 49/21 and 7.
-    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(6 / 7, 14 / 3))
+    # n* = p (1 - p) / v = 6/49 * 343/9 = 14/3, between 49/21 and 7, and less as three sets tell little of v.
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(6 / 7, 14 / 3 * few(7, 3)))
     narrow = contrast_consistency(PREDICTIONS, LABELS, GROUPS, ORIGINAL, confidence_level=0.5)
     assert narrow.interval == wilson(1, 3, confidence_level=0.5)
     assert narrow.original_interval == wilson(2, 3, confidence_level=0.5)
@@ -60,9 +66,9 @@ def test_intervals_do_not_collapse_where_all_agree(wrong, share):
 
 
 def test_sets_with_the_same_share_count_as_independent_items():
-    # One of two perturbed items right in each of four sets: no variance between sets, so n* is its maximum, 8.
+    # One of two perturbed items right in each of four sets: no variance between sets, so n* is at most 8, less by t.
     result = contrast_consistency([0, 0, 1] * 4, [0] * 12, np.repeat(range(4), 3))
-    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(1 / 2, 8))
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(1 / 2, 8 * few(8, 4)))
 
 
 def test_one_set():
@@ -152,7 +158,8 @@ def test_independent_items_in_a_correlated_sample_would_not_cover():
     groups = np.repeat(range(20), 5)
     right = np.repeat(np.arange(20) < 15, 5)
     result = contrast_consistency(np.where(right, 0, 1), np.zeros(100, dtype=int), groups)
-    assert ends(result.contrast_interval) == pytest.approx(ends(wilson(15, 20)))
+    # The 80 perturbed items are worth 20, and somewhat less by Student's t.
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(3 / 4, 20 * few(80, 20)))
 
 
 @pytest.mark.parametrize(

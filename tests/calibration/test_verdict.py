@@ -1,0 +1,70 @@
+"""The verdict on models of known truth: calibrated ones are not amber, and what is off in parts is found."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rightreasons.calibration.measure import JudgedItems, measure_calibration
+from rightreasons.calibration.measurement import CalibrationAnswers
+from rightreasons.calibration.question import CALIBRATION
+from rightreasons.core.resampling import Resampling
+
+
+def verdict(confidence, chance, rng, seed, copies=1):
+    """Judge answers that are right with a chance each; copies of an item are answered alike."""
+    rows = np.repeat(np.arange(len(confidence)), copies)
+    right = (rng.random(len(confidence)) < chance)[rows]
+    table = np.column_stack((confidence, 1 - confidence))[rows]
+    items = JudgedItems.of(np.log(table), np.where(right, 0, 1), clusters=rows if copies > 1 else None)
+    measured = measure_calibration(items, keys=["confidence_gap"], resampling=Resampling(resamples=200, seed=seed))
+    context = SimpleNamespace(primary=SimpleNamespace(name="test"))
+    answers = CalibrationAnswers(context, None, measured, {"test": measured.figures})
+    return CALIBRATION.rule(answers), answers
+
+
+def shares(draw, n_draws=40, **options):
+    """Return the share of each tone over draws."""
+    tones = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng([11, seed])
+        tones.append(verdict(*draw(rng), rng, seed, **options)[0].tone)
+    return {tone: tones.count(tone) / n_draws for tone in ("good", "neutral", "warn", "bad")}
+
+
+def spread(rng, n, over=0.0, s_shape=0.0):
+    p = 0.5 + 0.5 * rng.beta(3, 2, n)
+    return p, np.clip(p - over + np.where(p < 0.8, s_shape, -s_shape), 0, 1)
+
+
+@pytest.mark.parametrize("n_items", [100, 400])
+def test_calibrated_models_are_neither_red_nor_amber(n_items):
+    found = shares(lambda rng: spread(rng, n_items))
+    assert found["bad"] + found["warn"] <= 0.05
+
+
+def test_copies_of_the_items_of_a_calibrated_model_make_it_no_amber():
+    found = shares(lambda rng: spread(rng, 80), copies=5)
+    assert found["bad"] + found["warn"] <= 0.05
+
+
+def test_a_thousand_items_tell_a_calibrated_model_from_one_that_is_off():
+    assert shares(lambda rng: spread(rng, 1000), 20)["good"] >= 0.7
+    assert shares(lambda rng: spread(rng, 1000, over=0.1), 20)["bad"] >= 0.9
+    # Off by 15 points in both halves of the confidence, and by nothing on average.
+    found = shares(lambda rng: spread(rng, 1000, s_shape=0.15), 20)
+    assert found["warn"] + found["bad"] >= 0.9
+    assert found["good"] == 0
+
+
+def test_surely_off_by_less_than_the_margin_is_green():
+    # All right at 98.6 % sure: a gap of -1.4 points, that surely differs from 0.
+    rule, answers = verdict(np.full(500, 0.986), 1.0, np.random.default_rng(0), 0)
+    assert (rule.tone, answers.measured.consistency.p_value < 0.025) == ("good", True)
+    assert answers.estimates["confidence_gap"].high < 0
+
+
+def test_a_gray_verdict_says_how_many_items_would_tell():
+    rule, answers = verdict(*spread(np.random.default_rng(1), 100), np.random.default_rng(2), 0)
+    assert rule.tone == "neutral"
+    assert answers.n_needed > 100
