@@ -147,7 +147,7 @@ def test_a_class_label_in_every_form(tmp_path, form):
         data.save_to_disk(source)
     assert outcome(source, source) == (NAMES[::-1], [2, 0, -1])
     assert outcome(source, source, label_names=NAMES) == (NAMES, [0, 2, -1])
-    assert "(no, yes), but they are grand, dull" in outcome(source, source, label_names=["no", "yes"])
+    assert "but the labels are dull, grand and row 0" in outcome(source, source, label_names=["no", "yes"])
 
 
 def named(names, labels):

@@ -82,7 +82,8 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
     [
         (lambda text: text.replace("\n", "3\n").replace("answer3", "answer"), "from 1 to 2 in row 2 of rater-1.csv"),
         (lambda text: text, "but got ''"),
-        (lambda text: text.partition("\n")[0].replace("answer", "reply"), "`item` and `answer`"),
+        (lambda text: text.replace("answer", "reply", 1), "`item` and `answer` in rater-1.csv, but they are"),
+        (lambda text: text.partition("\n")[0], "at least one row in rater-1.csv"),
         (lambda text: "item,answer\nffff,1\n", "not in the data: 'ffff'"),
         (
             lambda text: text.replace("\n", "9" * 5000 + "\n").replace("answer" + "9" * 5000, "answer"),
@@ -90,7 +91,7 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
         ),
         (
             lambda text: text + '"' + "x" * 200_000,
-            "Expected a table in rater-1.csv, but it cannot be read as one: field",
+            "every quotation mark in rater-1.csv to be closed",
         ),
     ],
 )

@@ -91,6 +91,8 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
         open_dataset(rows)
     opened = open_dataset(rows, label_names=["-1=negative", "1=positive"])
     assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["negative", "positive"])
+    opened = open_dataset(rows, label_names=["0=negative", "1=positive"])  # -1 is no label here
+    assert opened["label"][:] == [1, -1, 1]
 
 
 def test_a_nested_class_label_keeps_its_names():

@@ -123,7 +123,7 @@ def test_class_labels_keep_their_names_or_take_new_ones():
     assert open_dataset(rows, label_names=["Neutral", "Negative", "Positive"])["label"][:] == [2, 1]
     for others in (["yes", "no"], ["a", "b", "c"]):
         with pytest.raises(
-            ValueError, match=rf"among those of `label_names` \({', '.join(others)}\), but they are posit"
+            ValueError, match=rf"Expected the labels {', '.join(others)} in .*, but the labels are positive, negative"
         ):
             open_dataset(rows, label_names=others)
 

@@ -36,6 +36,14 @@ ANSWERS = {
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""
 
+KEYS = {
+    "text": "text_column",
+    "text pair": "text_pair_column",
+    "label": "label_column",
+    "labels": "label_column",
+}
+"""What is read -> what a data.yaml calls its column."""
+
 LABELED = ("calibration", "cues", "difficulty")
 """Questions that need labels."""
 
@@ -57,17 +65,13 @@ class LookOptions(Options):
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
     column_names: str | None = option(None, "Comma-separated names of the columns of a file without a heading.")
 
-    def content(self, data: str, out: Path) -> dict[str, Any]:
-        """Return what a data.yaml says about data, whose place is told from the file's folder."""
-        lists = ("label_names", "column_names")
-        given: dict[str, Any] = {
-            name: listed(value) if name in lists else value for name, value in self.changed().items()
-        }
-        for name in {"prompt_column", "choices_column"} & given.keys():
-            if "{{" not in str(given[name]):
-                given[name] = one_or_more(given[name])
-        path = Path(data).expanduser()
-        return {"data": os.path.relpath(path, out.parent) if path.exists() else data, **given}
+    def told(self) -> dict[str, Any]:
+        """Return what is given as a data.yaml says it."""
+        given: dict[str, Any] = self.changed()
+        for name in {"label_names", "column_names", "prompt_column", "choices_column"} & given.keys():
+            if "{{" not in given[name]:
+                given[name] = listed(given[name]) if name != "choices_column" else one_or_more(given[name])
+        return given
 
 
 @declared_command(COMMANDS["look"], "look", {"options": LookOptions})
@@ -80,30 +84,40 @@ def look(
     out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path("data.yaml"),
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
-    from rightreasons.io.described import SUFFIXES, write_description
+    from rightreasons.io.described import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
-    if Path(dataset).suffix in SUFFIXES:
-        table: Any = dataset
-        if options.changed():
-            name = next(iter(options.changed()))
-            raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
-    else:
-        content = options.content(dataset, out)
-        write_description(out, content)
-        table = out
-    found = resolve(table)
+    told = options.told()
+    is_description = Path(dataset).suffix in SUFFIXES
+    if is_description and told:
+        name = next(iter(told))
+        raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
+    path = Path(dataset).expanduser()
+    place = os.path.relpath(path, out.parent) if path.exists() else dataset
+    if not is_description and out.exists() and Path(str(described(out).source)).resolve() != path.resolve():
+        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
+    found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
     _show(dataset, found)
-    doubts = [*found.doubts, *_of_model(found, model)]
-    for doubt in doubts:
+    for doubt in (*found.doubts, *_of_model(found, model)):
         for name in LookOptions.names():
             doubt = doubt.replace(f"`{name}`", f"--{name.replace('_', '-')}").replace(f"{name}=", f"--{name}=")
         typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
     if not found.readable:
         raise typer.Exit(2)
-    if table is out and found.kind != "predictions":
-        write_description(out, {"data": content["data"], "task": found.kind, **content})
-    _tell_questions(found, dataset, model, None if table is not out else out)
+    if not is_description:
+        write_description(out, {"data": place, **_said(found), **told})
+    _tell_questions(found, dataset, model, None if is_description else out)
+
+
+def _said(found: Resolution) -> dict[str, Any]:
+    """Return what was found as a data.yaml says it, for a person to change."""
+    content: dict[str, Any] = {} if found.kind == "predictions" else {"task": found.kind}
+    for what, names in found.columns.items() if found.kind != "multiple_choice" else ():  # its format says them
+        if what in KEYS:
+            content[KEYS[what]] = names[0]
+    if found.kind == "classification" and not all(name.isdecimal() for name in found.label_names):
+        content["label_names"] = found.label_names
+    return content
 
 
 def _show(dataset: str, found: Resolution) -> None:

@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, did_you_mean, naming
 from rightreasons.core.label_names import (
-    BY_NAME,
+    NO_GOLD_LABEL,
     LabelColumn,
-    MatchTerms,
     check_label_names,
     folded,
     listing,
-    match_labels,
     resolve_label_columns,
 )
 from rightreasons.io.files import AGAIN, FILE_TYPES, FileForm, column_of, data_type, dataset_of, short_reason, values_in
@@ -131,51 +129,30 @@ def read_labels(
     Returns:
         The labels of each split, with the same names.
     """
-    renamed = renamed_labels(label_names)
-    if renamed:
-        label_names = None
     where = {
         split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
         for split, (_, column) in parts.items()
     }
-    named = {
-        split: tuple(data.features[column].names)
-        for split, (data, column) in parts.items()
-        if isinstance(data.features[column], datasets.ClassLabel)
-    }
-    known, whose = None if label_names is None else check_label_names(label_names), "`label_names`"
-    if known is None and named:
-        first_named = next(iter(named))
-        known, whose = named[first_named], where[first_named]
-    values = {split: values_of(data, column) for split, (data, column) in parts.items()}
-    plain = {where[split]: values[split] for split in parts if split not in named}
-    if renamed:
-        plain = {place: renamed_values(column, renamed, place) for place, column in plain.items()}
-        resolved = resolve_label_columns(plain, tuple(dict.fromkeys(renamed.values())))
-    else:
-        resolved = resolve_label_columns(plain, known, first=first_label, remedy=remedy)
-    columns = {split: resolved[where[split]] for split in parts if split not in named}
-    numbers = {split: _numbers(values[split], names, where[split]) for split, names in named.items()}
-    classes = known or ()
-    for split, names in named.items():
-        if names == classes:
-            columns[split] = LabelColumn(numbers[split], names, BY_NAME)
-            continue
-        seen = {
-            label for other, its in numbers.items() if named[other] == names for label in np.unique(its) if label >= 0
-        }
-        used = [label for label in np.unique(numbers[split]) if label >= 0]
-        match = match_labels(
-            names, classes, used=used, seen=seen, first=first_label, terms=MatchTerms(where[split], whose, remedy)
-        )
-        # An id of -1 reads the last entry.
-        ids = np.append(match.class_of, -1)[numbers[split]]
-        columns[split] = LabelColumn(ids, classes, match.how, match.reason)
-    if not renamed:
-        return columns
-    return {
-        split: _rename(column, renamed, where[split]) if split in named else column for split, column in columns.items()
-    }
+    values: dict[str, Column] = {}
+    known: Sequence[str] | None = None
+    for split, (data, column) in parts.items():
+        values[where[split]] = values_of(data, column)
+        if isinstance(feature := data.features[column], datasets.ClassLabel):
+            values[where[split]] = NamedLabels(values[where[split]], feature.names, column, name)
+            known = known or feature.names
+    if renamed := renamed_labels(label_names):
+        values = {place: renamed_values(column, renamed, place) for place, column in values.items()}
+        known = tuple(dict.fromkeys(renamed.values()))
+    elif label_names is not None:
+        known = check_label_names(label_names)
+    # The numbers of all splits tell together where they begin; names may be spelled otherwise in each.
+    named = [place for place, column in values.items() if isinstance(column, NamedLabels)]
+    groups = [[place for place in values if place not in named], *([place] for place in named)]
+    resolved: dict[str, LabelColumn] = {}
+    for group in filter(None, groups):
+        columns = {place: values[place] for place in group}
+        resolved |= resolve_label_columns(columns, known, first=first_label, remedy=remedy)
+    return {split: resolved[where[split]] for split in parts}
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
@@ -202,49 +179,18 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
     for value in values:
         plain = int(value) if isinstance(value, float) and value.is_integer() else value
         text = "" if value is None or value != value else str(plain).strip()
+        if text not in new and text in ("", "-1", NO_GOLD_LABEL):
+            made.append(None)
+            continue
         text = text if text in new else folded(text)
-        if text and text not in new:
+        if text not in new:
             raise OptionError(
                 f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {where} is not among "
                 f"{listing(list(renamed))}.",
                 option="label_names",
             )
-        made.append(new[text] if text else None)
+        made.append(new[text])
     return made
-
-
-def _rename(column: LabelColumn, renamed: Mapping[str, str], where: str) -> LabelColumn:
-    """Give labels new names; several may have one. A label that has its new name already keeps it.
-
-    Raises:
-        ValueError: If a label that occurs has no new name.
-    """
-    classes = tuple(dict.fromkeys(renamed.values()))
-    table = np.full(len(column.names) + 1, -1, dtype=np.int64)
-    new = {folded(old): classes.index(name) for old, name in renamed.items()}
-    new = {**{folded(name): place for place, name in enumerate(classes)}, **new}
-    used = set(np.unique(column.ids).tolist())
-    for label, name in enumerate(column.names):
-        table[label] = new.get(folded(name), -1)
-        if table[label] < 0 and label in used:
-            raise OptionError(
-                f"Expected a new name for each label in `label_names`, but {name!r} of {where} is not among "
-                f"{listing(list(renamed))}.",
-                option="label_names",
-            )
-    return LabelColumn(table[column.ids], classes, BY_NAME, "renamed as asked")
-
-
-def _numbers(values: Column, names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Return the numbers of a ClassLabel, -1 where there is none."""
-    ids = np.fromiter((-1 if value is None else value for value in values), dtype=np.int64, count=len(values))
-    wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
-    if wrong.size:
-        row = int(wrong[0])
-        raise ValueError(
-            f"Expected labels from 0 to {len(names) - 1} ({listing(names)}) in {where}, but row {row} holds {ids[row]}."
-        )
-    return ids
 
 
 # -------------------------------------------------------------------------------------- nested columns: `question.stem`
@@ -393,7 +339,13 @@ class NamedLabels(list[str | None]):
     def __init__(self, numbers: Column, names: Sequence[str], column: str, where: object) -> None:
         self.names = tuple(names)
         self.numbers = numbers
-        ids = _numbers(numbers, names, f"the column {column!r} of {where}")
+        ids = np.fromiter((-1 if value is None else value for value in numbers), dtype=np.int64, count=len(numbers))
+        wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
+        if wrong.size:
+            raise ValueError(
+                f"Expected labels from 0 to {len(names) - 1} ({listing(names)}) in the column {column!r} of {where}, "
+                f"but row {wrong[0]} holds {ids[wrong[0]]}."
+            )
         super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
 
 

@@ -64,6 +64,8 @@ def described(source: Any) -> Described:
         >>> described("reviews.csv").source
         'reviews.csv'
     """
+    if isinstance(source, Described):
+        return source
     if not isinstance(source, (str, os.PathLike)) or Path(source).suffix.lower() not in SUFFIXES:
         return Described(source)
     import yaml
@@ -77,10 +79,15 @@ def described(source: Any) -> Described:
     if not isinstance(content, dict) or not isinstance(content.get("data"), str):
         raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
     check_options(content, KEYS, str(path))
-    given = {name: value for name, value in content.items() if value is not None and name != "data"}
     beside = path.parent / content["data"]
+    return description_of({**content, "data": str(beside) if beside.exists() else content["data"]})
+
+
+def description_of(content: Mapping[str, Any]) -> Described:
+    """Return what the content of a data.yaml says, whose data is told from here."""
+    given = {name: value for name, value in content.items() if value is not None and name != "data"}
     form = FileForm(**{name: given.pop(name) for name in _OF_FILES if name in given})
-    return Described(str(beside) if beside.exists() else content["data"], form, given)
+    return Described(content["data"], form, given)
 
 
 def write_description(path: Path, content: Mapping[str, Any]) -> Path:

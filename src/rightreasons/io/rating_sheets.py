@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_ids, check_seed, read_text
+from rightreasons.core.validation import check_count, check_ids, check_seed
 from rightreasons.datasets.perturbing.planting import choices_of
+from rightreasons.io.columns import read_columns
 
 if TYPE_CHECKING:
     import datasets
@@ -166,17 +168,14 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
 
 def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
-    text = read_text(file, file.name)
-    first = text.partition("\n")[0]
-    try:
-        rows = list(csv.DictReader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ","))
-    except csv.Error as error:
-        raise ValueError(f"Expected a table in {file.name}, but it cannot be read as one: {error}.") from None
-    if not rows or not {ITEM, ANSWER} <= set(rows[0]):
-        raise ValueError(f"Expected the columns `item` and `answer` in {file.name}, but its first line is {first!r}.")
+    columns = read_columns(file)
+    if not columns.keys() >= {ITEM, ANSWER}:
+        raise ValueError(
+            f"Expected the columns `item` and `answer` in {file.name}, but they are {listing([*columns])}."
+        )
     answers: dict[str, int] = {}
-    for line, row in enumerate(rows, 2):
-        code, answer = str(row[ITEM]).strip(), str(row[ANSWER] or "").strip()
+    for line, cells in enumerate(zip(columns[ITEM], columns[ANSWER], strict=True), 2):
+        code, answer = (str(cell).strip() for cell in cells)
         if code not in sizes or code in answers:
             what = "an item twice" if code in answers else "an item that is not in the data"
             raise ValueError(
