@@ -23,8 +23,7 @@ TOO_MANY_PARAMETERS = {
     "models/causal.py:choose_causal",
     "models/cnn.py:build_cnn",
     "models/items.py:of",
-    "shortcuts/measure_swaps.py:__init__",
-    "shortcuts/measure_swaps.py:measure_swaps",
+    "shortcuts/measure_deciding.py:__init__",
 }
 """Functions that still take more, by file: a list that names only leave."""
 

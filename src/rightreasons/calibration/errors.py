@@ -260,7 +260,7 @@ def calibration_of(
     With `vector`, the predictions were one number per item, and may be confidence by mistake.
     """
     tally = _tally(top, options, vector)
-    codes = cluster_codes(clusters, len(top))
+    codes = None if clusters is None else cluster_codes(clusters, len(top))
     resampled = None
     if resampling is not None and (options.kind == "classwise" or codes is not None):
         resampled = _resample_rows(top, tally.sums.edges, options, resampling, codes)
