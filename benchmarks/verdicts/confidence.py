@@ -61,6 +61,7 @@ def ask(n_items: int, seed: int, *, accuracy: float, n_classes: int, truth: Trut
         labels=labels,
         labeled=labels >= 0,
         pair_ids=None,
+        clusters=None,
         groups_column=None,
         cue_labels=None,
         data=SimpleNamespace(column_names=()),
