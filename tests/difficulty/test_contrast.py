@@ -40,8 +40,10 @@ def test_intervals_by_hand():
     assert result.interval == wilson(1, 3)
     assert result.original_interval == wilson(2, 3)
     # p = 6/7; k - p m = 1/7, -5/7, 4/7, squared and summed 42/49; v = 3/2 * 42/49 / 49 = 9/343;
-    # n* = p (1 - p) / v = 6/49 * 343/9 = 14/3, between 49/21 and 7.
-    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(6 / 7, 14 / 3))
+    # p (1 - p) / v = 6/49 * 343/9 = 14/3, between 49/21 and 7; t of 6 degrees of freedom (7 items) is 2.446912, and of
+    # 2 (3 sets) 4.302653.
+    effective = 14 / 3 * (2.446912 / 4.302653) ** 2
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(6 / 7, effective), abs=1e-6)
     narrow = contrast_consistency(PREDICTIONS, LABELS, GROUPS, ORIGINAL, confidence_level=0.5)
     assert narrow.interval == wilson(1, 3, confidence_level=0.5)
     assert narrow.original_interval == wilson(2, 3, confidence_level=0.5)
@@ -60,9 +62,11 @@ def test_intervals_do_not_collapse_where_all_agree(wrong, share):
 
 
 def test_sets_with_the_same_share_count_as_independent_items():
-    # One of two perturbed items right in each of four sets: no variance between sets, so n* is its maximum, 8.
+    # One of two perturbed items right in each of four sets: no variance between sets, so n* is its maximum, 8, but for
+    # what so few sets show of it: t of 7 degrees of freedom is 2.364624, of 3 it is 3.182446.
     result = contrast_consistency([0, 0, 1] * 4, [0] * 12, np.repeat(range(4), 3))
-    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(1 / 2, 8))
+    effective = 8 * (2.364624 / 3.182446) ** 2
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(1 / 2, effective), abs=1e-6)
 
 
 def test_one_set():
@@ -148,11 +152,16 @@ def test_coverage(rho):
 
 
 def test_independent_items_in_a_correlated_sample_would_not_cover():
-    """The clusters matter: with items that always agree the interval is that of the sets, not of the items."""
+    """The clusters matter: with items that always agree the interval is that of sets, not of items.
+
+    It is a little wider, as the variance between 20 sets is estimated: t of 79 degrees of freedom is 1.990450, and of
+    19 it is 2.093024.
+    """
     groups = np.repeat(range(20), 5)
     right = np.repeat(np.arange(20) < 15, 5)
     result = contrast_consistency(np.where(right, 0, 1), np.zeros(100, dtype=int), groups)
-    assert ends(result.contrast_interval) == pytest.approx(ends(wilson(15, 20)))
+    effective = 20 * (1.990450 / 2.093024) ** 2
+    assert ends(result.contrast_interval) == pytest.approx(wilson_ends(15 / 20, effective), abs=1e-6)
 
 
 @pytest.mark.parametrize(
