@@ -8,6 +8,8 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_EVALUATE_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# Each test tries its models anew.
+os.environ["RIGHTREASONS_CACHE_DIR"] = ""
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import shutil

@@ -91,7 +91,7 @@ def token_sensitivity(
         Kavumba et al. (2019), §5.3 and Table 7, whose printed magnitudes fit shares that sum to one; Brunner et al.
         (2020), On Identifiability in Transformers (hidden token attribution).
     """
-    items = Items.of(classifier, prompts, choices=choices, max_length=max_length, places=True, name="prompts")
+    items = Items.of(classifier, prompts, choices=choices, max_length=max_length)
     pairs = items.sequences()
     embedding_input = EmbeddingInput(classifier.model)
 

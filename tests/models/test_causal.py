@@ -149,7 +149,7 @@ def test_bad_input(scorer):
         choose_causal(scorer, ["a"], [["x", "y"], ["x", "y"]])
     with pytest.raises(ValueError, match="`method` to be one of"):
         choose_causal(scorer, ["a"], [["x", "y"]], method="means")
-    with pytest.raises(ValueError, match="at most 26 choices"):
+    with pytest.raises(ValueError, match="at most 26 answers"):
         choose_causal(scorer, ["a"], [["x"] * 27], method="letters")
 
 

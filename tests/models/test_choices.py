@@ -59,8 +59,25 @@ def test_a_causal_model_scores_as_choose_causal(causal_folder, method):
         assert again == row
 
 
+def test_language_models_heed_the_batch_size(causal_folder, monkeypatch):
+    from rightreasons.models import continuations
+
+    model, sizes, read = load_causal(causal_folder), [], continuations.likelihoods
+    prompts, choices = [f"{prompt} {n}" for n in range(9) for prompt in PROMPTS], CHOICES * 9
+    monkeypatch.setattr(
+        continuations, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
+    )
+    for batch_size in (1, 32):
+        choose(
+            model, [f"{prompt} {n}" for n, prompt in enumerate(prompts)], choices, batch_size=batch_size, progress=False
+        )
+        sizes.append(0)
+    small, large = sizes[: sizes.index(0)], sizes[sizes.index(0) + 1 : -1]
+    assert len(small) > len(large)  # batches of at most 128 tokens, and of 4,096
+
+
 def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp_path, monkeypatch):
-    from rightreasons.models import choices as module
+    from rightreasons.models import classes as module
 
     asked = []
 

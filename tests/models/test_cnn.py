@@ -123,12 +123,13 @@ def test_word_vectors():
 
 
 @pytest.mark.real_weights
-def test_a_network_over_word_vectors(tmp_path):
+def test_a_network_over_word_vectors(tmp_path, monkeypatch):
     try:
         vectors = glove_vectors()
     except ImportError as error:
         pytest.skip(str(error))
-    model = load_classifier(build_cnn(["a splendid zzyzxq"], tmp_path, vectors=vectors, n_frequent=100, n_filters=2))
+    monkeypatch.setattr("rightreasons.models.cnn.FREQUENT", 100)
+    model = load_classifier(build_cnn(["a splendid zzyzxq"], tmp_path, vectors=vectors, n_filters=2))
     row = model.tokenizer.convert_tokens_to_ids("splendid")
     np.testing.assert_array_equal(
         model.model.get_input_embeddings().weight[row].detach().numpy(), vectors[1][vectors[0].index("splendid")]

@@ -107,17 +107,15 @@ def test_labels_are_classes_or_choices(bert, chooser):
         items.check_labels([1, 2, -1, 0], minimum=0)
 
 
-def test_places_are_there_where_they_were_asked_for(bert):
-    items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""], places=True)
+def test_the_places_of_tokens(bert):
+    items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""])
     rows = zip(items.encoded.row, items.places.part, items.places.start, items.places.end, strict=True)
     words = [(row, (items.first, items.second)[part][row][start:end]) for row, part, start, end in rows if start < end]
     assert words == [(0, "the"), (0, "film"), (0, "a"), (0, "plot"), (1, "was"), (1, "good"), (1, "!")]
-    with pytest.raises(RuntimeError, match="places=True"):
-        Items.of(bert, TEXTS).places  # noqa: B018
 
 
 def test_tokens_know_their_item_choice_and_part(chooser):
-    items = Items.of(chooser, PROMPTS[1:], choices=CHOICES[1:], places=True)
+    items = Items.of(chooser, PROMPTS[1:], choices=CHOICES[1:])
     scores = np.arange(items.encoded.offsets[-1], dtype=np.float64)
     for unit in ("wordpiece", "word"):
         tokens = merge_pieces(items, scores, unit=unit, merge="sum")

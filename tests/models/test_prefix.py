@@ -5,7 +5,8 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import FEWEST_ITEMS, CausalLM, choose_causal, longest_common
+from rightreasons.models.causal import CausalLM, choose_causal
+from rightreasons.models.continuations import FEWEST_ITEMS, longest_common
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples

@@ -6,7 +6,8 @@ import pytest
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from rightreasons.models.likelihoods import tokenize_choices
+from rightreasons.models.causal import bare
+from rightreasons.models.prompts import Item
 
 
 def letters(*, prepend=False, special=None, merges=()):
@@ -25,10 +26,17 @@ def letters(*, prepend=False, special=None, merges=()):
     )
 
 
+def asked_of(scorer, prompt, choices):
+    """The tokens that a language model is asked."""
+    prompted = bare(scorer, "sum")
+    request = prompted.rendering.request(Item("x", {"prompt": prompt, "choices": choices}))
+    return prompted.engine.tokens([request])[0]
+
+
 def cut(tokenizer, prompt, choices, *, start_token=1, max_length=99):
     """What each choice is read after, and what is scored, as text."""
     scorer = SimpleNamespace(tokenizer=tokenizer, name="m", start_token=start_token, max_length=max_length)
-    items = tokenize_choices(scorer, ["x"], [prompt], [choices])[0]
+    items = asked_of(scorer, prompt, choices)
     rows = {}
     for asked in items:
         for place, choice in zip(asked.places, asked.choices, strict=True):
@@ -74,7 +82,7 @@ def test_long_prompts_lose_their_beginning_by_choice():
     got = cut(letters(), "abcdefgh", ["x", "yz", "w"], max_length=5)
     assert got == [("efgh", "▁x"), ("fgh", "▁yz"), ("efgh", "▁w")]
     scorer = SimpleNamespace(tokenizer=letters(), name="m", start_token=1, max_length=5)
-    items = tokenize_choices(scorer, ["x"], ["abcd"], [["x", "yzu"]])[0]
+    items = asked_of(scorer, "abcd", ["x", "yzu"])
     assert [(asked.truncated, asked.places) for asked in items] == [(False, [0]), (True, [1])]
     assert cut(letters(), "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
     with pytest.raises(ValueError, match=r"that m can read \(up to 5 tokens\), but one of item 'x' has 6"):

@@ -70,7 +70,8 @@ def open_asked(
     if kind in ("causal", "server"):
         from rightreasons.models.scorers import open_engine
 
-        engine = open_engine(model, prompt, server, **{name: getattr(given, name) for name in _HOW})
+        how = {name: getattr(given, name) for name in _HOW}
+        engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)
     task = given.task or ("multiple_choice" if kind == "choice" else "classification")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 import transformers
 from numpy.typing import NDArray
 
@@ -17,8 +16,8 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.causal import JOINT, CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
-from rightreasons.models.classes import Classifier, predict_choices
+from rightreasons.models.causal import JOINT, TOKENS_PER_ITEM, CausalLM, gguf_path, load_causal
+from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import (
     architectures_of,
     check_model,
@@ -26,8 +25,14 @@ from rightreasons.models.loading import (
     own_code,
     quiet,
 )
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.trial import first_line
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.loading import HowToOpen
 
 HEAD = "head"
 """The method of a multiple-choice head: its one number per (prompt, choice) pair."""
@@ -37,12 +42,7 @@ _MOST = 16
 
 
 def load_chooser(
-    name_or_path: str | os.PathLike[str],
-    *,
-    method: str | None = None,
-    revision: str | None = None,
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
+    name_or_path: str | os.PathLike[str], *, method: str | None = None, **how: Unpack[HowToOpen]
 ) -> Classifier | CausalLM:
     """Open a model that can choose: a multiple-choice model or a causal language model, whichever it is.
 
@@ -50,9 +50,7 @@ def load_chooser(
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
         method: How a causal language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
             multiple-choice model "head" or None.
-        revision: A branch, tag or commit of the hub repository.
-        device: Device of the model; None takes a GPU if there is one, else the CPU.
-        dtype: Type of the weights; None keeps that of the checkpoint.
+        **how: `revision`, `device` and `dtype`, as `HowToOpen` says.
 
     Returns:
         A `Classifier` without classes, or a `CausalLM` with that `method`.
@@ -63,12 +61,18 @@ def load_chooser(
     """
     if method is not None:
         check_one_of(method, (HEAD, *SCORING_METHODS), "method")
-    if _kind(name_or_path, revision) == "choice":
-        head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
-        _method(head, method)
-        return head
-    model = load_causal(name_or_path, revision=revision, device=device, dtype=dtype)
-    return dataclasses.replace(model, method=_method(model, method))
+    kind = kind_of_model(name_or_path, how.get("revision"))
+    if kind not in ("choice", "causal"):
+        raise ValueError(
+            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a causal language model, but it is "
+            f"{kind}: fine-tune it as a multiple-choice model first."
+        )
+    if kind == "causal":
+        model = load_causal(name_or_path, **how)
+        return dataclasses.replace(model, method=_method(model, method))
+    head = load_multiple_choice(name_or_path, **how)
+    _method(head, method)
+    return head
 
 
 def is_joint(scorer: Scorer, method: str | None = None) -> bool:
@@ -115,8 +119,8 @@ def choose(
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model and 4096 for a causal
-            one.
+        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model, and 128 times
+            `batch_size` for a causal one.
         distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
@@ -132,41 +136,26 @@ def choose(
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
             is not one of the scorer's, or `out` holds other files.
     """
-    if not isinstance(scorer, (Classifier, CausalLM)):
+    given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
+    if isinstance(scorer, CausalLM):
+        bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
+        asked = {"method": _method(scorer, method), "fail_fast": fail_fast, "max_tokens": bound}
+        return scorer.choose(prompts, choices, **asked, **given)
+    if not isinstance(scorer, Classifier):
         _check_scorer(scorer)
         if method is not None:
             raise OptionError(
                 f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
                 option="method",
             )
-        return scorer.choose(prompts, choices, ids=ids, labels=labels, progress=progress, out=out)
-    chosen = _method(scorer, method)
-    # A language model has no likelihood of a choice without words: the error names the user's item, not a group's.
-    wordless = isinstance(scorer, Classifier) or not fail_fast
-    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=wordless)
-
-    def score(
-        prompts: Sequence[str],
-        choices: Sequence[Sequence[str]],
-        ids: Sequence[str],
-        labels: NDArray[np.int64] | None = None,
-    ) -> Scores:
-        common: dict[str, Any] = {
-            "ids": ids,
-            "labels": labels,
-            "progress": progress,
-            "out": out,
-            "fail_fast": fail_fast,
-        }
-        if isinstance(scorer, Classifier):
-            return predict_choices(scorer, prompts, choices, batch_size=batch_size, max_tokens=max_tokens, **common)
-        bound: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
-        return choose_causal(scorer, prompts, choices, method=chosen, **bound, **common)
-
-    if chosen in JOINT or not distinct or not fail_fast:
-        return score(items.prompts, items.choices, items.ids, items.labels)
+        return scorer.choose(prompts, choices, **given)
+    _method(scorer, method)
+    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
+    if not distinct or not fail_fast:
+        return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
+    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
     groups = _Groups(items)
-    scores = score(groups.prompts, groups.choices, groups.names)
+    scores = scorer.choose(groups.prompts, groups.choices, ids=groups.names, **how)
     flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
     logits = Ragged.of(flat[groups.place], items.counts).table()
     return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
@@ -260,14 +249,3 @@ def kind_of_model(name_or_path: str | os.PathLike[str], revision: str | None = N
     if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):
         return "causal"
     return built[0] if built else f"a model of type {config.model_type} without a head"
-
-
-def _kind(name_or_path: str | os.PathLike[str], revision: str | None) -> str:
-    """Return "choice" or "causal"; a model of another kind is refused."""
-    kind = kind_of_model(name_or_path, revision)
-    if kind not in ("choice", "causal"):
-        raise ValueError(
-            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a causal language model, but it is "
-            f"{kind}: fine-tune it as a multiple-choice model first."
-        )
-    return kind

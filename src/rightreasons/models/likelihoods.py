@@ -76,37 +76,6 @@ class Asked:
         return dataclasses.replace(self, prompt=self.prompt[size:])
 
 
-def tokenize_choices(
-    scorer: CausalLM,
-    names: Sequence[str],
-    prompts: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    failures: dict[int, str] | None = None,
-) -> list[list[Asked]]:
-    """Tokenize each prompt with each of its choices, as lm-evaluation-harness's `loglikelihood` does.
-
-    A space is between prompt and choice. White space at the end of a prompt belongs to the choice.
-
-    Args:
-        scorer: The model.
-        names: N ids of items, for errors.
-        prompts: N prompts.
-        rows: N lists of choices.
-        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
-
-    Returns:
-        As `tokenize_continuations`, which also says what is raised.
-    """
-    # Python's own rstrip, as in the harness: every white space counts, line ends included.
-    heads = [prompt.rstrip() for prompt in prompts]
-    texts = [
-        [f"{prompt[len(head) :]} {choice}" for choice in row]
-        for prompt, head, row in zip(prompts, heads, rows, strict=True)
-    ]
-    return tokenize_continuations(scorer, names, heads, texts, failures=failures)
-
-
 def tokenize_continuations(
     scorer: CausalLM,
     names: Sequence[str],
@@ -363,7 +332,7 @@ def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) ->
         return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
 
     kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
-    return TRIALS.way(model, kind, min(longest, bound), find)
+    return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
 def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:

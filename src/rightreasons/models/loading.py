@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 import transformers
@@ -21,27 +21,36 @@ from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
 from rightreasons.models.trial import first_line as first_line
 from rightreasons.models.trial import position_bound as position_bound
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 FEWEST_TOKENS = 0.5
 """Share of a model's words that its tokenizer must know."""
 
 
-def load_classifier(
-    name_or_path: str | os.PathLike[str],
-    *,
-    revision: str | None = None,
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
-    allow_untrained: bool = False,
-) -> Classifier:
+class HowToOpen(TypedDict, total=False):
+    """How a model is opened.
+
+    Attributes:
+        revision: A branch, tag or commit of the hub repository.
+        device: Device of the model; None, the default, takes a GPU if there is one, else the CPU.
+        dtype: Type of the weights, such as "bfloat16"; None, the default, keeps that of the checkpoint.
+        allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An encoder has no
+            trained head, so its answers would be noise: refused by default.
+    """
+
+    revision: str | None
+    device: str | torch.device | None
+    dtype: str | torch.dtype | None
+    allow_untrained: bool
+
+
+def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
     """Load a sequence classifier and its tokenizer, and try it on a few short texts.
 
     Args:
         name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
-        revision: A branch, tag or commit of the hub repository.
-        device: Device of the model; None takes a GPU if there is one, else the CPU.
-        dtype: Type of the weights, such as "bfloat16"; None keeps that of the checkpoint.
-        allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An encoder has no
-            trained classification head, so its answers would be noise: refused by default.
+        **how: `revision`, `device`, `dtype` and `allow_untrained`, as `HowToOpen` says.
 
     Returns:
         The classifier, in evaluation mode.
@@ -51,16 +60,7 @@ def load_classifier(
         ValueError: If there is no such model, or it is no classifier of at least two exclusive classes, or its
             tokenizer is missing, or the trial finds that it cannot be asked.
     """
-    name = check_model(name_or_path)
-    return _load(
-        transformers.AutoModelForSequenceClassification,
-        "sequence classifier",
-        name,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        allow_untrained=allow_untrained,
-    )
+    return _load(transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how)
 
 
 def as_classifier(
@@ -103,14 +103,7 @@ def as_classifier(
     return load_classifier(model, device=device)
 
 
-def load_multiple_choice(
-    name_or_path: str | os.PathLike[str],
-    *,
-    revision: str | None = None,
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
-    allow_untrained: bool = False,
-) -> Classifier:
+def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
     """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
 
     The arguments are those of `load_classifier`, and so are the errors.
@@ -118,25 +111,10 @@ def load_multiple_choice(
     Returns:
         The model and its tokenizer; `label_names` is None.
     """
-    return _load(
-        transformers.AutoModelForMultipleChoice,
-        "multiple-choice model",
-        check_model(name_or_path),
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        allow_untrained=allow_untrained,
-    )
+    return _load(transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **how)
 
 
-def load_question_answering(
-    name_or_path: str | os.PathLike[str],
-    *,
-    revision: str | None = None,
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
-    allow_untrained: bool = False,
-) -> Classifier:
+def load_question_answering(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
     """Load a model that marks the answer to a question in a context (`AutoModelForQuestionAnswering`).
 
     The arguments are those of `load_classifier`, and so are the errors.
@@ -144,15 +122,7 @@ def load_question_answering(
     Returns:
         The model and its tokenizer; `label_names` is None.
     """
-    return _load(
-        transformers.AutoModelForQuestionAnswering,
-        "question-answering model",
-        check_model(name_or_path),
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        allow_untrained=allow_untrained,
-    )
+    return _load(transformers.AutoModelForQuestionAnswering, "question-answering model", name_or_path, **how)
 
 
 def open_weights(
@@ -287,17 +257,10 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _load(
-    auto_class: Any,
-    kind: str,
-    name: str,
-    *,
-    revision: str | None,
-    device: str | torch.device | None,
-    dtype: str | torch.dtype | None,
-    allow_untrained: bool,
-) -> Classifier:
-    model, report = open_weights(auto_class, kind, name, revision=revision, dtype=dtype)
+def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
+    name, revision, device = check_model(name_or_path), how.get("revision"), how.get("device")
+    allow_untrained = how.get("allow_untrained", False)
+    model, report = open_weights(auto_class, kind, name, revision=revision, dtype=how.get("dtype"))
     saved = [_head(architecture) for architecture in architectures_of(model.config)]
     if any(saved) and _head(type(model).__name__) not in saved:
         raise ValueError(

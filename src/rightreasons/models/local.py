@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,9 +19,8 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
-from rightreasons.models.causal import CausalLM, score_asked
+from rightreasons.models.continuations import Reading, score_asked
 from rightreasons.models.likelihoods import Asked, tokenize_continuations
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
@@ -38,6 +37,12 @@ from rightreasons.models.trial import (
     reach_of,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.causal import CausalLM
+    from rightreasons.models.protocol import HowToKeep
+
 _MAX_TOKENS = 8192
 # Tokens that a trial generates.
 _TRIED = 2
@@ -48,18 +53,13 @@ class LocalEngine:
 
     Args:
         scorer: From `load_causal`.
-        max_tokens: Maximum tokens per padded batch of likelihoods; default 4096.
-        common_prefix: Whether what many requests begin with, such as instructions and few-shot examples, may be read
-            once (default), where the model's trial finds that exact.
+        **reading: The fields of `Reading`: maximum tokens per padded batch of likelihoods, and what may be read once.
     """
 
-    def __init__(self, scorer: CausalLM, *, max_tokens: int = 4096, common_prefix: bool = True) -> None:
+    def __init__(self, scorer: CausalLM, **reading: Any) -> None:
         self.scorer = scorer
         self.name = scorer.name
-        self._options: dict[str, Any] = {
-            "max_tokens": check_count(max_tokens, "max_tokens"),
-            "common_prefix": common_prefix,
-        }
+        self._reading = Reading(**reading)
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -118,9 +118,7 @@ class LocalEngine:
                 f"{first_line(error)}"
             ) from error
 
-    def likelihoods(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
         A request fails where a continuation has no tokens, or more than the model reads, or a score is not finite.
@@ -130,11 +128,9 @@ class LocalEngine:
         """
         reasons: dict[int, str] = {}
         asked = self.tokens(requests, failures=reasons)
-        return self._scored(requests, asked, reasons, kind="answers by likelihood", progress=progress, out=out)
+        return self._scored(requests, asked, reasons, kind="answers by likelihood", **how)
 
-    def next_words(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation; requests fail as with `likelihoods`.
 
         Raises:
@@ -157,7 +153,7 @@ class LocalEngine:
             [Asked(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
             for parts in asked
         ]
-        return self._scored(requests, first, reasons, kind="answers by their first token", progress=progress, out=out)
+        return self._scored(requests, first, reasons, kind="answers by their first token", **how)
 
     @takes(Generation)
     def generate(
@@ -277,7 +273,7 @@ class LocalEngine:
     ) -> Likelihoods:
         """Score tokenized requests; those without tokens fail for their reasons."""
         counts = [len(request.continuations) for request in requests]
-        scored = score_asked(self.scorer, items, counts=counts, fail_fast=False, **self._options, **options)
+        scored = score_asked(self.scorer, items, counts, self._reading, fail_fast=False, **options)
         return Likelihoods(
             Ragged.of(scored.likelihoods, counts),
             Ragged.of(scored.lengths.astype(np.float64), counts),
@@ -333,7 +329,7 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
         )
 
     kind = f"generated answers to {reach_of(longest)} tokens"
-    return TRIALS.way(scorer.model, kind, min(longest, bound), find)
+    return TRIALS.way(scorer.model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
 def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:

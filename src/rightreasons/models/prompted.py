@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,20 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
-    check_choices,
     check_ids,
     check_labels,
     check_same_length,
     check_seed,
     check_texts,
 )
-from rightreasons.models.prompts import NO_ANSWER, Examples, Item, Rendering, parse_answer
+from rightreasons.models.prompts import NO_ANSWER, ChoiceItems, Examples, Item, Rendering, parse_answer
 from rightreasons.models.protocol import Ability, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.protocol import HowToKeep
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """The inputs without content of contextual calibration (Zhao et al. 2021, section 5)."""
@@ -187,8 +191,7 @@ class Prompted:
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
+        **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the classes of N texts, as `rightreasons.models.classes.predict` does of a classifier.
 
@@ -207,7 +210,7 @@ class Prompted:
             gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
         rows = zip(names, first, pairs, strict=True)
         items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
-        return self._scored(items, gold, progress=progress, out=out)
+        return self._scored(items, gold, **how)
 
     def choose(
         self,
@@ -216,8 +219,7 @@ class Prompted:
         *,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
+        **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the choices of N items, as `rightreasons.models.choices.choose` does.
 
@@ -226,15 +228,8 @@ class Prompted:
         """
         if self.label_names is not None:
             raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
-        texts, rows, counts = check_choices(prompts, choices, allow_empty=True)
-        names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-        check_same_length(prompts=texts, ids=names)
-        gold = None
-        if labels is not None:
-            check_same_length(prompts=texts, labels=labels)
-            gold = check_labels(labels, counts, name="labels", minimum=-1)
-        items = [Item(n, {"prompt": text, "choices": row}) for n, text, row in zip(names, texts, rows, strict=True)]
-        return self._scored(items, gold, progress=progress, out=out)
+        items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
+        return self._scored(items.items(), items.labels, **how)
 
     def by_sum(self) -> Prompted:
         """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
@@ -257,14 +252,7 @@ class Prompted:
             return Item("", {"text": "(text)", "text_pair": None})
         return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
 
-    def _scored(
-        self,
-        items: Sequence[Item],
-        gold: NDArray[np.int64] | None,
-        *,
-        progress: bool,
-        out: str | os.PathLike[str] | None,
-    ) -> Scores:
+    def _scored(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
         asked = self.rendering
         requests = [asked.request(item, self.shots(item)) for item in items]
         if self._example is None and requests:
@@ -275,7 +263,7 @@ class Prompted:
         if empty and not places:
             raise ValueError(next(iter(empty.values())))
         rows, failures, truncated, way = ask(
-            [items[place] for place in places], [requests[place] for place in places], progress=progress, out=out
+            [items[place] for place in places], [requests[place] for place in places], **how
         )
         self._way = way
         row_of = dict(zip(places, rows, strict=True))
@@ -295,18 +283,13 @@ class Prompted:
         )
 
     def _likely(
-        self,
-        items: Sequence[Item],
-        requests: Sequence[Request],
-        *,
-        progress: bool,
-        out: str | os.PathLike[str] | None,
+        self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
-        asked = self.rendering
+        asked, out = self.rendering, how.get("out")
         ask = self.engine.next_words if asked.scoring == "next_words" else self.engine.likelihoods
         seen = _Distinct(requests)
-        found = ask(seen.requests, progress=progress, out=_part(out, "items"))
+        found = ask(seen.requests, progress=how.get("progress", True), out=_part(out, "items"))
         rows = seen.rows(found.values)
         failures = seen.failures(found.failures)
         if asked.scoring == "mean":
@@ -348,12 +331,7 @@ class Prompted:
         return [np.log(row / len(CONTENT_FREE)) for row in total], failures
 
     def _generated(
-        self,
-        items: Sequence[Item],
-        requests: Sequence[Request],
-        *,
-        progress: bool,
-        out: str | os.PathLike[str] | None,
+        self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
         prompt, asked = self.prompt, self.rendering
@@ -365,8 +343,8 @@ class Prompted:
                 max_new_tokens=prompt.max_new_tokens,
                 seed=self.seed,
             ),
-            progress=progress,
-            out=_part(out, "answers"),
+            progress=how.get("progress", True),
+            out=_part(how.get("out"), "answers"),
         )
         rows, failures, unread = [], dict(found.failures), 0
         for item, texts in zip(items, found.texts, strict=True):

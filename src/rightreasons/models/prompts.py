@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_same_length
+from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length
 from rightreasons.models.protocol import Message, Request
 from rightreasons.models.wording import Prompt
 
@@ -157,6 +160,64 @@ class Item:
     id: str
     fields: Mapping[str, Any]
     label: int = -1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ChoiceItems:
+    """Checked multiple-choice items.
+
+    Attributes:
+        ids: N ids.
+        prompts: N prompts.
+        choices: N lists of choices.
+        counts: (N,) choices of each item.
+        labels: (N,) the index of the right choice, -1 where there is none; None when the data has no labels.
+    """
+
+    ids: tuple[str, ...]
+    prompts: list[str]
+    choices: list[list[str]]
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64] | None
+
+    @classmethod
+    def of(
+        cls,
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        *,
+        ids: Iterable[object] | None = None,
+        labels: object = None,
+        allow_empty: bool = False,
+    ) -> ChoiceItems:
+        """Check items; `allow_empty` allows choices without words.
+
+        Raises:
+            TypeError: If a column is of the wrong kind.
+            ValueError: If columns differ in length, an item has fewer than two choices, an id comes twice, or a label
+                is no choice of its item.
+        """
+        texts, rows, counts = check_choices(prompts, choices, allow_empty=allow_empty)
+        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
+        check_same_length(prompts=texts, ids=names)
+        if labels is None:
+            return cls(names, texts, rows, counts, None)
+        check_same_length(prompts=texts, labels=labels)
+        return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
+
+    def wordless(self) -> dict[int, str]:
+        """Return why items with a choice without words, which has no likelihood, cannot be scored."""
+        return {
+            item: f"Expected choices with words, but choice {place} of item {self.ids[item]!r} is {text!r}."
+            for item, row in enumerate(self.choices)
+            for place, text in enumerate(row)
+            if not text.strip()
+        }
+
+    def items(self) -> list[Item]:
+        """Return the items as they are asked."""
+        rows = zip(self.ids, self.prompts, self.choices, strict=True)
+        return [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
 
 
 class Examples:

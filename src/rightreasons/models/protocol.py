@@ -12,13 +12,16 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.scores import Scores
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "gradients", "processes"]
 """What an engine or a scorer can do.
@@ -102,6 +105,19 @@ class Generation(Options):
     seed: int = option(0, "Decides what is drawn; a server may ignore it.")
 
 
+class HowToKeep(TypedDict, total=False):
+    """How a run is shown and kept; nothing of it changes an answer.
+
+    Attributes:
+        progress: Whether to show a progress bar; it is shown by default.
+        out: A folder for the answers, from which a killed run resumes; a later run asks only what has none. None, the
+            default, keeps them in memory.
+    """
+
+    progress: bool
+    out: str | os.PathLike[str] | None
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A language model that answers requests: in this process, or behind a server.
@@ -137,15 +153,11 @@ class Engine(Protocol):
         """Return the text that the model reads, its template applied; of a server that hides it, the turns as text."""
         ...
 
-    def likelihoods(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request ("likelihoods")."""
         ...
 
-    def next_words(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation ("next_words").
 
         The continuations of a request must begin with different tokens. One that is not among the tokens that the
@@ -214,8 +226,7 @@ class Scorer(Protocol):
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
+        **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the classes of N texts."""
         ...
@@ -227,8 +238,7 @@ class Scorer(Protocol):
         *,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
+        **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the choices of N items."""
         ...

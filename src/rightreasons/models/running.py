@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
 from rightreasons.models.batching import frozen
+from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,7 +44,7 @@ Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
 T = TypeVar("T")
 
 # Entries of a configuration about the origin of a model, which do not change what it computes.
-_PROVENANCE = ("_name_or_path", "transformers_version")
+PROVENANCE = ("_name_or_path", "transformers_version")
 _TOKENIZER_PROVENANCE = (
     "name_or_path",
     "tokenizer_file",
@@ -185,7 +186,7 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
     digest = xxhash.xxh3_128(type(model).__name__.encode())
     config: Any = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
-        settings = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
+        settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
         digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, tensor in model.state_dict().items():
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
@@ -399,20 +400,15 @@ def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
     return processes().main_first(lambda: Store(folder, run))
 
 
-class HowToRun(TypedDict, total=False):
+class HowToRun(HowToKeep, total=False):
     """How a run is shown and kept; nothing of it changes a result.
 
     Attributes:
-        progress: Whether to show a progress bar; it is shown by default.
-        out: A folder for the results, written as they are computed; a later run of the same kind resumes. None, the
-            default, keeps them in memory.
         notes: Small files to write beside the results: JSON values by name.
         fail_fast: Whether an item that fails ends the run, as it does by default; if not, it is left out, as
             `run_batches` says.
     """
 
-    progress: bool
-    out: str | os.PathLike[str] | None
     notes: Mapping[str, Any] | None
     fail_fast: bool
 

@@ -13,7 +13,7 @@ import sys
 import types
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from rightreasons.core.errors import OptionError, needs
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
-from rightreasons.models.causal import CausalLM, load_causal
+from rightreasons.models.causal import TOKENS_PER_ITEM, CausalLM, load_causal
 from rightreasons.models.choices import kind_of_model
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.local import LocalEngine
@@ -34,6 +34,11 @@ from rightreasons.models.running import Column, fingerprint_texts, open_store, r
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.trial import first_line
 from rightreasons.models.wording import Prompt
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.protocol import HowToKeep
 
 MEMBERS = ("name", "label_names", "abilities", "fingerprint", "joint", "describe", "predict", "choose")
 """What makes a scorer of any object; see `Scorer`."""
@@ -171,8 +176,7 @@ class FunctionScorer:
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         labels: Sequence[int] | NDArray[Any] | None = None,
-        progress: bool = True,
-        out: str | os.PathLike[str] | None = None,
+        **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the classes of N texts; texts at which the function fails are left out, with the reason.
 
@@ -191,14 +195,19 @@ class FunctionScorer:
 
         digest = self._digest  # before the first call, which may change the object
         with contextlib.ExitStack() as held:
-            store = None
+            store, out = None, how.get("out")
             if out is not None and digest is not None:
                 run = {"kind": "predictions", "model": digest, "texts": fingerprint_texts(texts)}
                 store = open_store(out, {**run, "ids": fingerprint_texts(names), "code": package_code()})
                 held.enter_context(leased(store.folder))
             batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
             columns = run_batches(
-                compute, batches, store=store, progress=progress, description="predictions", fail_fast=False
+                compute,
+                batches,
+                store=store,
+                progress=how.get("progress", True),
+                description="predictions",
+                fail_fast=False,
             )
         kept = columns.positions
         return Scores(
@@ -230,17 +239,20 @@ class FunctionScorer:
         return logits.table() if isinstance(logits, Ragged) else logits  # type: ignore[return-value]
 
 
-def open_engine(model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, **how: Any) -> Engine:
+def open_engine(
+    model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, *, batch_size: int = 32, **how: Any
+) -> Engine:
     """Open a causal language model, here or behind a server, and try it.
 
     Args:
         model: A folder, a hub id, a GGUF file or the address of a server.
         prompt: How it is asked.
         server: How a server is asked.
+        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a model here.
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
-        return LocalEngine(load_causal(model, **how))
+        return LocalEngine(load_causal(model, **how), max_tokens=TOKENS_PER_ITEM * batch_size)
     needs("openai")
     from rightreasons.models.servers.engine import open_server
 

@@ -15,7 +15,7 @@ from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
-from rightreasons.models.batching import Encoded, input_names, pad, padding_of
+from rightreasons.models.batching import Encoded, check_fast, input_names, pad, padding_of
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
 
@@ -81,11 +81,7 @@ def encode_windows(
     Raises:
         ValueError: If the tokenizer is not a fast one, or `stride` leaves no room.
     """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"Expected a fast tokenizer, which knows the characters of its tokens, but that of "
-            f"{tokenizer.name_or_path} ({type(tokenizer).__name__}) is a slow one."
-        )
+    check_fast(tokenizer)
     check_same_length(questions=questions, contexts=contexts)
     overlap = default_stride(max_length) if stride is None else check_count(stride, "stride", minimum=0)
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - overlap - 1

@@ -7,14 +7,17 @@ with padding, windows and states shows in its numbers.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
+import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +25,9 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
-from rightreasons.models.batching import Encoded, encode, frozen, pad, unchanged
-from rightreasons.models.running import processes
+from rightreasons.core.store import digest_of_value, package_code, write_json
+from rightreasons.models.batching import CHANGING, Encoded, encode, frozen, pad, unchanged
+from rightreasons.models.running import PROVENANCE, processes
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""
@@ -44,6 +48,10 @@ _COARSE = (1e-1, 2e-2)  # bfloat16
 _WIDENED = 200_000_000
 # About as many tokens of long texts are read in a trial.
 _TRIED = 512
+
+CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
+"""The environment variable of the folder in which trials are kept; ~/.cache/rightreasons where it is not set, and none
+where it is empty."""
 
 UNBOUNDED = 1_000_000
 """A tokenizer without a bound of its own reports a larger number."""
@@ -141,6 +149,11 @@ def fastest_way(
 class Trials:
     """The ways that were found for models in this process; a model that changes is tried again.
 
+    What was found for a class of transformers is kept on disk for later processes, by all that a trial depends on but
+    the values of the weights: the architecture, the configuration, the tokenizer's sizes, the type of the weights, the
+    kind of device, and the versions of this package and its libraries. `CACHE_VARIABLE` names the folder. A model that
+    changes itself as it reads is tried in each process.
+
     Example:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
         >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
@@ -153,7 +166,9 @@ class Trials:
             weakref.WeakKeyDictionary()
         )
 
-    def way(self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way]) -> Way:
+    def way(
+        self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any = None
+    ) -> Way:
         """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
 
         Args:
@@ -161,6 +176,7 @@ class Trials:
             kind: What it is asked.
             longest: Tokens of the longest sequence.
             find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
+            tokenizer: The tokenizer of the model; without it nothing is kept on disk.
         """
         longest = max(longest, SHORTEST)
         state = _state(model)
@@ -169,7 +185,15 @@ class Trials:
             ways = {}
         before = ways.get(kind)
         if before is None or before.longest < longest:
-            ways[kind] = _agreed(lambda: find(longest))
+            kept = None if tokenizer is None else _kept_in(model, tokenizer, kind)
+            # All processes try, or none: a trial may begin with another one.
+            way = processes().gather(_read(kept, longest))[0]
+            if way is None:
+                way = _agreed(lambda: find(longest))
+                if kept is not None and model not in CHANGING and processes().is_main:
+                    with contextlib.suppress(OSError):  # it is tried again next time
+                        write_json(kept, dataclasses.asdict(way))
+            ways[kind] = way
             self._found[model] = (state, ways)
             if ways[kind].name == ONE_BY_ONE:
                 warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
@@ -236,13 +260,39 @@ def _agreed(find: Callable[[], Way]) -> Way:
     return way
 
 
+def _settings(model: torch.nn.Module) -> str:
+    config: Any = getattr(model, "config", None)
+    settings = config.to_dict() if hasattr(config, "to_dict") else {}
+    settings = {name: value for name, value in settings.items() if name not in PROVENANCE}
+    return json.dumps(settings, sort_keys=True, default=str) + str(getattr(config, "_attn_implementation", ""))
+
+
+def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
+    """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
+    folder = os.environ.get(CACHE_VARIABLE, str(Path.home() / ".cache" / "rightreasons"))
+    if not folder or not type(model).__module__.startswith("transformers."):
+        return None
+    parts = sorted({f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()})
+    weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "model_input_names", "model_max_length")
+    words = [type(tokenizer).__name__, len(tokenizer), *(str(getattr(tokenizer, name, "")) for name in names)]
+    depends = [kind, _settings(model), type(model).__qualname__, parts, weights, words, package_code()]
+    return Path(folder) / "trials" / f"{digest_of_value(depends)}.json"
+
+
+def _read(kept: Path | None, longest: int) -> Way | None:
+    """Return what an earlier process found, if it went as far; None where there is nothing, or nothing whole."""
+    try:
+        way = Way(**json.loads(kept.read_text("utf-8"))) if kept is not None else None
+    except (OSError, ValueError, TypeError):
+        return None
+    return way if way is not None and way.longest >= longest else None
+
+
 def _state(model: torch.nn.Module) -> int:
     """Return a number that changes with a model's weights and settings."""
-    config: Any = getattr(model, "config", None)
-    settings = json.dumps(config.to_dict(), sort_keys=True, default=str) if hasattr(config, "to_dict") else ""
-    settings += str(getattr(config, "_attn_implementation", ""))
     weights = tuple((w.data_ptr(), 0 if w.is_inference() else w._version, w.dtype) for w in model.parameters())
-    return hash((settings, weights))
+    return hash((_settings(model), weights))
 
 
 @contextmanager
@@ -329,7 +379,7 @@ def classifier_way(
         return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
 
     def way_of(longest: int) -> Way:
-        return TRIALS.way(model, "choices" if joint else "texts", longest, find)
+        return TRIALS.way(model, "choices" if joint else "texts", longest, find, tokenizer)
 
     return way_of(min(longest, bound))
 

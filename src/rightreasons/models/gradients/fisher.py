@@ -18,6 +18,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
+from rightreasons.models.batching import check_fast
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.gradients.fisher_causal import CausalFisher, FisherEigen, Solver
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
@@ -198,6 +199,7 @@ def fisher_information(
         definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {causal.method}; ")
         result = _fisher_information(causal.items, columns, causal.counts, options, fail_fast)
         return dataclasses.replace(result, definition=definition)
+    check_fast(model.tokenizer)
     items = Items.of(
         model,
         texts,
@@ -205,7 +207,6 @@ def fisher_information(
         choices=choices,
         ids=ids,
         max_length=max_length,
-        places=True,
         allow_empty=True,
     )
     solver = options.solver(max(int(items.counts.max()), len(model.label_names or ())))

@@ -17,13 +17,13 @@ from torch import Tensor
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import Encoded, Places, check_fast
-from rightreasons.models.causal import CausalLM, ChoiceItems, choose_causal, with_letters
+from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.likelihoods import PADDED, Asked, causal_way, groups_of, plain_rows, tokenize_choices, width
+from rightreasons.models.likelihoods import PADDED, Asked, causal_way, groups_of, plain_rows, width
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import lacking
 from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
 
@@ -169,11 +169,16 @@ def _norm(v: Tensor) -> Tensor:
     return norms
 
 
-_TOGETHER = 16
-
-
+@dataclass(frozen=True, eq=False)
 class _Prompts(Items):
     """Prompts with the places of their tokens; a causal language model reads them as `CausalFisher` says."""
+
+    known: Places | None = None
+
+    @property
+    def places(self) -> Places | None:  # type: ignore[override]
+        """Where each token is in the prompt of the user."""
+        return self.known
 
     def __post_init__(self) -> None:
         """Try nothing: these items are not padded as those of a classifier are."""
@@ -211,10 +216,8 @@ class CausalFisher:
         self._failures: dict[int, str] = {}
         self._offsets = offsets_of(self.counts)
         self._constants = np.zeros(int(self.counts.sum()))
-        if isinstance(scorer, Prompted):
-            self._ask(scorer, asked)
-        else:
-            self._ask_bare(scorer, asked)
+        self.method = scorer.rendering.scoring if isinstance(scorer, Prompted) else scorer.method
+        self._ask(scorer if isinstance(scorer, Prompted) else bare(scorer), asked)
         self._divisors = np.ones(len(self._constants))
         if self.method == "mean":
             self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
@@ -225,10 +228,8 @@ class CausalFisher:
         if not isinstance(engine, LocalEngine) or "gradients" not in prompted.abilities:
             raise ValueError(lacking(prompted, "gradients", "difficulty"))
         check_fast(engine.tokenizer)
-        self._scorer, self.method = engine.scorer, rendering.scoring
-        rows = zip(asked.ids, asked.prompts, asked.choices, strict=True)
-        items = [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
-        requests = [rendering.request(item, prompted.shots(item)) for item in items]
+        self._scorer = engine.scorer
+        requests = [rendering.request(item, prompted.shots(item)) for item in asked.items()]
         if rendering.style == "words":
             self._failures = asked.wordless()
         self._asked = self._joined(engine.tokens(requests, failures=self._failures), asked)
@@ -257,24 +258,6 @@ class CausalFisher:
                 start = self._offsets[place[name]]
                 self._constants[start : start + len(row)] = first[name] - row
 
-    def _ask_bare(self, scorer: CausalLM, asked: ChoiceItems) -> None:
-        """Take prompts as they are, with choices or letters behind them."""
-        check_fast(scorer.tokenizer)
-        heads, rows = with_letters(asked) if scorer.method == "letters" else (asked.prompts, asked.choices)
-        self._failures = asked.wordless()
-        parts = tokenize_choices(scorer, asked.ids, heads, rows, failures=self._failures)
-        self._scorer, self.method = scorer, scorer.method
-        self._asked = self._joined(parts, asked)
-        places = [
-            _places(scorer.tokenizer, item.prompt, head.rstrip(), prompt)
-            for item, head, prompt in zip(self._asked, heads, asked.prompts, strict=True)
-        ]
-        self.items = self._items(asked, places)
-        if scorer.method == "unconditional":
-            able = [item for item in range(len(rows)) if item not in self._failures]
-            places_of = [self._offsets[item] + place for item in able for place in range(len(rows[item]))]
-            self._constants[places_of] = self._alone([text for item in able for text in rows[item]])
-
     def _joined(self, items: Sequence[list[Asked]], asked: ChoiceItems) -> list[Asked]:
         """Join the parts of each item; a token stands for what cannot be read.
 
@@ -287,19 +270,6 @@ class CausalFisher:
             _joined(parts) if parts else Asked(name, [0], [[0]] * int(count), list(range(count)), False)
             for parts, name, count in zip(items, asked.ids, asked.counts, strict=True)
         ]
-
-    def _alone(self, texts: list[str]) -> NDArray[np.float64]:
-        """Return the log-likelihood of each text after no prompt; equal texts are scored once."""
-        distinct = list(dict.fromkeys(texts))
-        groups = [distinct[start : start + _TOGETHER] for start in range(0, len(distinct), _TOGETHER)]
-        rows = [group if len(group) > 1 else group * 2 for group in groups]
-        scores = choose_causal(self._scorer, [""] * len(rows), rows, method="sum", progress=False).logits
-        known = {
-            text: float(score)
-            for row, values in zip(rows, scores, strict=True)
-            for text, score in zip(row, values, strict=True)
-        }
-        return np.array([known[text] for text in texts])
 
     def _items(self, asked: ChoiceItems, places: Sequence[NDArray[np.int64]]) -> Items:
         """Return the prompts as items of one sequence, with the places of their tokens in the prompts of the user."""
@@ -317,7 +287,7 @@ class CausalFisher:
             np.ones(len(tokens), dtype=np.int64),
             encoded,
             first=asked.prompts,
-            _places=Places(table[:, 0] < 0, np.zeros(len(table), np.int64), *np.maximum(table, 0).T),
+            known=Places(table[:, 0] < 0, np.zeros(len(table), np.int64), *np.maximum(table, 0).T),
         )
 
     def run(
@@ -446,27 +416,11 @@ def _joined(parts: list[Asked]) -> Asked:
 def _within(encoding: Any, tokens: list[int], start: int, text: str) -> NDArray[np.int64]:
     """Return the first and one past the last character of each token in a text that starts at a place; else -1."""
     places = np.full((len(tokens), 2), -1, dtype=np.int64)
-    first = len(encoding.ids) - len(tokens)
-    if start < 0 or first < 0 or encoding.ids[first:] != tokens:
+    firsts = range(len(encoding.ids) - len(tokens), -1, -1)  # some tokenizers put a token behind a text
+    first = next((first for first in firsts if encoding.ids[first : first + len(tokens)] == tokens), None)
+    if start < 0 or first is None:
         return places
-    for place, (low, high) in enumerate(encoding.offsets[first:]):
+    for place, (low, high) in enumerate(encoding.offsets[first : first + len(tokens)]):
         if max(low, start) < min(high, start + len(text)):
             places[place] = max(low, start) - start, min(high, start + len(text)) - start
-    return places
-
-
-def _places(tokenizer: Any, tokens: list[int], head: str, prompt: str) -> NDArray[np.int64]:
-    """Return the first and one past the last character of each token in the prompt of the user; -1 for others."""
-    places = np.full((len(tokens), 2), -1, dtype=np.int64)
-    encoding = tokenizer(head, verbose=False).encodings[0]
-    starts = range(len(encoding.ids) - len(tokens), -1, -1)
-    first = next((start for start in starts if encoding.ids[start : start + len(tokens)] == tokens), None)
-    if first is None:
-        return places
-    # What was written around a prompt for letters begins behind it; line ends before it were left out.
-    shift = 0 if head.startswith(prompt.rstrip()) else len(prompt) - len(prompt.lstrip("\n"))
-    for place in range(len(tokens)):
-        start, end = (edge + shift for edge in encoding.offsets[first + place])
-        if encoding.sequence_ids[first + place] is not None and start < len(prompt):
-            places[place] = start, min(end, len(prompt))
     return places

@@ -8,7 +8,6 @@ place, and receives the same embeddings, shifted by one place too.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,13 +21,10 @@ from torch import Tensor, nn
 
 from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.choices import LAYERS
+from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items
-
-WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
-"""A word (letters, digits, underscore) or one punctuation mark: the words over which LMI and every other word-level
-statistic of this package counts (`analysis.tokens`, which this wing does not know; a test keeps the two equal)."""
 
 
 def word_spans(text: str) -> NDArray[np.int64]:

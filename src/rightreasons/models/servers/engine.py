@@ -20,7 +20,7 @@ from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
-from rightreasons.models.running import Chunk, HowToRun
+from rightreasons.models.running import Chunk
 from rightreasons.models.servers.client import (
     CHAT,
     NOT_ASKED,
@@ -42,6 +42,8 @@ from rightreasons.models.servers.trial import Finding, Trial, try_server
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from rightreasons.models.protocol import HowToKeep
 
 WAYS = ("auto", "on", "off")
 
@@ -184,17 +186,14 @@ class ServerEngine:
         forms = ", ".join(f"{count:,} by {form}" for form, count in self._served.most_common())
         return f"The model changed between the answers: {forms}."
 
-    def likelihoods(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request, as the server echoes them.
 
         A token in which a prompt and a continuation meet counts for the continuation.
 
         Args:
             requests: N requests.
-            progress: Whether to show a progress bar, and what the run costs.
-            out: A folder for the answers; a later run asks only what has none.
+            **how: As `HowToKeep` says; progress also tells what the run costs.
 
         Raises:
             ValueError: If the server's echo did not pass the trial, or `out` belongs to another run.
@@ -211,20 +210,17 @@ class ServerEngine:
                 "shared": sum(row.shared for row in rows),
             }
 
-        flown = self._fly("likelihoods", requests, ask, progress=progress, out=out)
+        flown = self._fly("likelihoods", requests, ask, **how)
         shared = _total(flown.chunk, "shared")
         note = f"{shared:,} continuations share a token with their prompt" if shared else ""
         return self._likelihoods(requests, flown, "log-probabilities echoed by the server", note)
 
-    def next_words(
-        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
-    ) -> Likelihoods:
+    def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
 
         Args:
             requests: N requests.
-            progress: Whether to show a progress bar, and what the run costs.
-            out: A folder for the answers; a later run asks only what has none.
+            **how: As `HowToKeep` says; progress also tells what the run costs.
 
         Raises:
             ValueError: If the server's likeliest tokens did not pass the trial, two continuations of a request begin
@@ -243,7 +239,7 @@ class ServerEngine:
             return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
 
         top = self._endpoint(requests[0]).top if requests else 0
-        flown = self._fly("next words", requests, ask, settings={"top": top}, progress=progress, out=out)
+        flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
         missing = _total(flown.chunk, "missing")
         note = f"{missing:,} continuations are not among them" if missing else ""
         return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server", note)
@@ -322,7 +318,7 @@ class ServerEngine:
         settings: Mapping[str, Any] | None = None,
         new_tokens: int = 1,
         repeats: int = 1,
-        **how: Unpack[HowToRun],
+        **how: Unpack[HowToKeep],
     ) -> Flown:
         ability = _NEEDED[kind]
         for endpoint in {id(end): end for end in map(self._endpoint, requests)}.values():
