@@ -65,7 +65,7 @@ def choice_differences(
     References:
         Kavumba et al. (2019), §5.4, the figure of sequence embeddings.
     """
-    items = Items.of(classifier, prompts, choices=choices, max_length=max_length, name="prompts")
+    items = Items.of(classifier, prompts, choices=choices, max_length=max_length)
     right = check_labels(labels, items.counts, name="labels")
 
     @torch.inference_mode()

@@ -82,7 +82,7 @@ def test_a_short_item_is_scored_as_alone_beside_one_beyond_the_original_length()
     sizes = {"original_max_position_embeddings": 32, "max_position_embeddings": 512, "pad_token_id": 0}
     scorer = build("phi3", rope_parameters=rope, num_key_value_heads=2, **sizes)
     scorer.tokenizer.model_max_length = 512
-    long = " ".join(WORDS * 3)  # of some hundred tokens
+    long = " ".join(WORDS * 8)  # so long that a quarter of it is beyond the original length, too
     prompts, choices = [PROMPTS[0], long, PROMPTS[1]], [SHORT[0], SHORT[0], SHORT[1]]
     scores = choose_causal(scorer, prompts, choices, method="sum", progress=False)
     want = [alone(scorer, prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]

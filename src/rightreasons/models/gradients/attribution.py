@@ -226,8 +226,8 @@ def integrated_gradients(
     failures: dict[str, str] = {}
     if not fail_fast and text_pairs is None and choices is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
-    items = Items.of(model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length)
     check_fast(model.tokenizer)
+    items = Items.of(model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length)
     if labels is None and options.label == "gold":
         raise ValueError("Expected `labels` with label='gold', but got None.")
     gold = items.check_labels(labels, minimum=0 if options.label == "gold" else -1)

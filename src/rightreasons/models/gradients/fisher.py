@@ -199,6 +199,7 @@ def fisher_information(
         definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {causal.method}; ")
         result = _fisher_information(causal.items, columns, causal.counts, options, fail_fast)
         return dataclasses.replace(result, definition=definition)
+    check_fast(model.tokenizer)
     items = Items.of(
         model,
         texts,
