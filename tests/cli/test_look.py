@@ -16,7 +16,7 @@ def table(tmp_path, monkeypatch):
 def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     refused = run(capsys, "look", "x.csv")
     assert refused.code == 2
-    assert "--label-names gives the names in the order of the numbers" in " ".join(refused.out.split())
+    assert "--label-names gives the names in the order of the numbers" in " ".join(refused.err.split())
     looked = run(capsys, "look", "x.csv", "--label-names", "negative,positive")
     assert looked.code == 0, looked.err
     lines = [line.split() for line in looked.out.splitlines()]

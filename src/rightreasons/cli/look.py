@@ -84,10 +84,14 @@ def look(
     out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path("data.yaml"),
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
+    from rightreasons.core.store import check_file
     from rightreasons.io.described import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
     told = options.told()
+    if out.suffix not in SUFFIXES:
+        raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.", option="out")
+    check_file(out)
     is_description = Path(dataset).suffix in SUFFIXES
     if is_description and told:
         name = next(iter(told))
@@ -98,15 +102,21 @@ def look(
         raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
     found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
     _show(dataset, found)
-    for doubt in (*found.doubts, *_of_model(found, model)):
-        for name in LookOptions.names():
-            doubt = doubt.replace(f"`{name}`", f"--{name.replace('_', '-')}").replace(f"{name}=", f"--{name}=")
+    doubts = [_with_flags(doubt) for doubt in (*found.doubts, *_of_model(found, model))]
+    refusal = None if found.readable else doubts.pop(0)
+    for doubt in doubts:
         typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
-    if not found.readable:
-        raise typer.Exit(2)
+    if refusal is not None:
+        raise ValueError(refusal)
     if not is_description:
         write_description(out, {"data": place, **_said(found), **told})
     _tell_questions(found, dataset, model, None if is_description else out)
+
+
+def _with_flags(doubt: str) -> str:
+    for name in LookOptions.names():
+        doubt = doubt.replace(f"`{name}`", f"--{name.replace('_', '-')}").replace(f"{name}=", f"--{name}=")
+    return doubt
 
 
 def _said(found: Resolution) -> dict[str, Any]:
