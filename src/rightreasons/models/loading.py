@@ -314,7 +314,12 @@ def _head(architecture: str) -> str:
 
 def classes_of(model: str) -> tuple[str, ...]:
     """Return the names of a model's classes, for which its configuration is read alone."""
-    return class_names(transformers.AutoConfig.from_pretrained(model), model)
+    try:
+        config = transformers.AutoConfig.from_pretrained(model)
+    except (OSError, ValueError, TypeError) as error:
+        told = " ".join(str(error).split())[:100]
+        raise ValueError(f"Expected a model at {model!r}, but its configuration cannot be read: {told}.") from error
+    return class_names(config, model)
 
 
 def class_names(config: Any, name: str) -> tuple[str, ...]:
