@@ -356,7 +356,8 @@ HANDED_ON = {
     **dict.fromkeys(("history", "history_of", "History.better_at"), ("change_of",)),
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
-    "estimate_of": ("share", "mean"),
+    **dict.fromkeys(("estimate_of", "beyond"), ("share", "mean")),
+    "measure_swaps": ("share", "bounded_mean"),
     **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),
 }
 """Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""

@@ -72,8 +72,8 @@ class Tally:
 
     @property
     def verdict(self) -> str:
-        """On which side it is outside the band, with the reason where one is known; or that it holds."""
-        known = self.scenario.known.get(self.figure, "")
+        """On which side it is outside the band, with the reason of falling short where one is known; or "holds"."""
+        known = "" if self.outside in ("wide", "rejects seldom") else self.scenario.known.get(self.figure, "")
         return f"{self.outside}{f': {known}' if known else ''}" if self.outside else "holds"
 
 

@@ -174,7 +174,7 @@ def _values(key: str, top: TopLabel) -> Floats:
 def _ranked(key: str, confidence: Floats, correct: NDArray[np.bool_]) -> float:
     """Return AUROC or AURC; one half for an AUROC without right or without wrong answers."""
     table = np.column_stack((1 - confidence, confidence))
-    found = selective_of(TopLabel(confidence, correct, correct, correct.astype(np.int64), table))
+    found = selective_of(TopLabel(confidence, np.ones(len(correct), np.int8), correct, correct.astype(np.int64), table))
     return found.aurc if key == "aurc" else 0.5 if found.auroc is None else found.auroc
 
 

@@ -479,8 +479,8 @@ def _interval(
         return _interval_of_largest(sums, resampling)
     if resampled is None:
         rng = np.random.default_rng(resampling.seed)
-        items = [round(float(each.sum())) for each in (sums.event_counts, sums.counts)]
-        gap = largest_gap(float(sums.score_sums.sum()) / items[1], *items, resampling.level)
+        n_events, n_items = (round(float(each.sum())) for each in (sums.event_counts, sums.counts))
+        gap = largest_gap(float(sums.score_sums.sum()) / n_items, n_events, n_items, resampling.level)
         drawn_sums = sums.resample(resampling.resamples, rng)
         resampled = _Resampled(drawn_sums, sums.calibrated_events(resampling.resamples, rng), gap)
     tail = (1.0 - resampling.level) / 2.0
@@ -562,7 +562,7 @@ def _resample_rows(
     if clusters is None or options.kind == "classwise":
         return _Resampled(sums, units=units)
     kept = pairs[0][0] > options.threshold if options.threshold > 0 else np.ones(len(top), bool)
-    (scores, events), codes = (each[kept] for each in pairs[0]), clusters[kept]
+    scores, events, codes = pairs[0][0][kept], pairs[0][1][kept], clusters[kept]
     cells = assign_bins(scores, edges[0], uniform=uniform)
     calibrated = calibrated_clusters(scores, cells, options.n_bins, codes, resampling)
     return _Resampled(sums, calibrated[:, None], gap_of_rows(scores, events, codes, resampling), units)

@@ -269,12 +269,17 @@ def macro_f1_of(
 
     value = float(mean_f1(observed[None, :])[0])
     rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
-    if codes is None:
-        drawn = (rng.multinomial(n_items, observed / n_items, size=n) for n in parts)
-    else:
+    shares: NDArray[np.float64] = observed / n_items
+    units: Any = None
+    if codes is not None:
+        shares = np.full(n_units, 1 / n_units)
         units = sparse.csr_array((np.ones(n_items), (codes, places[:n_items])), shape=(n_units, len(cells)))
-        drawn = (rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n) @ units for n in parts)
-    resamples = np.concatenate([mean_f1(draws) for draws in drawn])
+
+    def drawn(n: int) -> NDArray[Any]:
+        draws = rng.multinomial(n_units, shares, size=n)
+        return draws if codes is None else np.asarray(draws @ units)
+
+    resamples = np.concatenate([mean_f1(drawn(n)) for n in parts])
     shape = observed * n_units / n_items + prior
     posterior = np.concatenate([mean_f1(rng.standard_gamma(shape, size=(n, len(cells)))) for n in parts])
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
