@@ -343,6 +343,7 @@ HANDED_ON = {
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeCallback.measure": ("measure_probes",),
     "ProbeFigures.record": ("measure_probes",),
+    "beyond": ("cluster_wilson",),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),
     "measure_probes": ("prior_bias", "measure_reading", "choice_paralysis", "choices_only", "wilson"),
