@@ -45,7 +45,7 @@ class Pair:
         words: The two words.
         labels: The label that each points at; -1 for a neutral word, which is left alone where it stands.
         texts: In how many training texts they are, both together.
-        lmi: The larger of their local mutual informations.
+        lmi: The larger of their values of local mutual information.
     """
 
     column: int
