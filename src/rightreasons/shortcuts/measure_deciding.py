@@ -7,7 +7,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -194,7 +194,9 @@ def measure_swaps(
         `SwapMeasurement`.
     """
     order = np.argsort([item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable")
-    trial = _Trial(source, columns, predictions, training, ids, order, resampling.seed, out, options)
+    answers = functools.partial(_predicted, source, out, options)
+    items: list[Text] = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
+    trial = _Trial(answers, items, np.asarray(predictions, dtype=np.int64), training, ids, order, resampling.seed)
     sizes = _looks(len(order))
     spent, began, n_done = 0.0, time.perf_counter(), 0
     rows: tuple[FamilyEffect, ...] = ()
@@ -246,25 +248,33 @@ def _looks(n_items: int) -> list[int]:
     return [*(size for size in sizes if size < n_items), n_items] if n_items else []
 
 
+def _predicted(
+    source: Any, out: str | os.PathLike[str] | None, options: Mapping[str, Any], texts: Sequence[Text]
+) -> list[int]:
+    """Return what the model says of changed items; -1 where it says nothing."""
+    names = [f"{place}" for place in range(len(texts))]
+    folder = None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
+    pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
+    scores = predict(source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options)
+    answered = dict(zip(scores.ids, scores.predicted.tolist(), strict=True))
+    return [answered.get(name, -1) for name in names]
+
+
 class _Trial:
     """The edits of all candidates, and what the model says of them."""
 
     def __init__(
         self,
-        source: Any,
-        columns: Sequence[Sequence[str]],
+        predicted: Callable[[Sequence[Text]], list[int]],
+        items: Sequence[Text],
         predictions: Labels,
         training: Training,
         ids: Sequence[str],
         order: NDArray[np.intp],
         seed: int,
-        out: str | os.PathLike[str] | None,
-        options: Mapping[str, Any],
     ) -> None:
-        self.source, self.seed, self.out, self.options = source, seed, out, options
-        self.items: list[Text] = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
-        self.rows_of_items = order
-        self.predictions = np.asarray(predictions, dtype=np.int64)[order]
+        self.predicted, self.items, self.rows_of_items, self.seed = predicted, items, order, seed
+        self.predictions = predictions[order]
         self.ids = [str(ids[row]) for row in order.tolist()]
         self.training = training
         self.word_pairs: list[Pair] = word_pairs(training)
@@ -325,16 +335,8 @@ class _Trial:
         new = [text for text in dict.fromkeys(texts) if text is not None and text not in self.known]
         # A text that is left without words is none.
         new = [text for text in new if all(column.strip() for column in text)]
-        if not new:
-            return
-        names = [f"{place}" for place in range(len(new))]
-        folder = None if self.out is None else Path(self.out) / digest_of_value([list(text) for text in new])
-        pairs = [text[1] for text in new] if len(new[0]) > 1 else None
-        scores = predict(
-            self.source, [text[0] for text in new], text_pairs=pairs, ids=names, out=folder, **self.options
-        )
-        answered = dict(zip(scores.ids, scores.predicted.tolist(), strict=True))
-        self.known.update({text: answered.get(name, -1) for name, text in zip(names, new, strict=True)})
+        if new:
+            self.known.update(zip(new, self.predicted(new), strict=True))
 
     # ------------------------------------------------------------------ choosing and measuring
 
