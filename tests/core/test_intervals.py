@@ -460,3 +460,8 @@ def test_results_are_plain():
     import json
 
     json.dumps([wilson(1, 2).to_dict(), mcnemar([True], [False]).to_dict(), paired_means([1, 0], [0, 0]).to_dict()])
+
+
+def test_scores_that_all_tie_have_an_interval():
+    interval = delong([0.5] * 24, [1, 0] * 12)
+    assert (interval.low, interval.high) == (wilson(6, 12).low, wilson(6, 12).high)

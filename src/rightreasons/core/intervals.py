@@ -305,6 +305,8 @@ def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters
         float((deviations[kind] ** 2).sum()) * n / max(n - 1, 1) for kind, n in ((flags, n_events), (~flags, n_others))
     ]
     variance = sum(parts)
+    if variance <= _TINY:  # all scores tie
+        return _wilson(auroc, min(n_events, n_others), level, "Wilson score of the rarer kind")
     freedom = variance**2 / sum(part**2 / max(n - 1, 1) for part, n in zip(parts, (n_events, n_others), strict=True))
     if clusters is not None:
         units = _cluster_sums(deviations[:, None], clusters)
