@@ -193,7 +193,7 @@ def test_commands_and_their_options_exist(path):
 
 
 def test_the_examples_of_the_commands_are_commands():
-    lines = [line for name, module in rightreasons.cli._modules().items() for line in examples_of(module, name)]
+    lines = [line for name, module in rightreasons.cli._MODULES.items() for line in examples_of(module, name)]
     assert [shlex.split(line)[0] for line in lines] == ["rightreasons"] * len(lines)
     mistakes = [command_of(shlex.split(line)[1:])[1] for line in lines]
     assert not [mistake for mistake in mistakes if mistake]

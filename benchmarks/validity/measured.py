@@ -335,7 +335,6 @@ HANDED_ON = {
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
-    "ExtremeFlips.items": ("share",),
     "WordShifts.flipped": ("share",),
     "InformationMeasurement.misled": ("share",),
     "measure_information": ("v_information",),

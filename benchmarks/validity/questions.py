@@ -704,6 +704,8 @@ SCENARIOS = (
 )
 
 EXEMPT = {
+    ("deciding_share", "interval"): "Simulated by tests/shortcuts/test_swaps.py.",
+    ("deciding_share", "follow_interval"): "Wilson's, of swaps that point at another label.",
     ("prior_bias", "t_p_value"): _DEGENERATE,
     ("prior_bias", "wilcoxon_p_value"): _DEGENERATE,
     **{

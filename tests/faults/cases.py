@@ -22,6 +22,7 @@ PRINTS_ONLY = {
 
 LEFT_OUT = {
     "demo": "it is fine-tune and audit, one after another, with a packaged encoder",
+    "look": "its one small file is written as those of the other commands are",
 }
 """Commands that write and have no case, with the reason."""
 

@@ -147,7 +147,7 @@ def test_two_tables_of_one_module_are_matched():
 
 
 def test_choices_in_words_and_predicted_words():
-    bias = rightreasons.load("prior_bias", n_permutations=0)
+    bias = rightreasons.load("prior_bias")
     table = pd.DataFrame(ROWS, columns=["A", "B", "C"])
     assert bias.compute(predictions=table, references=["A", "C", "B"]) == bias.compute(predictions=ROWS, references=IDS)
     contrast = rightreasons.load("contrast_consistency", label_names=NAMES)

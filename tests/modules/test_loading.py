@@ -27,7 +27,7 @@ def test_import_is_light():
     code = (
         # Processor time: the clock on the wall also counts what else the machine does.
         "import sys, time; t = time.process_time(); import rightreasons; rightreasons.available_modules;"
-        "assert time.process_time() - t < 0.5;"
+        "assert time.process_time() - t < 1;"
         "loaded = {'torch', 'evaluate', 'datasets', 'transformers', 'gradio', 'matplotlib'} & set(sys.modules);"
         "assert not loaded, loaded"
     )

@@ -88,8 +88,8 @@ def test_hits_beyond_those_of_the_struck_out_scores():
     # Picked: item 0 alone. Struck out: items 0 (3 of 0, 3), 1 (2 of 1, 2), 2 (1 of 0, 1). Replaced: 0, 1, 3, 4.
     assert (found.n_items, found.false_alarms.value, found.expected, found.hits.value) == (5, 0.2, 0.6, 0.8)
     assert found.gain == pytest.approx(0.2)
-    # Three items differ, two of them for the better: p = 1.
-    assert found.p_value == 1.0
+    # Three items differ, two of them for the better: p = 1, and by mid-p 1 - C(3, 2) / 2^3 = 0.625.
+    assert found.p_value == pytest.approx(0.625)
     assert found.hits.low < 0.8 < found.hits.high
 
 

@@ -35,12 +35,16 @@ def context(**others):
     ("question", "options", "passes"),
     [
         ("calibration", {}, 0),
-        ("shortcuts", {"steps": 10}, (300 + 90) * 10 * 3 + 300 * 5),  # a gradient costs three passes; five for the test
-        ("shortcuts", {"steps": 10, "items": 20}, (20 + 20) * 10 * 3 + 20 * 5),
+        (
+            "shortcuts",
+            {"steps": 10},
+            (300 + 90) * 10 * 3 + 300 * 5 + 400 * 15,
+        ),  # a gradient costs three passes; five and 15 for the tests
+        ("shortcuts", {"steps": 10, "items": 20}, (20 + 20) * 10 * 3 + 20 * 5 + 400 * 15),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
         ("difficulty", {"measures": ("contrast",)}, 0),
         ("difficulty", {"items": 50, "measures": ("left_out_words",)}, 50 * 2),  # texts of one word
-        ("shortcuts", {"importance": "occlusion"}, (100 + 50) * 2 + 100 * 5),
+        ("shortcuts", {"importance": "occlusion"}, (100 + 50) * 2 + 100 * 5 + 400 * 15),
         ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
         ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),
     ],
@@ -64,7 +68,7 @@ def test_a_few_items_of_a_language_model_take_time():
     assert line == "1 question (shortcuts) about 24 items of test."
     (line,) = plan_lines(context(**asked, prompted=object()), sections, options)
     # 24 times 30 gradients of three passes each, and 24 times five for the causal test: 2,280 of 0.2 s.
-    assert line == "1 question (shortcuts) about 24 items of test: about 8 min, less what an earlier run stored."
+    assert line == "1 question (shortcuts) about 24 items of test: about 9 min, less what an earlier run stored."
     (line,) = plan_lines(context(**{**asked, "seconds": None}, prompted=object()), sections, options)
     assert line == "1 question (shortcuts) about 24 items of test."  # all predictions were stored
 

@@ -245,8 +245,8 @@ def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
     ones = rows.map(lambda row: {"label": row["label"] + 1})  # 1 is negative, 2 is positive
     splits = {"test": ones.filter(lambda row: row["label"] == 2), "train": ones}
     result = audit(tiny, splits, out=tmp_path / "ones", **OPTIONS)
-    assert (
-        result.audit["dataset"]["label_mapping"] == "by number, as the data counts from 1: 1 is negative, 2 is positive"
+    assert result.audit["dataset"]["label_mapping"].startswith(
+        "by number, as the data counts from 1: 1 is negative, 2 is positive"
     )
     only = {"test": splits["test"]}
     with pytest.raises(ValueError, match=r"negative, positive.*, but they are 2, .* no 0 or 1: first_label says"):
@@ -347,9 +347,7 @@ def test_a_model_that_cannot_be_asked_is_refused_before_any_data_is_read(save, t
 
 def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
     other = rows.cast_column("label", datasets.ClassLabel(names=["joy", "anger"]))
-    message = (
-        r"model \(negative, positive\), but they are joy, anger: say which is which, as in label_names='joy=negative,"
-    )
+    message = r"model \(negative, positive\), but they are joy, anger: say which is which, as in label_names='joy=\?,"
     with pytest.raises(ValueError, match=message):
         audit(tiny, other, out=tmp_path, **OPTIONS)
     numbers = rows.map(lambda row: {"label": 2 + row["label"]})

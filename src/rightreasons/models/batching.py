@@ -244,6 +244,13 @@ def _encode(
     for start in range(0, len(texts), _BLOCK):
         block = slice(start, start + _BLOCK)
         pairs = None if text_pairs is None else list(text_pairs[block])
+        try:
+            "".join([*texts[block], *(pairs or ())]).encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"Expected texts of whole characters, but one of the texts {start} to {start + len(texts[block]) - 1} "
+                "holds half of a surrogate pair."
+            ) from None
         tokens = tokenizer(
             list(texts[block]), pairs, truncation=True, max_length=max_length, return_attention_mask=False
         )
