@@ -276,6 +276,8 @@ class _Trial:
         self.predicted, self.items, self.rows_of_items, self.seed = predicted, items, order, seed
         self.predictions = predictions[order]
         self.ids = [str(ids[row]) for row in order.tolist()]
+        # Kept as long as the trial: a cache of the class would keep every trial of the process.
+        self.joint, self.edits = functools.cache(self._joint), functools.cache(self._edits)
         self.training = training
         self.word_pairs: list[Pair] = word_pairs(training)
         found = {family: candidates(training, family) for family in FAMILIES}
@@ -287,12 +289,10 @@ class _Trial:
 
     # ------------------------------------------------------------------ candidates and their edits
 
-    @functools.cache  # noqa: B019 - a trial lives as long as its measurement
-    def joint(self, pairs: tuple[Pair, ...]) -> Candidate:
+    def _joint(self, pairs: tuple[Pair, ...]) -> Candidate:
         return swap(self.training, pairs)
 
-    @functools.cache  # noqa: B019
-    def edits(self, candidate: Candidate, row: int) -> Edits:
+    def _edits(self, candidate: Candidate, row: int) -> Edits:
         rng = item_rng(self.seed, f"{candidate.name} {self.ids[row]}")
         return candidate.edit(self.items[row], int(self.predictions[row]), rng)
 

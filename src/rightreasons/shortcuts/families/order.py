@@ -45,7 +45,7 @@ LEAST_DIFFERENCE = 0.1
 
 
 def position(training: Training, column: int) -> list[Candidate]:
-    """A word moves to where it stands in texts of another label; the control moves it within its own label's places."""
+    """A word is moved to a typical position of another label; the control moves it to one of its own label."""
     found, texts = [], training.words[column]
     places: dict[str, list[tuple[int, float]]] = {}
     for row, words in enumerate(texts):

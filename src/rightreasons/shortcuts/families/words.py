@@ -136,7 +136,7 @@ def swap(training: Training, pairs: Sequence[Pair]) -> Candidate:
 
 
 def without_words(training: Training, pairs: Sequence[Pair]) -> dict[int, dict[str, str]]:
-    """Return for each column what stands in for the words that point at a label: neutral words of like frequency."""
+    """Return, per column, the neutral word of similar frequency that replaces each word pointing at a label."""
     mappings: dict[int, dict[str, str]] = {}
     for pair in pairs:
         for word in pair.pointing:
