@@ -338,7 +338,7 @@ class KernelModule:
                         f"{listing(classes)}."
                     )
         return {
-            name: None if column is None else concatenated([batch.columns[name] for batch in batches])
+            name: None if column is None else concatenated([batch.columns[name] for batch in batches], name)
             for name, column in batches[0].columns.items()
         }
 
@@ -369,14 +369,14 @@ class KernelModule:
             if host.cache_file_name is not None:  # of a failure
                 with contextlib.suppress(OSError):
                     os.remove(host.cache_file_name)
-        return None if parts is None else {name: _rejoined([part[name] for part in parts]) for name in columns}
+        return None if parts is None else {name: _rejoined([part[name] for part in parts], name) for name in columns}
 
 
-def _rejoined(parts: list[Any]) -> Any:
+def _rejoined(parts: list[Any], name: str) -> Any:
     """Join the parts of a column that several processes wrote; None where the input was omitted."""
     if parts[0] is None:
         return None
-    return concatenated([np.array(part["array"]) if isinstance(part, dict) else part for part in parts])
+    return concatenated([np.array(part["array"]) if isinstance(part, dict) else part for part in parts], name)
 
 
 def _class_label(column: Any) -> tuple[str, ...]:
@@ -448,10 +448,15 @@ def _copied(column: Any) -> Any:
     return None if column is None else column.copy()
 
 
-def concatenated(parts: list[Any]) -> Any:
+def concatenated(parts: list[Any], name: str) -> Any:
     """Join the columns of batches: an array if all are arrays of the same width, else a list of rows."""
     if len(parts) == 1:
         return parts[0]
+    flags = [isinstance(part, np.ndarray) and part.dtype == np.bool_ for part in parts]
+    if any(flags) and not all(flags):
+        raise TypeError(
+            f"Expected booleans or numbers in all batches of `{name}`, but some have the one, some the other."
+        )
     if all(isinstance(part, np.ndarray) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
         return np.concatenate(parts)
     return [row for part in parts for row in (part.tolist() if isinstance(part, np.ndarray) else part)]
