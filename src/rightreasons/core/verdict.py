@@ -114,18 +114,6 @@ def decide_above(estimate: Estimate | None, margin: Margin, n_items: int) -> Dec
     return decision if level == "unknown" else Decision(level, n_items)
 
 
-def items_for(width: float, estimate: Estimate, n_items: int) -> int | None:
-    """Return about how many items would tell a difference of some width, by the interval of those that there are.
-
-    Example:
-        >>> items_for(0.05, Estimate(0.3, 0.2, 0.4), 100)
-        400
-    """
-    if estimate.low is None or estimate.high is None:
-        return None
-    return _needed(width, (estimate.high - estimate.low) / 2, n_items)
-
-
 def _needed(width: float, half: float, n_items: int) -> int | None:
     """Return the items whose interval is as wide as a distance on each side, to two digits; None where none is."""
     if width <= 0 or half <= 0:

@@ -151,11 +151,6 @@ class SwapMeasurement:
     decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
     words: tuple[WordEffect, ...] = ()
 
-    @property
-    def curve(self) -> tuple[FamilyEffect, ...]:
-        """What one, two and three pairs of words decide."""
-        return tuple(sorted((row for row in self.rows if row.family == "words"), key=lambda row: row.n_pairs))
-
 
 def measure_swaps(
     source: Any,

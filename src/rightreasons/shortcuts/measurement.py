@@ -165,23 +165,6 @@ class ShortcutAnswers:
         """The cues that the user suspects."""
         return self.cues[len(self.named) :]
 
-    @property
-    def standing_out(self) -> Sequence[Cue]:
-        """The cues that cue more predictions than blind picks would."""
-        return named_cues(self.cues)
-
-    @property
-    def words(self) -> list[str]:
-        """The words of the cues, ranked."""
-        return list(dict.fromkeys(cue.token for cue in self.cues))
-
-    def labels_of(self, cues: Sequence[Cue], most: int) -> list[tuple[str, list[str]]]:
-        """Return the first words of some cues, each with the names of the labels that it cues."""
-        labels: dict[str, list[str]] = {}
-        for cue in cues:
-            labels.setdefault(cue.token, []).append(self.context.label_name(cue.label))
-        return list(labels.items())[:most]
-
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on each split."""

@@ -23,9 +23,6 @@ GRADIENTS_PER_ATTRIBUTION, GRADIENTS_OF_PROMPTS = 11, 30
 """Gradients of the adaptive rule per item, as measured of an encoder on sentences; and of a decoder that reads a
 prompt, whose passes are cheap beside them, as items share what precedes them."""
 
-CAUSAL_PASSES = 5.0
-"""Most passes per item of the causal test: three ways of taking a word out, a control and an insertion."""
-
 SWAP_PASSES = 15.0
 """About how many passes the swaps take per item, of at most 400 items."""
 
@@ -120,7 +117,7 @@ class ShortcutsOptions(QuestionOptions):
         else:
             each = 3 * (self.steps or (GRADIENTS_OF_PROMPTS if context.prompted else GRADIENTS_PER_ATTRIBUTION))
         counts = [min(self.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
-        return float(sum(counts) * each + counts[0] * CAUSAL_PASSES + min(len(context.primary), 400) * SWAP_PASSES)
+        return float(sum(counts) * each + min(len(context.primary), 400) * SWAP_PASSES)
 
     def settings(self) -> Protocol:
         """Return the protocol with the settings that take the place of its own."""
