@@ -24,13 +24,14 @@ from rightreasons.difficulty.measure import (
     DifficultyMeasurement,
     ExtremeFlips,
     RankedItems,
+    WordShifts,
     measure_difficulty,
     measure_flips,
+    measure_word_shifts,
 )
 from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
 from rightreasons.difficulty.ranking import MIN_ITEMS
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
-from rightreasons.difficulty.usable_information import WordShifts, measure_word_shifts
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.page.parts import Cell, Column, Example, Mark

@@ -1,8 +1,8 @@
 """Which examples is it fragile on?
 
-The answer joins those of up to four measures, each a question of its own: the eigenvalue, which needs gradients;
-left-out words, which any model can be asked; usable information, of prompted models; and contrast sets, which need
-data that has them. Rankings and information are neutral: they show where to look. Contrast sets alone have a verdict.
+The answer joins those of up to three measures, each a question of its own: the eigenvalue, which needs gradients;
+left-out words, which any model can be asked; and contrast sets, which need data that has them. Rankings are neutral:
+they show where to look. Contrast sets alone have a verdict.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from typing import Any
 from rightreasons.audited.context import AuditContext
 from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_contrast import CONTRAST
-from rightreasons.difficulty.page_information import INFORMATION
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.page import parts as p
 
 RANKING = "ranking.csv"
 """The file of a report with the items, the hardest first."""
 
-OF_MEASURES = dict(zip(MEASURES, (EIGENVALUE, LEFT_OUT, INFORMATION, CONTRAST), strict=True))
+OF_MEASURES = dict(zip(MEASURES, (EIGENVALUE, LEFT_OUT, CONTRAST), strict=True))
 """Measure -> its question."""
 
 
