@@ -12,7 +12,6 @@ from .recalibration import recalibrate as recalibrate
 from .selective import selective_scores as selective_scores
 from .smooth import consistency as consistency
 from .smooth import smooth_ece as smooth_ece
-from .summary import semantic_entropy as semantic_entropy
 
 __all__ = [
     "brier_score",
@@ -28,6 +27,5 @@ __all__ = [
     "recalibrate",
     "reliability_diagram",
     "selective_scores",
-    "semantic_entropy",
     "smooth_ece",
 ]
