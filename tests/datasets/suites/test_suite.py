@@ -448,7 +448,7 @@ SOME = {  # functionality -> cases, examples (Appendix A)
 @pytest.mark.parametrize("name", list(COUNTS))
 def test_released_counts(real_data, name):
     builder = builder_class(name)
-    archive = real_data / "checklist" / "release" / f"{builder.STEM}_suite.tar.gz"
+    archive = real_data / "checklist" / builder.SOURCES[0].path
     suite = read_checklist(archive, name, builder.TEXT_COLUMNS)
     functionalities, cases, examples, n_mft = COUNTS[name]
     assert len(suite.functionalities) == functionalities
