@@ -233,48 +233,35 @@ def negated(answers: Answers, *, of: Mapping[str, Any]) -> Results:
     return 1 - _of_examples(of, answers)
 
 
-def python(answers: Answers, *, function: Callable[..., Any], per: str = "example") -> Results:
-    """Expect what a Python function says, with the arguments and the results of CheckList's expectations.
-
-    A result above 0 (or True) passes, any other number (or False) fails, and None or NaN does not apply.
+def python(answers: Answers, *, function: Callable[..., Any]) -> Results:
+    """Expect what a Python function says of each case.
 
     Args:
-        answers: The answers; the confidence of each is its row of probabilities, or the confidence in it alone, or 1.0
+        answers: The answers; the confidence in each is its row of probabilities, or the confidence in it alone, or 1.0
             where neither is known.
-        function: Called once per example with (text, answer, confidence, label, meta), per pair with (first answer,
-            answer, first confidence, confidence, label, meta), or per case or functionality with a list of each of the
-            five, whereupon it returns one result per example.
-        per: "example", "pair", "case" or "functionality".
+        function: Called once per case with its texts, answers, confidences, labels and meta, each a list of one entry
+            per example. It returns one result per example: a result above 0 (or True) passes, any other number (or
+            False) fails, and None or NaN does not apply.
     """
     nothing = [None] * len(answers)
-    texts = [each[0] if len(each) == 1 else each for each in answers.texts] if answers.texts is not None else nothing
     known = answers.confidences if answers.probabilities is None else answers.probabilities
-    preds, confs = answers.predictions, [1.0] * len(answers) if known is None else known
-    labels = nothing if answers.labels is None else answers.labels
-    meta = nothing if answers.meta is None else answers.meta
-    columns = (texts, preds, confs, labels, meta)
-    values: list[Any]
-    if per == "example":
-        values = [_called(function, *each) for each in zip(*columns, strict=True)]
-    elif per == "pair":
-        values = [
-            _called(function, preds[start], preds[row], confs[start], confs[row], labels[row], meta[row])
-            for row, start in enumerate(answers.first)
-        ]
-    else:
-        spans = list(itertools.pairwise(answers.offsets))
-        cases = [tuple(column[start:stop] for column in columns) for start, stop in spans]
-        if per == "case":
-            rows = [_called(function, *case) for case in cases]
-        else:
-            rows = _listed(_called(function, *map(list, zip(*cases, strict=True))), len(cases), function, "case")
-        sizes = np.diff(answers.offsets).tolist()
-        values = [
-            value
-            for row, size in zip(rows, sizes, strict=True)
-            for value in ([None] * size if row is None else _listed(row, size, function, "example"))
-        ]
-    return np.array([_outcome(value, function) for value in values], dtype=np.float64)
+    columns = (
+        answers.texts or nothing,
+        answers.predictions,
+        [1.0] * len(answers) if known is None else known,
+        nothing if answers.labels is None else answers.labels,
+        answers.meta or nothing,
+    )
+    results = []
+    for start, stop in itertools.pairwise(answers.offsets):
+        given = function(*(column[start:stop] for column in columns))
+        values = np.array(given, dtype=np.float64)  # None becomes NaN
+        if values.shape != (stop - start,):
+            raise ValueError(
+                f"Expected the function to return one result per example, {stop - start}, but got {given!r}."
+            )
+        results.append(np.where(np.isnan(values), np.nan, values > 0))
+    return np.concatenate(results)
 
 
 def unknown(answers: Answers, *, why: str) -> Results:
@@ -386,44 +373,11 @@ def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Re
         return results[starts]
     if skips_first(spec):
         results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
-    if callable(how):
-        rows = [row[~np.isnan(row)] for row in np.split(results, starts[1:])]
-        return np.array([_outcome(_called(how, row), how) if len(row) else np.nan for row in rows])
     asked, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
     share = np.divide(passed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
     if how == "any":
         return np.where(asked > 0, (share > 0).astype(np.float64), np.nan)
     return np.where(asked > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
-
-
-def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except Exception as error:
-        kind = type(error).__name__
-        raise ValueError(f"Expected a result of {_name(function)}, but it raised {kind}: {error}.") from error
-
-
-def _listed(values: Any, n: int, function: Callable[..., Any], unit: str) -> Any:
-    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n:
-        raise ValueError(f"Expected {_name(function)} to return one result per {unit}, {n}, but got {values!r}.")
-    return values
-
-
-def _outcome(value: Any, function: Callable[..., Any]) -> float:
-    if value is None:
-        return np.nan
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"Expected {_name(function)} to return a number, a boolean or None, but got {value!r}."
-        ) from None
-    return np.nan if np.isnan(number) else float(number > 0)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
 
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:

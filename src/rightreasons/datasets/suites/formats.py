@@ -1,4 +1,4 @@
-"""Behavioral suites as files: JSON lines, plain or compressed, and parquet.
+"""Behavioral suites as files of JSON lines, plain or compressed.
 
 A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line is a header:
 
@@ -17,26 +17,20 @@ example; a case may have an `id` (by default its number) and `meta`, one (old, n
 
 Instead of `cases`, a line may say how to make them: a `template` with `lexicons`, or `data` with a `perturbation`
 (`editor.py`). The header may hold `lexicons` and a `seed` for all of them.
-
-The same suite as parquet has one row per functionality with the same entries, its cases nested; `expectation` and each
-label are JSON. The header is in the metadata of the file.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rightreasons.core.options import check_options
-from rightreasons.core.store import json_lines, write_bytes, write_with
+from rightreasons.core.store import json_lines, write_bytes
 from rightreasons.core.validation import parse_json
 from rightreasons.datasets.suites.cases import Case, Functionality, check_label_names, check_plain
 from rightreasons.datasets.suites.editor import functionality_from_row
@@ -83,34 +77,25 @@ class FunctionalityLine(_Line):
     cases: list[CaseLine]
 
 
-# A schema of pyarrow's: the writer of `datasets` keeps no metadata of a file, where the header is, and its reader
-# copies every file into its cache. `datasets.load_dataset("parquet", data_files=…)` opens such a file as it is.
-_TEXTS = pa.list_(pa.string())
-_CASES = pa.struct(
-    [("id", pa.string()), ("examples", pa.list_(_TEXTS)), ("labels", _TEXTS), ("meta", pa.list_(_TEXTS))]
-)
 _ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
-_SCHEMA = pa.schema(
-    [(name, pa.list_(_CASES) if name == "cases" else pa.string()) for name in FunctionalityLine.model_fields]
-)
 
 
 def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ...], tuple[str, ...] | None]:
     """Read a suite.
 
     Args:
-        file: A .jsonl, .jsonl.gz or .parquet file.
+        file: A .jsonl or .jsonl.gz file.
 
     Returns:
         Its name, its text columns, its functionalities, and the names of its labels or None.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite of this version; the line or row is named.
+        ValueError: If the file is no suite of this version; the line is named.
     """
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-    rows = _parquet_rows(file) if file.suffix == ".parquet" else _json_lines(file)
+    rows = _json_lines(file)
     header: Any = next(rows, ("", None))[1]
     name, columns, label_names = _check_header(header, file)
     return name, columns, tuple(_functionalities(rows, header, columns, file)), label_names
@@ -123,17 +108,11 @@ def write_file(
     functionalities: Iterable[Functionality],
     label_names: Sequence[str] | None = None,
 ) -> None:
-    """Write a suite in the format that the suffix of the file says."""
+    """Write a suite, compressed where the name of the file ends in .gz."""
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": name, "text_columns": list(text_columns)}
     if label_names is not None:
         header["label_names"] = list(label_names)
-    rows = [_row(functionality) for functionality in functionalities]
-    if file.suffix == ".parquet":
-        schema = _SCHEMA.with_metadata({FORMAT: json.dumps(header, ensure_ascii=False)})
-        table = pa.Table.from_pylist([_nested(row) for row in rows], schema=schema)
-        write_with(file, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
-        return
-    text = json_lines((header, *rows))
+    text = json_lines((header, *map(_row, functionalities)))
     # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
     content = text.encode("utf-8", "backslashreplace")
     write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
@@ -171,37 +150,12 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
             yield f"line {number}", parse_json(line, str(file), line=number)
 
 
-def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        table = pq.ParquetFile(file).read()
-        header = (table.schema.metadata or {}).get(FORMAT.encode(), b"null").decode()
-        rows = table.to_pylist()
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read.") from error
-    yield "the metadata", parse_json(header, f"the metadata of {file}")
-    for number, row in enumerate(rows):
-        yield f"row {number}", _plain(row, f"row {number} of {file}")
-
-
-def _plain(row: Any, where: str) -> Any:
-    """Read the entries of a row that are JSON; what reads the row says what else is wrong with it."""
-    try:
-        row["expectation"] = parse_json(row["expectation"], where)
-        for case in row["cases"]:
-            if case["labels"] is not None:
-                case["labels"] = [parse_json(label or "null", where) for label in case["labels"]]
-    except (KeyError, TypeError):
-        pass
-    return row
-
-
 def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:
-    part = "metadata" if file.suffix == ".parquet" else "first line"
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f'Expected the {part} of {file} to say "format": "{FORMAT}", but it does not.')
+        raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
     if type(header.get("version")) is not int or header["version"] != VERSION:
         raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
-    check_options(header, _HEADER, f"the {part} of {file}")
+    check_options(header, _HEADER, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
@@ -246,16 +200,3 @@ def _row(functionality: Functionality) -> dict[str, Any]:
         "expectation": dict(functionality.expectation),
         "cases": cases,
     }
-
-
-def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line with values of one type each, as parquet needs them."""
-    cases = [
-        {
-            **case,
-            "examples": [[texts] if isinstance(texts, str) else texts for texts in case["examples"]],
-            "labels": None if case.get("labels") is None else [json.dumps(label) for label in case["labels"]],
-        }
-        for case in row["cases"]
-    ]
-    return {**row, "expectation": json.dumps(row["expectation"], ensure_ascii=False), "cases": cases}

@@ -105,7 +105,7 @@ class Suite:
         """Read a suite from a file of `write`, or one written by hand in the form that `formats.py` describes.
 
         Args:
-            path: JSON lines (`.jsonl`, `.jsonl.gz`) or `.parquet`.
+            path: JSON lines (`.jsonl`, `.jsonl.gz`).
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -114,7 +114,7 @@ class Suite:
         return cls(*read_file(Path(path)))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the suite as JSON lines, compressed where the name ends in .gz, or as .parquet."""
+        """Write the suite as JSON lines, compressed where the name ends in .gz."""
         file = Path(path)
         write_file(file, self.name, self.text_columns, self.functionalities, self.label_names)
         return file
