@@ -256,10 +256,9 @@ def python(answers: Answers, *, function: Callable[..., Any]) -> Results:
     for start, stop in itertools.pairwise(answers.offsets):
         given = function(*(column[start:stop] for column in columns))
         values = np.array(given, dtype=np.float64)  # None becomes NaN
-        if values.shape != (stop - start,):
-            raise ValueError(
-                f"Expected the function to return one result per example, {stop - start}, but got {given!r}."
-            )
+        n = stop - start
+        if values.shape != (n,):
+            raise ValueError(f"Expected the function to return one result per example, {n}, but got {given!r}.")
         results.append(np.where(np.isnan(values), np.nan, values > 0))
     return np.concatenate(results)
 
