@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.selective import auroc
+from rightreasons.calibration.proper_scores import auroc
 from rightreasons.core.intervals import wilson
 from rightreasons.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
 

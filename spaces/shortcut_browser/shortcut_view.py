@@ -14,7 +14,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
-from rightreasons.page.words import percent
+from rightreasons.page.prose import percent
 from rightreasons.shortcuts.causal import CausalShortcuts, Effect, causal_shortcuts
 from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality

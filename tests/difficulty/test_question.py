@@ -14,9 +14,9 @@ from command_line import run
 from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.data_maps import EpochScores, write_epoch
-from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.difficulty.plots import difficulty_scatter
+from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit

@@ -7,9 +7,9 @@ from .measure import measure_calibration as measure_calibration
 from .plots import reliability_diagram as reliability_diagram
 from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
+from .proper_scores import selective_scores as selective_scores
 from .recalibration import fit_temperature as fit_temperature
 from .recalibration import recalibrate as recalibrate
-from .selective import selective_scores as selective_scores
 from .smooth import consistency as consistency
 from .smooth import smooth_ece as smooth_ece
 

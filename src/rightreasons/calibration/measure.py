@@ -23,9 +23,8 @@ from rightreasons.calibration.errors import (
 )
 from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import brier_of, label_log_probability
+from rightreasons.calibration.proper_scores import brier_of, label_log_probability, selective_of
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
-from rightreasons.calibration.selective import selective_of
 from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, take_rows

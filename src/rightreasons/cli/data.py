@@ -319,7 +319,7 @@ def exported_items(
     from rightreasons.audited.splits import limited
     from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
     from rightreasons.cli.items import easy_flags
-    from rightreasons.io.splits import choose_split
+    from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests
 
     task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)

@@ -135,7 +135,7 @@ def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: Elicit
     """
     from rightreasons.audited.opening import is_asked, open_asked
     from rightreasons.calibration.elicit import elicit_confidence
-    from rightreasons.io.splits import TEST_SPLITS, choose_split, labeled_items, limited
+    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, limited
 
     model, dataset = files
     if not is_asked(model):
@@ -151,7 +151,7 @@ def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: Elicit
 def _show_sources(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
     from rightreasons.calibration.measure import FIGURES
-    from rightreasons.page.words import p_equals, p_value
+    from rightreasons.page.prose import p_equals, p_value
 
     names = {key: _short(FIGURES["brier_of_answers" if key == "brier" else key].name) for key in (*COLUMNS, *PAIRED)}
     compared = [one for one in measured.sources if one.figures]
@@ -276,7 +276,7 @@ def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | Non
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.judged import read_judgments, read_pairs
-    from rightreasons.io.splits import chosen_rows
+    from rightreasons.io.tables import chosen_rows
     from rightreasons.probes.judges import judge_pairs
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)
@@ -297,7 +297,7 @@ def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | Non
 
 
 def _cells(figure: Preference) -> tuple[str, ...]:
-    from rightreasons.page.words import p_equals
+    from rightreasons.page.prose import p_equals
 
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
     about = f"({counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')})"

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.predictions import safe_name
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import read_json
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.causal import WorstGroup
 from rightreasons.shortcuts.families.training import Training
