@@ -155,8 +155,8 @@ class CalibrationAnswers:
         """What is decided of each figure of `DECIDED`, beside the margin."""
         if self.measured is None:
             return {}
-        n_units = self.measured.items.n_units
-        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], n_units) for key in DECIDED}
+        sizes = self.n_items, self.measured.items.n_units
+        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes) for key in DECIDED}
 
     @property
     def is_apart(self) -> bool:
@@ -188,7 +188,7 @@ class CalibrationAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """About how many independent items would rule out a miscalibration beyond the margin; None where none would."""
+        """About how many items would rule out a miscalibration beyond the margin; None where none would."""
         return max((one.n_needed or 0 for one in self.decisions.values() if one.level == "unknown"), default=0) or None
 
     @functools.cached_property

@@ -44,6 +44,16 @@ class Scores:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def take(self, rows: NDArray[np.intp]) -> Scores:
+        """Return what was said about some of the items."""
+        return dataclasses.replace(
+            self,
+            ids=tuple(self.ids[row] for row in rows.tolist()),
+            logits=self.logits[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            probabilities=None if self.probabilities is None else self.probabilities[rows],
+        )
+
     @functools.cached_property
     def predicted(self) -> NDArray[np.int64]:
         """(N,) predicted classes, or choices: the first of the largest scores."""

@@ -17,6 +17,7 @@ from rightreasons.audited.predictions import safe_name
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate
+from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 MIN_ITEMS = 20
 """Splits with fewer labeled items are left out."""
+
+MIN_HALVED = 100
+"""The labeled items that the audited split must have for half of them to stand for absent training texts."""
 
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
@@ -84,6 +88,7 @@ class ShortcutAnswers:
         groups: Accuracy by the cues in the text.
         quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
+        halved: Whether half of the audited items stand for training texts, as none are given.
     """
 
     context: AuditContext
@@ -97,6 +102,7 @@ class ShortcutAnswers:
     groups: WorstGroup | None = None
     quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
+    halved: bool = False
 
     @property
     def n_items(self) -> int:
@@ -168,10 +174,14 @@ class ShortcutAnswers:
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on each split."""
+    halved = context.train is None
+    context = with_training(context)
     detector = _Detector(context, options)
     suspected_words(detector.heads, options.words)  # refused before anything that takes long
     swaps = detector.swaps()
-    answers = functools.partial(ShortcutAnswers, context, swaps, detector.judge(swaps), detector.protocol)
+    answers = functools.partial(
+        ShortcutAnswers, context, swaps, detector.judge(swaps), detector.protocol, halved=halved
+    )
     splits, withheld = [], []
     for split in context.splits:
         if split.labeled.sum() < MIN_ITEMS:
@@ -199,6 +209,37 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     )
 
 
+def has_training(context: AuditContext) -> bool:
+    """Return whether there are labeled training texts, or enough audited items for half of them to stand for them."""
+    if context.train is not None:
+        return "label" in context.train.column_names
+    return int(context.primary.labeled.sum()) >= MIN_HALVED
+
+
+def with_training(context: AuditContext) -> AuditContext:
+    """Return the audit with training texts: where none are given, half of the audited items stand for them.
+
+    What goes with a label is then looked for in one half, and tried on the other. Items that belong together are in the
+    same half.
+    """
+    if context.train is not None:
+        return context
+    split = context.primary
+    labeled = np.flatnonzero(split.labeled)
+    groups = None if split.clusters is None else split.clusters[labeled].tolist()
+    ids = [split.ids[row] for row in labeled.tolist()]
+    first = labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)]
+    rest = np.setdiff1d(np.arange(len(split)), first)
+    scores = context.scores().take(rest)
+    return dataclasses.replace(
+        context,
+        primary=dataclasses.replace(split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])),
+        train=split.data.select(first),
+        answers={**context.answers, split.name: scores},
+        _shared={},
+    )
+
+
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
     """The labels of the training split in the model's numbering, -1 for none."""
     train, class_of = context.train, context.primary.class_of
@@ -208,7 +249,9 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
 
 
 def missing_class(context: AuditContext) -> str | None:
-    """Return the first class of which the training split has no text; None where it has all."""
+    """Return the first class of which the training split has no text; None where it has all, or where none is given."""
+    if context.train is None:
+        return None
     known = set(train_labels(context).tolist())
     return next((name for k, name in enumerate(context.label_names or ()) if k not in known), None)
 
@@ -253,7 +296,6 @@ class _Detector:
         """Measure what decides the predictions of the primary split."""
         context, split = self.context, self.context.primary
         columns = [split.texts, *([split.text_pairs] if split.text_pairs is not None else [])]
-        groups = split.pair_ids if split.groups_column else None
         with bars_about(split.name, "swaps"):
             return measure_swaps(
                 context.scorer,
@@ -262,7 +304,7 @@ class _Detector:
                 self.training,
                 ids=split.ids,
                 labels=split.labels,
-                clusters=groups,
+                clusters=split.clusters,
                 resampling=context.resampling,
                 seconds=self.options.seconds,
                 out=context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)),

@@ -21,7 +21,14 @@ from rightreasons.shortcuts.families.training import tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
-from rightreasons.shortcuts.measurement import MIN_ITEMS, ShortcutAnswers, measure, missing_class
+from rightreasons.shortcuts.measurement import (
+    MIN_HALVED,
+    MIN_ITEMS,
+    ShortcutAnswers,
+    has_training,
+    measure,
+    missing_class,
+)
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 N_EXAMPLES = 5
@@ -288,6 +295,7 @@ SHORTCUTS = Question(
     title="Does it decide by shortcuts?",
     prose=prose(
         __file__,
+        MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
         N_CUES=N_CUES,
         N_EXAMPLES=N_EXAMPLES,
@@ -302,7 +310,7 @@ SHORTCUTS = Question(
     needs=(
         Need("task", lambda context, options: context.task == "classification"),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
-        Need("training", lambda context, options: context.train is not None and "label" in context.train.column_names),
+        Need("training", lambda context, options: has_training(context)),
         Need("classes", lambda context, options: missing_class(context) is None),
         Need("gradients", lambda context, options: not (context.why_no_gradients() and options.needs_gradients())),
         Need("scores", lambda context, options: not asks_for_scores(context, options)),
