@@ -64,3 +64,16 @@ def test_few_items_without_training_texts_are_not_halved(tmp_path):
     answer = shortcuts(table(tmp_path / "reviews.csv", 99, 7), tmp_path)
     assert answer["status"] != "answered"
     assert "(`--train`), and fewer than 100 labeled items" in answer["reason"]
+
+
+def test_near_duplicates_of_training_texts_are_counted(tmp_path):
+    train = table(tmp_path / "train.csv", 400, 8)
+    rows = train.read_text("utf-8").splitlines()
+    own = table(tmp_path / "own.csv", 100, 7).read_text("utf-8").splitlines()
+    # Thirty training texts with a word more at their end: of about ten runs one is new.
+    near = [row.replace(";", " indeed;") for row in rows[1:31]]
+    (tmp_path / "reviews.csv").write_text("\n".join([*own, *near]), "utf-8")
+    answer = shortcuts(tmp_path / "reviews.csv", tmp_path, train=str(train))
+    assert answer["result"]["data"]["swaps"]["n_near_duplicates"] == 30
+    tables = {table["key"]: table for part in answer["result"]["parts"] for table in part["tables"]}
+    assert [row[0] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]

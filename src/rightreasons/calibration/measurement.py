@@ -83,16 +83,20 @@ def cue_rows(context: AuditContext) -> list[tuple[Any, ...]]:
 
 
 def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
-    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues."""
+    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues.
+
+    Items whose label contradicts their text are none of them.
+    """
     primary = context.primary
     flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
     if flipped is None or not isinstance(context.scores(flipped).logits, np.ndarray):
         return None
     after, before = context.scores(flipped), context.scores(primary)
+    is_right = (before.predicted == primary.labels) & ~primary.mislabeled
     rows = [
         (row, first)
         for row, first in _shared_rows(flipped, primary)
-        if before.predicted[first] == primary.labels[first] and after.predicted[row] != flipped.labels[row]
+        if is_right[first] and after.predicted[row] != flipped.labels[row]
     ]
     return flipped, sorted(rows, key=lambda pair: -after.confidence[pair[0]])
 
@@ -230,9 +234,9 @@ class CalibrationAnswers:
 
     @functools.cached_property
     def surest_errors(self) -> NDArray[np.int64]:
-        """The measured items that are wrong, the surest first."""
-        top = self._top
-        wrong = np.flatnonzero(~top.correct)
+        """The measured items that are wrong, the surest first; without those whose label is."""
+        top, split = self._top, self.context.primary
+        wrong = np.flatnonzero(~top.correct & ~split.mislabeled[split.labeled])
         return wrong[np.argsort(-top.confidence[wrong], kind="stable")]
 
     @property

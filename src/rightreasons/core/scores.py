@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.validation import check_ragged, softmax
 
 
@@ -49,9 +49,9 @@ class Scores:
         return dataclasses.replace(
             self,
             ids=tuple(self.ids[row] for row in rows.tolist()),
-            logits=self.logits[rows],
+            logits=take_rows(self.logits, rows),
             labels=None if self.labels is None else self.labels[rows],
-            probabilities=None if self.probabilities is None else self.probabilities[rows],
+            probabilities=None if self.probabilities is None else take_rows(self.probabilities, rows),
         )
 
     @functools.cached_property

@@ -16,12 +16,13 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.audited.predictions import safe_name
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.errors import unknown_name
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.causal import WorstGroup
+from rightreasons.shortcuts.duplicates import near_duplicates
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
@@ -88,6 +89,7 @@ class ShortcutAnswers:
         groups: Accuracy by the cues in the text.
         quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
+        remembered: (N,) which items of the primary split are near duplicates of training texts.
         halved: Whether half of the audited items stand for training texts, as none are given.
     """
 
@@ -102,7 +104,20 @@ class ShortcutAnswers:
     groups: WorstGroup | None = None
     quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
+    remembered: NDArray[np.bool_] | None = None
     halved: bool = False
+
+    @functools.cached_property
+    def by_memory(self) -> list[tuple[str, Estimate]]:
+        """The accuracy on near duplicates of training texts and on other items; none where there are no duplicates."""
+        split, found = self.context.primary, self.remembered
+        if found is None or not found[split.labeled].any():
+            return []
+        right = self.context.scores().predicted == split.labels
+        parts = {"near duplicates of training texts": found, "other items": ~found}
+        of_parts = ((name, right[rows & split.labeled]) for name, rows in parts.items())
+        shares = ((name, share(int(hits.sum()), len(hits), self.context.resampling)) for name, hits in of_parts)
+        return [(name, estimate) for name, estimate in shares if estimate is not None]
 
     @property
     def n_items(self) -> int:
@@ -180,7 +195,15 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     suspected_words(detector.heads, options.words)  # refused before anything that takes long
     swaps = detector.swaps()
     answers = functools.partial(
-        ShortcutAnswers, context, swaps, detector.judge(swaps), detector.protocol, halved=halved
+        ShortcutAnswers,
+        context,
+        swaps,
+        detector.judge(swaps),
+        detector.protocol,
+        remembered=near_duplicates(
+            *(list(map("\n".join, zip(*columns, strict=True))) for columns in (detector.items, detector.columns))
+        ),
+        halved=halved,
     )
     splits, withheld = [], []
     for split in context.splits:
@@ -270,14 +293,25 @@ class _Detector:
         self.source: Classifier | Scorer = context.scorer if self.by_occlusion else context.classifier
 
     @functools.cached_property
-    def heads(self) -> LmiResult:
+    def columns(self) -> list[list[str]]:
+        """The training texts, and the second ones where there are such."""
         train = self.context.train
         if train is None:
             raise ValueError("Expected a training split, but there is none.")
+        return [train[name][:] for name in ("text", "text_pair") if name in train.column_names]
+
+    @functools.cached_property
+    def items(self) -> list[list[str]]:
+        """The same of the items of the primary split."""
+        split = self.context.primary
+        return [column for column in (split.texts, split.text_pairs) if column is not None][: len(self.columns)]
+
+    @functools.cached_property
+    def heads(self) -> LmiResult:
         return training_heads(
-            train["text"][:],
+            self.columns[0],
             train_labels(self.context),
-            text_pairs=train["text_pair"][:] if "text_pair" in train.column_names else None,
+            text_pairs=self.columns[1] if len(self.columns) > 1 else None,
             protocol=self.protocol,
             classifier=self.context.classifier if self.protocol.unit != "word" else None,
         )
@@ -285,26 +319,21 @@ class _Detector:
     @functools.cached_property
     def training(self) -> Training:
         """The training texts for the families of shortcuts."""
-        train = self.context.train
-        if train is None:
-            raise ValueError("Expected a training split, but there is none.")
-        columns = [train["text"][:], *([train["text_pair"][:]] if "text_pair" in train.column_names else [])]
         n_classes = len(self.context.label_names or ())
-        return Training(columns, train_labels(self.context), n_classes, suspected=self.options.words)
+        return Training(self.columns, train_labels(self.context), n_classes, suspected=self.options.words)
 
     def swaps(self) -> SwapMeasurement:
         """Measure what decides the predictions of the primary split."""
         context, split = self.context, self.context.primary
-        columns = [split.texts, *([split.text_pairs] if split.text_pairs is not None else [])]
         with bars_about(split.name, "swaps"):
             return measure_swaps(
                 context.scorer,
-                columns[: len(self.training.columns)],
+                self.items,
                 context.scores().predicted,
                 self.training,
                 ids=split.ids,
                 labels=split.labels,
-                clusters=split.clusters,
+                clusters=None if split.clusters is None else split.clusters.tolist(),
                 resampling=context.resampling,
                 seconds=self.options.seconds,
                 out=context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)),

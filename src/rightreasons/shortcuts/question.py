@@ -83,6 +83,7 @@ WORD_ROWS = (
     Column("rate", "Change", "share", "For a word that is put in, to its label."),
     Column("control", "With a neutral word", "share"),
 )
+MEMORY = (Column("part", "Items", "text"), Column("accuracy", "Accuracy [{{ level }}]", "share"))
 ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
 GROUPS = (
     Column("cue", "Holds a cue of", "text"),
@@ -138,7 +139,8 @@ def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
 def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     """Show right predictions that change by the swap of the pair of words that decides most, surest first."""
     split, scores = m.context.primary, m.context.scores()
-    right = [each for each in m.swaps.changed if scores.predicted[each[0]] == split.labels[each[0]]]
+    is_right = (scores.predicted == split.labels) & ~split.mislabeled
+    right = [each for each in m.swaps.changed if is_right[each[0]]]
     right.sort(key=lambda each: -float(scores.confidence[each[0]]))
     for row, text, label in right[:N_EXAMPLES]:
         before, after = tokens_of(split.texts[row]), tokens_of(text[0])
@@ -261,6 +263,7 @@ def data(m: Any) -> dict[str, Any]:
         "pairs": [row.to_dict() for row in m.swaps.pairs],
         "words": [row.to_dict() for row in m.swaps.words],
         "absent": list(m.swaps.absent),
+        "n_near_duplicates": int(m.remembered.sum()),
         "untested": dict(m.swaps.untested),
         "judged": {row.name: m.judge.judge(row) for row in m.deciding},
         "n_items": m.swaps.n_items,
@@ -378,6 +381,7 @@ SHORTCUTS = Question(
                     "pairs", PAIR_ROWS, lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs
                 ),
                 Table("words", WORD_ROWS, word_rows, SWAPS, when=lambda m: m.swaps.words),
+                Table("by_memory", MEMORY, lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
                 Examples("swapped", swapped),
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
