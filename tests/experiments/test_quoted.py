@@ -342,52 +342,6 @@ def test_detector():
         assert quoted == [round(row[key], places) for key, places in zip(keys, digits, strict=True)]
 
 
-def test_operating_curve():
-    """The rows that its page quotes are those of its table, and so are the figures of docs/shortcuts.md."""
-    folder = ROOT / "experiments" / "operating_curve"
-    quoted = (folder / "README.md").read_text("utf-8").split("## What it finds")[1]
-    table = (folder / "table.md").read_text("utf-8").splitlines()
-    rows = [line for line in quoted.splitlines() if line.startswith("| ")]
-    assert len(rows) > 15
-    assert [row for row in rows if row not in table] == []
-    cells = {row.split(" | ")[0]: row.strip("| ").split(" | ") for row in rows}
-    page = " ".join((ROOT / "docs" / "shortcuts.md").read_text("utf-8").split())
-    total, words, others = (
-        [round(100 * float(value.split(" ")[0])) for value in cells[f"| {name}"][3:7]]
-        for name in ("all", "words: content, function, mark", "bigram, position, length")
-    )
-    assert f"in {total[2]} % of the pairs" in page
-    assert f"excess of P_sc in {total[1]} % ({words[1]} % for cues that are words, {others[1]} % for bigrams" in page
-    assert f"the insertion in {total[3]} %" in page
-    planted, named = re.findall(r"and name both: (\d\.\d+) and (\d\.\d+)", table[-1])[0]
-    assert f"causal excess of {planted} and other named words {named} in the" in quoted
-    run = results("operating_curve")
-    models, tones = run["models"], {size: part["tone"] for size, part in run["sizes"].items()}
-    words = {"lexical", "function", "punctuation"}
-    rows = range(len(models["kind"]))
-    follow = {row for row in rows if models["decided"][row] >= 0.1}
-    of_words = [row for row in follow if models["kind"][row] in words]
-    others = [row for row in follow if models["kind"][row] not in words]
-    controls = [row for row in rows if models["strength"][row] == 0.5 and row not in follow]
-    telling = [row for row in of_words if models["strength"][row] < 1]
-
-    def red(some, size="300"):
-        return sum(tones[size][row] == "bad" for row in some)
-
-    said = " ".join(quoted.split())
-    assert f"None of the {len(controls)} controls is red at any size" in said
-    assert sum(red(controls, size) for size in tones) == 0
-    followers = f"{100 * red(of_words) / len(of_words):.0f} % are red with 300 items, "
-    assert f"{followers}{100 * red(of_words, '100') / len(of_words):.0f} % with 100 and none with 50" in said
-    assert red(of_words, "50") == red(set(of_words) - set(telling)) == red(others) == 0
-    assert f"it is {red(telling)} of {len(telling)}, or {100 * red(telling) / len(telling):.0f} %" in said
-    green = [row for row in rows if tones["300"][row] == "good"]
-    assert set(green) <= set(others)
-    assert (
-        f"{['No', 'One', 'Two', 'Three', 'Four'][len(green)]} of the {len(others)} models that follow a bigram" in said
-    )
-
-
 def test_language_models():
     folder = ROOT / "experiments" / "language_models"
     page = " ".join((folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").split())
