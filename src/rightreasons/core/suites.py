@@ -36,7 +36,7 @@ AGGREGATES = ("all", "any", "first")
 """How the results of a case's examples become one; a share is the other way."""
 
 NORMALIZATIONS = ("none", "casefold", "article", "ropes", "squad")
-"""What may be done to texts before they are compared; see `behavior.normalization`."""
+"""What may be done to texts before they are compared; see `behavior.expectations`."""
 
 MAX_DEPTH = 10
 """The number of levels to which expectations may be nested."""
