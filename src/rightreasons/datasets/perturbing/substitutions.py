@@ -71,7 +71,7 @@ class WordNet:
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        own, opposed = {word.lower()}, []
+        own, opposed = {word.lower()}, list[Any]()
         for part, form in self.base_forms(word.lower()):
             own.add(form)
             opposed += self._opposed(part, form)
