@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.audited.predictions import safe_name
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.difficulty import plots
@@ -24,20 +23,20 @@ from rightreasons.difficulty.measure import (
     DifficultyMeasurement,
     ExtremeFlips,
     RankedItems,
+    WordShifts,
     measure_difficulty,
     measure_flips,
+    measure_word_shifts,
 )
 from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
 from rightreasons.difficulty.ranking import MIN_ITEMS
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
-from rightreasons.difficulty.usable_information import WordShifts, measure_word_shifts
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.page.parts import Cell, Column, Example, Mark
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import Prose
+from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.page.words import decimal, percent
 
 N_EXAMPLES = 6
 
