@@ -1,4 +1,4 @@
-"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; docs/fuzzing.md explains it."""
+"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; docs/evidence/fuzzing.md explains it."""
 
 import argparse
 import contextlib
