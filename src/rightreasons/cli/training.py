@@ -209,8 +209,9 @@ def plan(
         seeds=options.seeds,
     )
     stored = Plan.create(folder, runs, {**task.settings(), "source": source})
+    each = f", each the best of {len(task.grid)} settings" if task.grid else ""
     typer.echo(
-        f"{counted(len(runs), 'run')} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"{counted(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
         f"learn run {folder}"
     )
 

@@ -50,6 +50,7 @@ CORRELATION_RESAMPLES = 300
 KINDS = ("synonym", "name", "neighbor", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
+KEPT = ("synonym", "name")
 REVERSED = ("antonym",)
 """Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
 
@@ -409,7 +410,6 @@ class ExtremeFlips:
         tests: The substitution tests.
         sources: Where the replacements come from.
         has_wordnet: Whether synonyms and antonyms were tried.
-        kept: Kinds of replacements that keep the meaning of a word: synonyms, names, and neighbors of the same class.
     """
 
     places: list[int]
@@ -417,7 +417,6 @@ class ExtremeFlips:
     tests: SubstitutionTests
     sources: str
     has_wordnet: bool
-    kept: tuple[str, ...]
 
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
         """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
@@ -479,5 +478,4 @@ def measure_flips(
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
     ids = [measured.fisher.ids[measured.rows[place]] for place in places]
     tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
-    kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
-    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet, kept)
+    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet)

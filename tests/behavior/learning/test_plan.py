@@ -63,6 +63,18 @@ def test_what_leaves_no_training_case_is_left_out():
         plan_runs(few_cases((1, 1)))
 
 
+def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path):
+    grid = ({"epochs": 1}, {"epochs": 2})
+    # two cases: one to train on, one to test; four: validation cases of "words", which one run holds out
+    for name, sizes in (("none", (2, 2, 2)), ("held", (4, 2, 2))):
+        own = dataclasses.replace(task, suite=few_cases(sizes), grid=grid)
+        runs = plan_runs(own.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("functionality",))
+        runs = [run for run in runs if run.held == "words"]
+        plan = Plan.create(tmp_path / name, runs, own.settings())
+        assert run_plan(plan, own, progress=False) == len(runs) == 2
+        assert [result["options"]["epochs"] for result in plan.results()] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
@@ -79,6 +91,7 @@ def test_options_are_checked_before_anything_runs(task, option, value, said):
     for where, given in (
         ("options", {"options": {option: value}}),
         ("iid_options", {"iid_options": {option: value}}),
+        (r"grid\[1\]", {"grid": ({}, {option: value})}),
     ):
         with pytest.raises((TypeError, ValueError), match=rf"`{option}` to be .*{said}.* \(in `{where}`\)\.$"):
             dataclasses.replace(task, **given)
@@ -202,15 +215,36 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     assert probe.scores["type"] == pytest.approx(2 * s * a / (s + a) if s and a else 0)
 
 
+def test_training_runs_with_a_grid(task, tmp_path):
+    own = dataclasses.replace(task, grid=({"epochs": 1}, {"epochs": 2}))
+    runs = [
+        run
+        for run in plan_runs(
+            task.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("seen", "type")
+        )
+        if run.held in ("", "DIR")
+    ]
+    plan = Plan.create(tmp_path / "plan", runs, own.settings())
+    run_plan(plan, own, progress=False)
+    for result in plan.results():
+        assert result["options"]["epochs"] in (1, 2)
+        assert 0 <= result["iid_accuracy"] <= 1
+        assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
+
+
 @pytest.mark.parametrize("method", ["vanilla", "lp"])
 def test_a_run_is_asked_what_it_held_out(task, tmp_path, monkeypatch, method):
     runs = plan_runs(task.suite, configurations=("IID->T",), methods=(method,), partitions=("seen", "type"))
     runs = [run for run in runs if run.held in ("", "DIR")]
     told = {}
-    for name, asked in (("held out", behavior_runner.named), ("all", lambda suite, _: suite)):
+    for name, asked in (("held out", behavior_runner.chosen), ("all", lambda suite, _, keep: suite)):
         plan = Plan.create(tmp_path / name, runs, task.settings())
         with monkeypatch.context() as patch:
-            patch.setattr(behavior_runner, "named", asked)
+            patch.setattr(behavior_runner, "chosen", asked)
+            if name == "all":
+                patch.setattr(
+                    behavior_runner.Runner, "_asked", lambda runner, _, answers: (runner.parts["test"], answers)
+                )
             run_plan(plan, task, progress=False)
         told[name] = {result["held"]: result for result in plan.results()}
     suite = task.suite.split("test")

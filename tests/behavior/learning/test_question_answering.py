@@ -280,6 +280,15 @@ def test_a_plan_of_reading_from_beginning_to_end(task, tmp_path):
     assert iid["pass_rates"] == {f.functionality: f.pass_rate for f in rates.functionalities}
 
 
+def test_probes_and_runs_of_reading_take_the_best_of_a_grid(task, tmp_path):
+    own = dataclasses.replace(task, grid=({"head_learning_rate": 1e-3}, {"head_learning_rate": 0.3, "epochs": 3}))
+    runs = plan_runs(task.suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
+    plan = Plan.create(tmp_path / "plan", runs, own.settings())
+    run_plan(plan, own, progress=False)
+    assert {result["options"]["head_learning_rate"] for result in plan.results()} <= {1e-3, 0.3}
+    assert len(plan.results()) == len(runs)
+
+
 def test_a_reader_is_asked_a_suite(tiny, tmp_path):
     suite = reading_suite()
     tested = measure_reading(tiny, suite, progress=False, out=tmp_path / "answers")

@@ -22,6 +22,7 @@ from rightreasons.behavior.learning.options import (
     PARTITIONS,
     LearningOptions,
     PlanOptions,
+    parse_grid,
 )
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
@@ -55,6 +56,7 @@ class LearningTask:
             "answers" (spans of a context, for a suite of reading).
         options: Options of `train_on_behavior` for the suite's runs.
         iid_options: The same for the training on independent data.
+        grid: Alternatives to `options`, of which each run takes the best on the suite's validation part; () for none.
         max_length: Maximum tokens per text, or per window of a context; None takes the kind's: 128, or 384 for reading.
         device: "cpu" to keep off a GPU.
         iid_share: Share of the independent data that is mixed with the suite, in (0, 1]; `IID` takes all of it.
@@ -69,6 +71,7 @@ class LearningTask:
     labels: str = "sentiment"
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     iid_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    grid: tuple[Mapping[str, Any], ...] = ()
     max_length: int | None = None
     device: str | None = None
     iid_share: float = 1.0
@@ -76,8 +79,9 @@ class LearningTask:
 
     def __post_init__(self) -> None:
         check_one_of(self.labels, tuple(KINDS), "labels")
-        self._check_options(self.options, "options")
-        self._check_options(self.iid_options, "iid_options")
+        grid = {f"grid[{number}]": row for number, row in enumerate(self.grid)}
+        for where, values in {"options": self.options, "iid_options": self.iid_options, **grid}.items():
+            self._check_options(values, where)
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
         for functionality in self.suite.functionalities:
@@ -124,6 +128,7 @@ class LearningTask:
             "labels": self.labels,
             "options": dict(self.options),
             "i.i.d. options": dict(self.iid_options),
+            "grid": [dict(row) for row in self.grid],
             "max length": self.max_length or self.kind.max_length,
             "i.i.d. share": self.iid_share,
             "training cases": self.train_cases,
@@ -195,6 +200,7 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
         labels=labels,
         options=training,
         iid_options={**training, "epochs": options.iid_epochs, "batch_size": options.iid_batch_size},
+        grid=tuple(parse_grid(options.grid)),
         max_length=options.max_length,
     )
 

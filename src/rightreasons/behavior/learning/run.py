@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 import shutil
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.behavior.learning.items import Items, join_items
 from rightreasons.behavior.learning.kinds import Answers, Classes
 from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
 from rightreasons.behavior.learning.trainer import linear_head, train_head, train_on_behavior
+from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, leased, save_twice, seal
@@ -109,26 +112,27 @@ class Runner:
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
         self.plan, self.task, self.kind = plan, task, task.kind
-        self.test_suite = task.suite.split("test")
-        self.suite_train, self.iid_train = self.kind.suite_items(task.train_suite()), self.kind.iid_items(task.train)
+        self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
+        names = ("train", "validation", "test") if self.validated else ("train", "test")
+        self.parts = {name: task.train_suite() if name == "train" else task.suite.split(name) for name in names}
+        self.suite_train, self.iid_train = self.kind.suite_items(self.parts["train"]), self.kind.iid_items(task.train)
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
         self.iid_texts = (task.test.texts, task.test.text_pairs)
-        self.test_texts = self.kind.texts_of(self.test_suite)
+        self.test_texts = self.kind.texts_of(self.parts["test"])
 
     def execute(self, runs: list[PlannedRun]) -> None:
         """Execute the runs of one work unit, and store each."""
         began = time.perf_counter()
         first = runs[0]
         if first.configuration == "IID":
-            results = [self._score(self._iid_model(first.seed), first)]
+            results = [self._score(self._iid_model(first.seed), first, {})]
         elif first.method == "lp":
             results = self._probe(runs)
         else:
             results = [self._train(first)]
         seconds = (time.perf_counter() - began) / len(runs)
         for run, result in zip(runs, results, strict=True):
-            options = {} if run.configuration == "IID" else dict(self.task.options)
-            self.plan.store(run, {**result, "options": options, "seconds": seconds})
+            self.plan.store(run, {**result, "seconds": seconds})
 
     def _items(self, configuration: str) -> Items:
         return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
@@ -168,59 +172,116 @@ class Runner:
     def _length(self, classifier: Classifier) -> int:
         return min(self.task.max_length or self.kind.max_length, classifier.max_length)
 
+    def _alternatives(self) -> list[dict[str, Any]]:
+        """Return the alternatives of the grid; only the first where no validation case could choose."""
+        grid = self.task.grid if self.validated else self.task.grid[:1]
+        return [{**self.task.options, **row} for row in (grid or ({},))]
+
+    def _validates(self, run: PlannedRun) -> bool:
+        """Return whether the validation part has cases of what is not held out."""
+        return bool(self.validated.difference(run.held_out))
+
     def _train(self, run: PlannedRun) -> dict[str, Any]:
-        classifier, items = self._start(run), self._items(run.configuration)
+        """Train by each alternative, and score the best."""
+        start, items = self._start(run), self._items(run.configuration)
         items = items.select(~items.holds_out(run.held_out))
-        self._fit(classifier, items, run.method, self.task.options, run.seed)
-        return self._score(classifier, run)
+        alternatives = self._alternatives() if self._validates(run) else self._alternatives()[:1]
+        best: tuple[float, Classifier, dict[str, Any]] = (-1.0, start, {})
+        for options in alternatives:
+            candidate = dataclasses.replace(start, model=copy.deepcopy(start.model))
+            self._fit(candidate, items, run.method, options, run.seed)
+            value = 0.0
+            if len(alternatives) > 1:
+                part = chosen(self.parts["validation"], run.held_out, keep=False)
+                answers = self.kind.answer(candidate, self.kind.texts_of(part), self._length(candidate))
+                value = validation_objective(self.kind.pass_rates(answers.outputs, part))
+            if value > best[0]:
+                best = (value, candidate, options)
+        return self._score(best[1], run, best[2])
 
     def _probe(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
-        """Train the heads of all runs on shared features."""
+        """Train the heads of all runs on shared features, by each alternative, and keep the best of each."""
         start, items = self._start(runs[0]), self._items(runs[0].configuration)
         try:
             head = linear_head(start.model)
         except ValueError:  # a head of several layers: one training each
             return [self._train(run) for run in runs]
-        length = self._length(start)
+        alternatives, length = self._alternatives(), self._length(start)
+        best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
         with frozen(start.model):
             encoded, items, target = self.kind.prepare(start, items, length)
             features = self.kind.features(start, encoded)
-            how = {"target": target, "seed": runs[0].seed, **self.task.options}
-            heads = [train_head(head, features, items.select(~items.holds_out(run.held_out)), **how) for run in runs]
-            on_test, on_iid = (
-                self.kind.head_answers(start, texts, length)(heads) for texts in (self.test_texts, self.iid_texts)
+            kept = [items.select(~items.holds_out(run.held_out)) for run in runs]
+            answer_test, answer_iid = (
+                self.kind.head_answers(start, texts, length) for texts in (self.test_texts, self.iid_texts)
             )
-            return [self._result(*self._asked(*each)) for each in zip(runs, on_test, on_iid, strict=True)]
+            answer_validation = None
+            if len(alternatives) > 1:
+                texts = self.kind.texts_of(self.parts["validation"])
+                answer_validation = self.kind.head_answers(start, texts, length)
+            for options in alternatives:
+                how = {"target": target, "seed": runs[0].seed, **options}
+                heads = [train_head(head, features, part, **how) for part in kept]
+                values = [0.0] * len(runs)
+                if answer_validation is not None:
+                    values = [self._value(*pair) for pair in zip(runs, answer_validation(heads), strict=True)]
+                scored = zip(values, answer_test(heads), answer_iid(heads), strict=True)
+                for number, (value, on_test, on_iid) in enumerate(scored):
+                    if value > best[number][0]:
+                        best[number] = (value, self._result(self._asked(runs[number], on_test), on_iid, options))
+        return [result for _, result in best]
 
-    def _score(self, classifier: Classifier, run: PlannedRun) -> dict[str, Any]:
+    def _value(self, run: PlannedRun, answers: Answers) -> float:
+        """Return the objective of a run from answers to the whole validation part."""
+        if not self._validates(run):
+            return 0.0
+        whole = self.parts["validation"]
+        keep = ~_rows_of(whole, run.held_out)
+        part = chosen(whole, run.held_out, keep=False)
+        return validation_objective(self.kind.pass_rates(answers.outputs[keep], part))
+
+    def _score(self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]) -> dict[str, Any]:
         """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
-        length, part = self._length(classifier), named(self.test_suite, run.held_out)
+        length = self._length(classifier)
+        part = chosen(self.parts["test"], run.held_out, keep=True)
         on_test = self.kind.answer(classifier, self.kind.texts_of(part), length)
-        return self._result(part, on_test, self.kind.answer(classifier, self.iid_texts, length))
+        return self._result((part, on_test), self.kind.answer(classifier, self.iid_texts, length), options)
 
-    def _asked(self, run: PlannedRun, on_test: Answers, on_iid: Answers) -> tuple[Suite, Answers, Answers]:
+    def _asked(self, run: PlannedRun, on_test: Answers) -> tuple[Suite, Answers]:
         """Take what a run is there for from the answers to the whole test part."""
-        part = named(self.test_suite, run.held_out)
-        wanted = {functionality.name for functionality in part.functionalities}
-        rows = np.array([row["functionality"] in wanted for row in self.test_suite.examples()], dtype=bool)
-        return part, Answers(on_test.outputs[rows], on_test.confidence[rows]), on_iid
+        whole = self.parts["test"]
+        if not run.held_out:
+            return whole, on_test
+        rows = _rows_of(whole, run.held_out)
+        return chosen(whole, run.held_out, keep=True), Answers(on_test.outputs[rows], on_test.confidence[rows])
 
-    def _result(self, part: Suite, on_test: Answers, on_iid: Answers) -> dict[str, Any]:
-        rates = self.kind.pass_rates(on_test.outputs, part)
+    def _result(self, on_test: tuple[Suite, Answers], on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
+        part, answers = on_test
+        rates = self.kind.pass_rates(answers.outputs, part)
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
         passed = iter(encode_outcomes(rates.passed))
         asked = {functionality.name for functionality in part.functionalities}
         return {
             "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
             **figures,
-            "mean_confidence": float(on_test.confidence.mean()),
+            "mean_confidence": float(answers.confidence.mean()),
             "passed": "".join(
                 next(passed) if functionality.name in asked else NOT_ASKED
-                for functionality in self.test_suite.functionalities
+                for functionality in self.parts["test"].functionalities
                 for _ in functionality.cases
             ),
             "iid_right": encode_outcomes(right),
+            "options": dict(options),
         }
+
+
+def validation_objective(result: BehavioralPassRate) -> float:
+    """Return what a grid search maximizes: the sum of the test types' mean pass rates, at most 3.
+
+    References:
+        Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
+    """
+    return sum(group.pass_rate for group in result.test_types.values() if group.pass_rate is not None)
 
 
 def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
@@ -233,8 +294,15 @@ def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
     return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
 
 
-def named(suite: Suite, names: Sequence[str]) -> Suite:
-    """Return a suite with the named functionalities alone; with all where none is named."""
+def _rows_of(suite: Suite, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Mark the examples of some functionalities."""
+    return np.array([row["functionality"] in names for row in suite.examples()], dtype=bool)
+
+
+def chosen(suite: Suite, names: Sequence[str], *, keep: bool) -> Suite:
+    """Return a suite with the named functionalities alone, or without them; with all where none is named."""
     if not names:
         return suite
-    return dataclasses.replace(suite, functionalities=tuple(f for f in suite.functionalities if f.name in names))
+    return dataclasses.replace(
+        suite, functionalities=tuple(f for f in suite.functionalities if (f.name in names) == keep)
+    )
