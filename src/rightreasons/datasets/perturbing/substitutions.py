@@ -70,7 +70,8 @@ class WordNet:
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        own, opposed = {word.lower()}, []
+        own: set[str] = {word.lower()}
+        opposed: list[str] = []
         for part, form in self.base_forms(word.lower()):
             own.add(form)
             opposed += self._opposed(part, form)
