@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_flags,
