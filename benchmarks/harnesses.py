@@ -1,4 +1,4 @@
-"""Tasks that we write, asked by the real harnesses with real weights: the table of the round trip in docs/evidence/parity.md.
+"""Tasks that we write, asked by the real harnesses with real weights: a table in docs/evidence/parity.md.
 
     PYTHONPATH=tests python benchmarks/harnesses.py --data-dir DATA [--write]
 

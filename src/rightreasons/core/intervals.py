@@ -216,8 +216,8 @@ def bounded_mean(
 
     over the G clusters of \(n_g\) values with the sum \(s_g\), and two more of the mean size, one at each bound;
     without clusters, over the values, `low` and `high`. The two keep the width positive where all values agree. Its
-    coverage is at least nominal to about one point (simulated: docs/evidence/validity.md), at the price of width below about ten
-    values.
+    coverage is at least nominal to about one point (simulated: docs/evidence/validity.md), at the price of width below
+    about ten values.
 
     Args:
         values: (N,) values in [low, high]; differences of two flags or two shares lie in [-1, 1].
