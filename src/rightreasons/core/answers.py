@@ -150,7 +150,9 @@ _TURN = re.compile(
 _STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
 
 
-def read_answer(text: str, answers: Sequence[str], *, others: Sequence[str] = (), pattern: str | None = None) -> int:
+def read_answer(
+    text: str, answers: Sequence[str], *, others: Sequence[str] = (), pattern: str | None = None, cut: bool = False
+) -> int:
     r"""Return which of some answers a text gives.
 
     Full-width letters are letters; marks of LaTeX, markdown and HTML are no matter. Then the last statement decides:
@@ -160,8 +162,8 @@ def read_answer(text: str, answers: Sequence[str], *, others: Sequence[str] = ()
     - "B is correct".
 
     A statement that is denied, conditional, asked or somebody else's, that names several answers or is taken back
-    makes the text unread. Without a statement, what a text begins with counts, as of "B. Because …" and "No, it …", if it
-    names no answer again; and of words, "This is a positive review." Anything else is unread.
+    makes the text unread. Without a statement, what a text begins with counts, as of "B. Because …" and "No, it …", if
+    it names no answer again; and of words, "This is a positive review." Anything else is unread.
 
     Args:
         text: What was generated, without thinking.
@@ -169,6 +171,8 @@ def read_answer(text: str, answers: Sequence[str], *, others: Sequence[str] = ()
         others: The C texts that letters or numbers stand for.
         pattern: A regular expression in place of the rules: what it finds last, in its first group if it has one, is
             the answer or its text, case aside.
+        cut: Whether the text was cut where tokens ran out: then it counts only if all of it is an answer, or its first
+            line.
 
     Returns:
         The index of the answer; `NO_ANSWER` where there is none, or where it is not plain which.
@@ -189,7 +193,8 @@ def read_answer(text: str, answers: Sequence[str], *, others: Sequence[str] = ()
     if pattern is not None:
         found = [(match[1] if match.re.groups else match[0]) or "" for match in re.finditer(pattern, text)]
         return known.same(plain_text(found[-1])) if found else NO_ANSWER
-    return _Reading(plain_text(text), known).answer()
+    plain = plain_text(text)
+    return known.same(plain.partition("\n")[0]) if cut else _Reading(plain, known).answer()
 
 
 def plain_text(text: str) -> str:

@@ -373,10 +373,15 @@ class Prompted:
 
     def read(self, item: Item, reply: Reply) -> int:
         """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
-        if reply.lack and (self.rendering.chat or reply.finish != "length"):
+        if reply.lack and reply.finish != "length":
             return NO_ANSWER
-        others = () if self.rendering.style == "words" else self.rendering.texts(item)
-        return read_answer(reply.text, self.rendering.answers(item), others=others, pattern=self.prompt.pattern)
+        return read_answer(
+            reply.text,
+            self.rendering.answers(item),
+            others=() if self.rendering.style == "words" else self.rendering.texts(item),
+            pattern=self.prompt.pattern,
+            cut=reply.finish == "length",
+        )
 
 
 def prompted_of(scorer: object) -> Prompted | None:
