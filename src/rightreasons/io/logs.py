@@ -263,11 +263,12 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
     columns |= field_columns(metadata, columns)
     if "confidence" not in columns:
         return columns
+    n_unread = columns.pop(LEFT_OUT)[0]
     answered = [value is not None for value in columns["confidence"]]
     if not all(answered):
-        n_left_out = len(answered) - sum(answered)
-        columns[LEFT_OUT] = [n_left_out] * len(answered)
-        _warn(n_left_out, len(answered), where, "have no answer, or no log-probability of it,")
+        _warn(n_unread, len(answered), where, "have no answer")
+        _warn(len(answered) - sum(answered) - n_unread, len(answered), where, "tell no log-probability of their answer")
+        columns |= {LEFT_OUT: [n_unread] * len(answered)} if n_unread else {}
     return {
         key: [value for value, is_kept in zip(column, answered, strict=True) if is_kept]
         for key, column in columns.items()
@@ -346,6 +347,8 @@ def _exported(
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
+    if not n_left_out:
+        return
     warnings.warn(
         f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", UserWarning, stacklevel=3
     )
@@ -365,16 +368,13 @@ def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> d
         answer = str(_score(sample, scorer).get("answer") or "").strip()
         picked = LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[: len(choices)] else None
         answers.append(picked)
-        # The harness turns the answers of shuffled choices back; the tokens name the letters as they were shown.
-        shown = _shown(sample, choices)
-        letter = "" if picked is None else LETTERS[shown.index(picked)]
-        told = letter_log_probabilities(sample.get("output") or {}, len(choices), letter)
-        letters.append({shown[LETTERS.index(mark)]: value for mark, value in told.items()})
+        letters.append(_told(sample, choices, picked))
     if all(len(own) == len(choices) for own, choices in zip(letters, columns["choices"], strict=True)):
         return columns | {"logits": [[own[place] for place in sorted(own)] for own in letters]}
     columns["correct"] = [int(answer == label) for answer, label in zip(answers, columns["label"], strict=True)]
     if any(picked in own for picked, own in zip(answers, letters, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
+        columns[LEFT_OUT] = [answers.count(None)] * len(answers)
         columns["confidence"] = [
             None if picked is None or picked not in own else math.exp(own[picked])
             for picked, own in zip(answers, letters, strict=True)
@@ -385,21 +385,43 @@ def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> d
     return columns
 
 
-def _shown(sample: Mapping[str, Any], choices: Sequence[str]) -> list[int]:
-    """Return which choice each letter stood for in what was asked; as they are, where that cannot be told."""
-    lines = {line.strip() for text in _turns(sample) for line in text.split("\n")}
-    places = []
-    for letter in LETTERS[: len(choices)]:
-        here = [place for place, text in enumerate(choices) if f"{letter}) {text.strip()}" in lines]
-        places.append(here[0] if len(here) == 1 else -1)
-    return places if sorted(places) == list(range(len(choices))) else list(range(len(choices)))
+def _told(sample: Mapping[str, Any], choices: Sequence[str], picked: int | None) -> dict[int, float]:
+    """Return the log-probability of each choice where the letter of the answer was generated.
+
+    Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
+    as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
+    """
+    output = sample.get("output") or {}
+    marks = [_bare(token.get("token")) for token in _tokens(output)]
+    letter = next((mark for mark in reversed(marks) if len(mark) == 1 and mark in LETTERS[: len(choices)]), "")
+    if picked is None or not letter:
+        return {}
+    told = letter_log_probabilities(output, len(choices), letter)
+    for texts in (_asked(sample), _said_by_user(sample.get("messages"))):
+        lines = {line.strip() for text in texts for line in text.split("\n")}
+        places = [
+            next((place for place, text in enumerate(choices) if f"{mark}) {text.strip()}" in lines), -1)
+            for mark in LETTERS[: len(choices)]
+        ]
+        if sorted(places) == [*range(len(choices))] and places[LETTERS.index(letter)] == picked:
+            return {places[LETTERS.index(mark)]: value for mark, value in told.items()}
+    own = letter in told and (LETTERS[picked] != letter or bool(_asked(sample)))
+    return {picked: told[letter]} if own else {LETTERS.index(mark): value for mark, value in told.items()}
 
 
-def _turns(sample: Mapping[str, Any]) -> list[str]:
-    """Return what the user said, as the solver asked it."""
-    messages = sample.get("messages")
-    asked = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
-    return [words_of(one.get("content")) for one in asked if one.get("role") == "user"]
+def _asked(sample: Mapping[str, Any]) -> list[str]:
+    """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
+    events = [one for one in sample.get("events") or () if isinstance(one, Mapping) and one.get("event") == "model"]
+    held = sample.get("attachments")
+    attached = held if isinstance(held, Mapping) else {}
+    texts = _said_by_user(events[-1].get("input")) if events else []
+    return [str(attached.get(text.removeprefix("attachment://"), text)) for text in texts]
+
+
+def _said_by_user(messages: Any) -> list[str]:
+    """Return what the user said in some messages."""
+    told = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
+    return [words_of(one.get("content")) for one in told if one.get("role") == "user"]
 
 
 def _lacks(samples: Sequence[Mapping[str, Any]], unread: Sequence[bool]) -> dict[str, list[Any]]:

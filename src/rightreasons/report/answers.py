@@ -29,6 +29,23 @@ _ANSWERS = ("answer", "answers", "response", "output", "completion")
 
 
 @dataclasses.dataclass(frozen=True)
+class AnswerGroup(Result):
+    """How many answers of a group are right.
+
+    Attributes:
+        kind: "group", "place of the right choice" or "length of the answer".
+        name: The group.
+        n_items: Its answers.
+        accuracy: Share of them that are right.
+    """
+
+    kind: str
+    name: str
+    n_items: int
+    accuracy: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
 class AnswerFigures(Result):
     """How many answers to a split are right; see `measure_answers`.
 
@@ -44,7 +61,7 @@ class AnswerFigures(Result):
         of_read: Share of right answers among those that can be read; None where none can.
         lacks: Why answers cannot be read -> how many; {} where all can.
         agreement: Of samples with several epochs, the share of pairs of answers that are both right or both wrong.
-        groups: (kind, name, items, accuracy) by group, by place of the right choice, by length of the answer.
+        groups: The same by group, by place of the right choice, and by length of the answer.
     """
 
     split: str
@@ -57,7 +74,7 @@ class AnswerFigures(Result):
     of_read: Estimate | None
     lacks: Mapping[str, int]
     agreement: Estimate | None
-    groups: tuple[tuple[str, str, int, Estimate], ...]
+    groups: tuple[AnswerGroup, ...]
 
     @property
     def n_unread(self) -> int:
@@ -93,8 +110,8 @@ class AnswerFigures(Result):
                 Column("high", "to", "share"),
             ),
             rows=tuple(
-                (kind, name, n, share.value, share.low, share.high)
-                for kind, name, n, share in (("all", "", self.n_items, self.accuracy), *self.groups)
+                (one.kind, one.name, one.n_items, one.accuracy.value, one.accuracy.low, one.accuracy.high)
+                for one in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
             ),
         )
 
@@ -213,7 +230,7 @@ def _groups(
     known: NDArray[np.bool_],
     units: NDArray[Any] | None,
     context: AuditContext,
-) -> list[tuple[str, str, int, Estimate]]:
+) -> list[AnswerGroup]:
     """Return the accuracy by group, by place of the right choice, and by length of the answer in thirds."""
     columns = [("group", held) for name in _GROUPS if (held := split.column(name)) is not None][:1]
     if context.task == "multiple_choice":
@@ -231,5 +248,5 @@ def _groups(
             inside = values == value
             share = rate(right[inside], context.resampling, None if units is None else units[inside])
             if share is not None:
-                rows.append((kind, value, int(inside.sum()), share))
+                rows.append(AnswerGroup(kind, value, int(inside.sum()), share))
     return rows

@@ -107,8 +107,10 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
     shown = short_name((context.stored is not None and logged_model(model)) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
+    answers = measure_answers(context)
     if context.stored is not None:
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
+        source += [] if answers is None else [("Answers", answers.sentence)]
     else:
         n_parameters = record["model"]["n_parameters"]
         source = [("Model", model if n_parameters is None else f"{model} ({n_parameters:,} parameters)")]
@@ -143,7 +145,6 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
             for s in record["dataset"]["splits"]
         ),
     )
-    answers = measure_answers(context)
     tables = (*([] if answers is None else [answers.table()]), splits, *_left_out_table(context))
     return render_page(
         Page(
