@@ -117,8 +117,10 @@ class AnswerFigures(Result):
 
 
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
-    """Count the right answers of the primary split, whatever its source; None where no label is known."""
+    """Count the right answers of the primary split, of a log or of a prompted model; None where no label is known."""
     split = context.primary
+    if context.stored is None and context.prompted is None:
+        return None
     if not context.has_scores(split) or not split.labeled.any():
         return None
     scores = context.scores(split)
