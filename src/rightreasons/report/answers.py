@@ -199,6 +199,18 @@ def conflicting(context: AuditContext) -> str:
     return f"by {', '.join(over)} the confidence is too high, by {', '.join(under)} too low"
 
 
+def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
+    """Return why requests of any question have no answer: the reason, how many, and the first of them."""
+    if context.prompted is None:
+        return []
+    known = {name for split in context.all_splits for name, _ in split.left_out}
+    items: dict[str, list[str]] = {}
+    for name, reason in context.prompted.failures.items():
+        if name not in known:
+            items.setdefault(_named(reason), []).append(name)
+    return [(reason, len(names), names[0]) for reason, names in items.items()]
+
+
 def _named(reason: str) -> str:
     """Return a reason without the text that it quotes."""
     return "no answer that can be read" if reason.startswith("no answer in") else reason

@@ -29,7 +29,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.words import not_scored_told
-from rightreasons.report.answers import AnswerFigures, conflicting, measure_answers, withheld
+from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import OWN, Report
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
@@ -215,6 +215,8 @@ def audit(
     outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
     if answers is not None and (answers.n_unread or context.answers_once):
         say(answers.sentence)
+    for reason, n_failed, first in failed_of(context):
+        say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
         record = record_of(context, every, everything, options_of, report.subject)
