@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from rightreasons.calibration.elicit import elicit_confidence, measure_confidence, parse_probability
+from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 from rightreasons.calibration.options import SOURCES, ElicitOptions
 from rightreasons.core.arrays import Ragged
 from rightreasons.io.judged import read_confidence
@@ -35,7 +35,7 @@ DRAWN = {
 class Told:
     """An engine that answers as the tables above say."""
 
-    name, fingerprint, has_template = "told", "f", False
+    name, fingerprint, has_template, thinks, budget = "told", "f", False, False, 32
     abilities = frozenset(("likelihoods", "text"))
 
     def __init__(self, *, chat=False):
@@ -61,7 +61,7 @@ class Told:
 
     def generate(self, requests, *, options, progress=True, out=None):
         self.asked += [self.render(request.prompt) for request in requests]
-        return Answers([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
+        return Answers.of([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_questions_follow_the_answer(every):
 
 def test_items_without_an_answer_have_no_confidence():
     scorer = Prompted(Prompt(scoring="generated", pattern="(positive|negative)"), Told(), LABELS)
-    scorer.engine.generate = lambda requests, **more: Answers(
+    scorer.engine.generate = lambda requests, **more: Answers.of(
         [["none"] if "bad" in r.prompt else ["positive"] for r in requests]
     )
     found = elicit_confidence(scorer, ROWS, options=ElicitOptions(("p_true",)))
@@ -136,7 +136,7 @@ def test_what_cannot_be_asked(sources, change, sentence):
     engine = Told()
     for name, value in change.items():
         setattr(engine, name, value)
-    engine.generate = lambda requests, **more: Answers([["positive"] for _ in requests])
+    engine.generate = lambda requests, **more: Answers.of([["positive"] for _ in requests])
     scorer = Prompted(Prompt(), engine, LABELS)
     with pytest.raises(ValueError, match=sentence):
         elicit_confidence(scorer, ROWS, options=ElicitOptions(sources))
@@ -150,7 +150,7 @@ def test_a_server_that_ends_on_the_way_is_asked_no_more():
     def generate(requests, **more):
         engine.asked.append("said")
         engine.ended = "the connection ended"
-        return Answers([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
+        return Answers.of([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
 
     engine.generate = generate
     scorer = Prompted(Prompt(scoring="sum"), engine, LABELS)
@@ -163,7 +163,7 @@ def test_a_server_that_ends_on_the_way_is_asked_no_more():
 
 def test_an_item_that_failed_is_named():
     engine = Told()
-    engine.generate = lambda requests, **more: Answers([["0.9"], [], ["0.2"]], {"two": "refused"})
+    engine.generate = lambda requests, **more: Answers.of([["0.9"], [], ["0.2"]], {"two": "refused"})
     found = elicit_confidence(
         Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS, options=ElicitOptions(("verbalized",))
     )
@@ -181,15 +181,3 @@ def test_options_and_labels():
         elicit_confidence(Prompted(Prompt(), Told(), LABELS), {**ROWS, "label": [1, -1, 0]})
     with pytest.raises(TypeError, match="Expected a scorer, but got str"):
         elicit_confidence("gpt", ROWS)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("0.85", 0.85), ("Probability: 0.7", 0.7), (".5", 0.5), ("90%", 0.9), ("I'm 95 percent sure", 0.95), ("1", 1.0),
-        ("My confidence is about 0.6, as 2 of 3 agree.", 0.6), ("85", None), ("1.2", None), ("0.2 to 0.4", None),
-        ("high", None), ("", None), ("0.8 (80%)", 0.8), ("Probability: 0.8\nConfidence: 0.3", None), ("150%", None),
-    ],
-)  # fmt: skip
-def test_probabilities_in_words(text, value):
-    assert parse_probability(text) == value

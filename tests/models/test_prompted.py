@@ -22,6 +22,7 @@ class Told:
     ):
         self.score, self.answers = score, answers
         self.has_template, self.abilities = has_template, frozenset(abilities)
+        self.thinks, self.budget = False, 32
         self.asked = []
 
     def render(self, prompt):
@@ -42,7 +43,7 @@ class Told:
 
     def generate(self, requests, *, options, progress=True, out=None):
         n = options.n
-        return Answers([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
+        return Answers.of([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
 
 
 def by_length(prompt, text):

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from scipy.special import log_softmax
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
+from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     check_ids,
@@ -25,8 +27,9 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
-from rightreasons.models.prompts import NO_ANSWER, ChoiceItems, Examples, Item, Rendering, parse_answer
-from rightreasons.models.protocol import Ability, Engine, Generation, Request
+from rightreasons.io.answers import NO_ANSWER, read_answer
+from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
+from rightreasons.models.protocol import BRIEF, Ability, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
 if TYPE_CHECKING:
@@ -69,6 +72,10 @@ class Prompted:
         examples: Labeled items for few-shot examples, which `prompt.shots` asks for.
         seed: Decides few-shot examples and drawn answers.
 
+    Attributes:
+        failures: Item, of whatever was asked so far -> why it has no score.
+        replies: Item of the same -> what the model wrote.
+
     Raises:
         ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
             template or the label words do not fit, or there are no examples.
@@ -104,10 +111,15 @@ class Prompted:
                 f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
             )
         self.rendering = Rendering.of(
-            prompt, chat=_chat(prompt, engine), scorings=_scorings(prompt, engine), label_names=self.label_names
+            prompt,
+            chat=_chat(prompt, engine),
+            scorings=_scorings(prompt, engine, thinks=_chat(prompt, engine) and engine.thinks),
+            label_names=self.label_names,
         )
         self._example: Request | None = None
         self._way = ""
+        self.failures: dict[str, str] = {}
+        self.replies: dict[str, list[Reply]] = {}
 
     def other_way(self) -> Prompted | None:
         """Return the same prompt without the chat template, or with it where this goes without.
@@ -174,6 +186,7 @@ class Prompted:
             "draw": self.prompt.draw,
             "pattern": self.prompt.pattern,
             "samples": self.prompt.samples,
+            "thinking": self.prompt.thinking,
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
@@ -268,6 +281,7 @@ class Prompted:
         self._way = way
         row_of = dict(zip(places, rows, strict=True))
         failures = failures | empty
+        self.failures |= failures
         able = [place for place, item in enumerate(items) if item.id not in failures]
         logits = Ragged.of(
             np.concatenate([row_of[place] for place in able]) if able else np.empty(0), [len(row_of[n]) for n in able]
@@ -336,33 +350,64 @@ class Prompted:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
         prompt, asked = self.prompt, self.rendering
         found = self.engine.generate(
-            [Request(request.name, request.prompt) for request in requests],
-            options=Generation(
-                n=prompt.samples,
-                temperature=0.0 if prompt.samples == 1 else 1.0,
-                max_new_tokens=prompt.max_new_tokens,
-                seed=self.seed,
-            ),
+            requests,
+            options=self.generation(n=prompt.samples),
             progress=how.get("progress", True),
             out=_part(how.get("out"), "answers"),
         )
-        rows, failures, unread = [], dict(found.failures), 0
-        for item, texts in zip(items, found.texts, strict=True):
-            answers = asked.answers(item)
-            others = () if asked.style == "words" else asked.texts(item)
-            read = np.array([parse_answer(t, answers, others=others, pattern=prompt.pattern) for t in texts], dtype=int)
-            unread += int((read == NO_ANSWER).sum())
-            counts = np.bincount(read[read != NO_ANSWER], minlength=len(answers))
+        rows, failures = [], dict(found.failures)
+        lacks: Counter[str] = Counter()
+        for item, replies in zip(items, found.replies, strict=True):
+            self.replies[item.id] = replies
+            read = np.array([self.read(item, reply) for reply in replies], dtype=int)
+            lacking = [
+                reply.lack or f"no answer in {reply.text.strip()[:80]!r}"
+                for reply, place in zip(replies, read, strict=True)
+                if place == NO_ANSWER
+            ]
+            lacks.update(lack if not lack.startswith("no answer") else "give no answer" for lack in lacking)
+            counts = np.bincount(read[read != NO_ANSWER], minlength=len(asked.answers(item)))
             if item.id not in failures and not counts.sum():
-                failures[item.id] = f"no answer in {texts[0].strip()[:80]!r}"
+                failures[item.id] = lacking[0]
             # A share of 0 has no logarithm; the least positive number stands for it.
             shares = counts / max(counts.sum(), 1)
             rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
-        total = sum(map(len, found.texts))
-        rate = f"{unread} of {total} generated answers give no answer"
-        if found.unfinished:
-            rate += f", and {found.unfinished} reach the bound of {prompt.max_new_tokens} tokens"
-        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate]))
+        total = sum(map(len, found.replies))
+        rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
+        named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
+        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+
+    def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
+        """Return how answers are generated.
+
+        Args:
+            n: Answers per item.
+            temperature: Their temperature; None takes that of the prompt, or 0 for one and 1 for several.
+            brief: Maximum tokens where the prompt names none and the model answers at once.
+        """
+        prompt, chat = self.prompt, self.rendering.chat
+        own = prompt.temperature if temperature is None else temperature
+        return Generation(
+            n=n,
+            temperature=(0.0 if n == 1 else 1.0) if own is None else own,
+            top_p=prompt.top_p,
+            max_new_tokens=prompt.max_new_tokens or (max(brief, self.engine.budget) if chat else brief),
+            stop=prompt.stop or (() if chat else ("\n\n",)),
+            seed=self.seed,
+            thinking_tags=prompt.thinking_tags,
+        )
+
+    def read(self, item: Item, reply: Reply) -> int:
+        """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
+        if reply.lack and reply.finish != "length":
+            return NO_ANSWER
+        return read_answer(
+            reply.text,
+            self.rendering.answers(item),
+            others=() if self.rendering.style == "words" else self.rendering.texts(item),
+            pattern=self.prompt.pattern,
+            cut=reply.finish == "length",
+        )
 
 
 def prompted_of(scorer: object) -> Prompted | None:
@@ -437,13 +482,16 @@ def _chat(prompt: Prompt, engine: Engine) -> bool:
     return engine.has_template if prompt.chat == "auto" else prompt.chat == "on"
 
 
-def _scorings(prompt: Prompt, engine: Engine) -> list[str]:
+def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
     """Return the scorings that an engine is able to; one that is asked for must be among them."""
     able = [scoring for ability, scorings in _ABLE.items() if ability in engine.abilities for scoring in scorings]
+    able = [scoring for scoring in able if scoring == "generated" or not thinks]
     if prompt.scoring != "auto" and prompt.scoring not in able:
         listed = ", ".join(able) or "none"
+        why = ". It thinks before it answers: thinking='off' asks it without, scoring='generated' waits for its answer"
         raise OptionError(
-            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}.",
+            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}"
+            f"{why if thinks else ''}.",
             option="scoring",
         )
     if not able:

@@ -29,11 +29,13 @@ from rightreasons.core.validation import check_kind
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Section
+from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
+from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, withheld
 from rightreasons.report.files import OWN, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
+from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
-from rightreasons.report.record import page_of, record_of
+from rightreasons.report.record import answers_of, page_of, record_of
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -217,6 +219,10 @@ def audit(
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
+    if general.plan:
+        for line in plan_of(context, sections, chosen, why_not):
+            say(line)
+        return AuditResult(folder, {}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
     context = context.scored(section.reads for section in report.sections(list(sections)))
@@ -243,6 +249,13 @@ def audit(
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
+    answers = answers_of(context)
+    if answers is not None:
+        outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
+    if answers is not None and (answers.n_unread or context.answers_once):
+        say(answers.sentence)
+    for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
+        say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
         record = record_of(context, every, everything, options_of, report.subject)
@@ -418,6 +431,19 @@ def _answer(section: Section, why_not: str, context: AuditContext, options: Opti
         sentence = in_one_sentence(error)
         warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
         return Outcome(section.question, section.title, "failed", sentence)
+
+
+def _withheld(outcome: Outcome, answers: AnswerFigures, context: AuditContext) -> Outcome:
+    """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
+    if outcome.result is None:
+        return outcome
+    result = withheld(outcome.result, answers)
+    conflict = conflicting(context) if outcome.question == "calibration" else ""
+    if conflict:
+        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}. `score_columns` names one of them."
+        verdict = Verdict("neutral", "Depends on the normalization", summary)
+        result = dataclasses.replace(result, verdict=verdict, finding=None)
+    return dataclasses.replace(outcome, result=result)
 
 
 def _check_answered(outcomes: Sequence[Outcome]) -> None:

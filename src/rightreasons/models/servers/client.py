@@ -24,9 +24,10 @@ import openai
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped
+from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
-from rightreasons.models.protocol import Ability, Message, Request
+from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.running import Chunk, Column, Store, join, progress_bar
 from rightreasons.models.servers.options import ServerOptions
 
@@ -69,22 +70,24 @@ class Completion:
     """One choice of a reply.
 
     Attributes:
-        text: The text, of a completion or of a message.
-        finished: Whether the text ended by itself; False where the bound of new tokens ended it.
+        reply: What it says.
         tokens: Its tokens, where the server reports them.
         logprobs: The log-probability of each token; None for a token that has none, as the first of an echo.
         tops: The likeliest tokens at each place, token -> log-probability.
     """
 
-    text: str
-    finished: bool
+    reply: Reply
     tokens: tuple[str, ...] = ()
     logprobs: tuple[float | None, ...] = ()
     tops: tuple[Mapping[str, float], ...] = ()
 
 
-def read_choices(reply: Any) -> list[Completion]:
+def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Completion]:
     """Read the choices of a reply of `/chat/completions` or `/completions`.
+
+    Args:
+        reply: The reply.
+        tags: (open, close) of thinking that is not usual.
 
     Raises:
         BadReplyError: If it is no such reply.
@@ -92,23 +95,48 @@ def read_choices(reply: Any) -> list[Completion]:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices:
         raise BadReplyError(f"a reply without `choices`: {_short(reply)}")
-    return [_read_choice(choice) for choice in choices]
+    usage = _tokens_used(reply)
+    return [_read_choice(choice, {} if place else usage, tags) for place, choice in enumerate(choices)]
 
 
-def _read_choice(choice: Any) -> Completion:
+def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str, str]]) -> Completion:
     if not isinstance(choice, dict):
         raise BadReplyError(f"a choice that is no object: {_short(choice)}")
     message = choice.get("message")
-    text = message.get("content") if isinstance(message, dict) else choice.get("text")
-    if text is None and isinstance(message, dict):
-        text = ""  # a refusal, or an answer whose tokens all went into reasoning
-    if not isinstance(text, str):
+    said: Mapping[str, Any] = message if isinstance(message, dict) else {"content": choice.get("text")}
+    text, thinking = words_of(said.get("content")), [words_of(said.get(name)) for name in _THINKING]
+    if not isinstance(message, dict) and not isinstance(choice.get("text"), str):
         raise BadReplyError(f"a choice without text: {_short(choice)}")
     try:
         tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise BadReplyError(f"log-probabilities that cannot be read: {_short(choice.get('logprobs'))}") from error
-    return Completion(text, choice.get("finish_reason") != "length", tokens, logprobs, tops)
+    reply = Reply.of(
+        text,
+        thinking=next(filter(None, [*thinking, words_of(said.get("content"), "thinking")]), ""),
+        refusal=words_of(said.get("refusal")),
+        finish=choice.get("finish_reason"),
+        usage=usage,
+        tags=tags,
+    )
+    return Completion(reply, tokens, logprobs, tops)
+
+
+_THINKING = ("reasoning_content", "reasoning", "thinking")
+"""Where servers put thinking: DeepSeek, SGLang, llama.cpp and vLLM; vLLM, OpenRouter, Groq; Cohere and others."""
+
+
+def _tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
+    """Return the tokens that a server counts, by the names of `Reply.usage`."""
+    counts = reply.get("usage")
+    counts = counts if isinstance(counts, dict) else {}
+    details = counts.get("completion_tokens_details")
+    told = {
+        "prompt_tokens": counts.get("prompt_tokens"),
+        "answer_tokens": counts.get("completion_tokens"),
+        "thinking_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
+    }
+    return {name: count for name, count in told.items() if isinstance(count, int)}
 
 
 def _read_logprobs(
@@ -163,7 +191,7 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
 
     Example:
         >>> def echo(text):
-        ...     return Completion("a bad c", True, ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
+        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
         >>> continuation(echo, "a", " bad").logprobs, continuation(echo, "a b", "ad").logprobs
         ((-1.0, -0.5), (-0.5,))
         >>> continuation(echo, "a ", "bad")
@@ -173,7 +201,7 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
     # A start token is spelled in some echoes, before the text.
     skipped = next((skip for skip in (0, 1) if "".join(completion.tokens[skip:]).startswith(prompt + text)), None)
     if skipped is None:
-        return added(completion, echo(prompt) if prompt else Completion("", True), generated=1)
+        return added(completion, echo(prompt) if prompt else Completion(Reply()), generated=1)
     ends = list(itertools.accumulate(map(len, completion.tokens[skipped:])))
     first = next(place for place, end in enumerate(ends) if end > len(prompt))
     last = next(place for place, end in enumerate(ends) if end >= len(prompt) + len(text))
@@ -196,7 +224,7 @@ def added(completion: Completion, alone: Completion, *, generated: int = 0) -> C
     start, end = max(len(alone.tokens) - generated, 0), len(completion.tokens) - generated
     if end <= start or completion.tokens[: start - 1] != alone.tokens[: start - 1]:
         raise BadReplyError(
-            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.text)}"
+            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.reply.text)}"
         )
     return Continued(
         completion.tokens[start:end], completion.logprobs[start:end], completion.tokens[:start] != alone.tokens[:start]
@@ -224,7 +252,7 @@ def read_prompt(reply: Any) -> Completion:
             logprobs.append(None if token is None else float(token["logprob"]))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise BadReplyError(f"log-probabilities that cannot be read: {_short(entries)}") from error
-    return Completion("", True, tuple(tokens), tuple(logprobs))
+    return Completion(Reply(), tuple(tokens), tuple(logprobs))
 
 
 def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
@@ -290,7 +318,7 @@ class Usage:
         prompt_tokens: Tokens of the prompts, as the server counts them.
         answer_tokens: Generated tokens.
         unreported: Answers for which the server reported no tokens.
-        characters: Characters of the prompts whose tokens were reported.
+        characters: Characters of the prompts.
     """
 
     requests: int = 0
@@ -311,16 +339,17 @@ class Usage:
         return Usage(**{name: value - before[name] for name, value in mine.items()})
 
     def add(self, reply: dict[str, Any], characters: int) -> None:
-        """Count a reply to a prompt of so many characters."""
+        """Count a reply to a prompt of so many characters; where the server reports no tokens, they are estimated."""
         self.requests += 1
-        counts = reply.get("usage")
-        if not isinstance(counts, dict) or not isinstance(counts.get("prompt_tokens"), int):
-            self.unreported += 1
-            return
+        counts = _tokens_used(reply)
         self.characters += characters
+        if "prompt_tokens" not in counts:
+            self.unreported += 1
+            said = len(json.dumps(reply.get("choices"), ensure_ascii=False)) if "choices" in reply else 0
+            counts = {"prompt_tokens": round(characters / CHARACTERS_PER_TOKEN)}
+            counts["answer_tokens"] = round(said / CHARACTERS_PER_TOKEN)
         self.prompt_tokens += counts["prompt_tokens"]
-        answer = counts.get("completion_tokens")
-        self.answer_tokens += answer if isinstance(answer, int) else 0
+        self.answer_tokens += counts.get("answer_tokens", 0)
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""
@@ -330,7 +359,11 @@ class Usage:
     def sentence(self, options: ServerOptions) -> str:
         """Say what was asked, in one sentence."""
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
-        unreported = f"; the server reported no tokens for {self.unreported:,} of them" if self.unreported else ""
+        unreported = (
+            f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
+            if self.unreported
+            else ""
+        )
         cost = priced(options, self.prompt_tokens, self.answer_tokens)
         return (
             f"{self.requests:,} requests{repeated}, {self.prompt_tokens:,} prompt tokens and "
@@ -357,31 +390,52 @@ def priced(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -
     return "" if cost is None else f", at a price of {cost:,.4f}"
 
 
-def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int) -> str:
-    """Say what a run will about cost, by the characters of its prompts and the tokens per character so far.
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What some requests cost, before they are sent.
+
+    Attributes:
+        requests: How many requests.
+        prompt_tokens: Tokens of their prompts, about.
+        answer_tokens: Generated tokens, at most.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of both."""
+        sums = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Cost(*(own + also for own, also in sums))
+
+    def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
+        """Return the counts and the price, "" where no price is given, as words."""
+        cost = None if options is None else price(options, self.prompt_tokens, self.answer_tokens)
+        return (*(f"{count:,}" for count in dataclasses.astuple(self)), "" if cost is None else f"{cost:,.4f}")  # type: ignore[return-value]
+
+
+def cost_of(client: Client | None, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int = 1) -> Cost:
+    """Return what a run will about cost, by the characters of its prompts and the tokens per character so far.
 
     Args:
-        client: The server, with what it counted so far.
+        client: The server, with what it counted so far; None for a model here.
         requests: What is asked.
         kind: "likelihoods", where each continuation is echoed with its prompt, or another.
         new_tokens: Maximum generated tokens each time.
         repeats: How often a request of another kind is sent.
     """
-    usage, options = client.usage, client.options
+    usage = Usage() if client is None else client.usage
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
+    echoes = kind == "likelihoods" and client is not None
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else repeats
+        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else repeats
         for request in requests
     ]
-    calls = sum(times)
     characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
-    characters += sum(len(text) for request in requests for text in request.continuations if kind == "likelihoods")
+    characters += sum(len(text) for request in requests for text in request.continuations if echoes)
     per_token = usage.characters / usage.prompt_tokens if usage.prompt_tokens else CHARACTERS_PER_TOKEN
-    prompts, answers = round(characters / per_token), calls * new_tokens
-    return (
-        f"{calls:,} requests, about {prompts:,} prompt tokens and at most {answers:,} generated tokens"
-        f"{priced(options, prompts, answers)}."
-    )
+    return Cost(sum(times), round(characters / per_token), sum(times) * new_tokens)
 
 
 def characters_of(prompt: Any) -> int:
@@ -439,6 +493,7 @@ class Client:
         usage: What was asked so far.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
+        spent: The bound of requests or of the price that ended them; "" for none.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -458,6 +513,8 @@ class Client:
         self._lock = threading.Lock()
         self._here = _Here()
         self._next_turn = 0.0
+        self._sent = 0
+        self.spent = ""
         self._stop = threading.Event()
 
     def models(self) -> list[str]:
@@ -473,7 +530,9 @@ class Client:
                 raise BadReplyError("a list of models without `data`")
             return [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
 
-        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        known = self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        self._sent = 0  # a list of models is free
+        return known
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
         """Send a request and read its reply, again where that may help.
@@ -515,8 +574,9 @@ class Client:
 
     def begin(self) -> None:
         """Send requests again, also after the server had failed."""
-        self.ended = ""
-        self._stop.clear()
+        self.ended = self.spent
+        if not self.spent:
+            self._stop.clear()
 
     def end(self, reason: str) -> None:
         """Send no more requests; each further one fails at once for this reason."""
@@ -550,8 +610,23 @@ class Client:
             if self.options.requests_per_minute:
                 self._next_turn = turn + 60 / self.options.requests_per_minute
         self._stop.wait(max(0.0, turn - time.monotonic()))
+        with self._lock:
+            self.spent = self.spent or self._spent()
+            self._sent += not self.spent and not self.ended
+        if self.spent:
+            self.end(self.spent)
         if self.ended:
             raise RequestError(self.ended)
+
+    def _spent(self) -> str:
+        """Return the bound that is reached; "" for none. Requests in flight count, their prices when they are known."""
+        options = self.options
+        if options.max_requests is not None and self._sent >= options.max_requests:
+            return f"max_requests={options.max_requests} is reached"
+        cost = price(options, self.usage.prompt_tokens, self.usage.answer_tokens)
+        if options.max_price is not None and cost is not None and cost >= options.max_price:
+            return f"max_price={options.max_price:g} is reached"
+        return ""
 
     def _failure(self, error: Exception, attempts: int) -> tuple[RequestError, float | None]:
         """Return why a request failed, and the seconds after which the server lets it be sent again."""
@@ -655,6 +730,10 @@ class Endpoint:
         renamed: Parameters that it knows by another name.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
         echo: Whether its log-probabilities of given texts can be relied upon.
+        thinks: Whether it thinks before it answers.
+        budget: Tokens that an answer needs, thinking among them.
+        extra: What it wants beside, such as to think or not.
+        tags: (open, close) of thinking that is not usual.
     """
 
     client: Client
@@ -667,6 +746,10 @@ class Endpoint:
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
     top: int = 0
     echo: bool = False
+    thinks: bool = False
+    budget: int = BRIEF
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -680,7 +763,7 @@ class Endpoint:
         Raises:
             RequestError: If there is no answer.
         """
-        return self.client.ask(self.path, self._body(prompt, parameters), read_choices)
+        return self.client.ask(self.path, self._body(prompt, parameters), lambda reply: read_choices(reply, self.tags))
 
     def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
         """Ask for the likeliest next tokens.
@@ -727,6 +810,7 @@ class Endpoint:
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         known = {name: value for name, value in parameters.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
+        body |= {**self.extra, **self.client.options.more()}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
 
 

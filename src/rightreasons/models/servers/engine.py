@@ -17,6 +17,7 @@ import numpy as np
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, escaped
 from rightreasons.core.options import takes
+from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
@@ -27,13 +28,14 @@ from rightreasons.models.servers.client import (
     BadReplyError,
     Client,
     Completion,
+    Cost,
     Endpoint,
     Flown,
     RequestError,
     Row,
     Usage,
     as_text,
-    estimate,
+    cost_of,
     first_words,
     fly,
 )
@@ -49,7 +51,9 @@ WAYS = ("auto", "on", "off")
 
 
 @takes(ServerOptions)
-def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progress: bool = True) -> ServerEngine:
+def open_server(
+    url: str, *, options: ServerOptions, chat: str = "auto", thinking: str = "auto", progress: bool = True
+) -> ServerEngine:
     """Open a server, and try what it can be asked.
 
     Args:
@@ -62,8 +66,14 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         retries: How often a request that fails is repeated, with growing pauses; default 5.
         prompt_price: Price of a million prompt tokens; None leaves the price out.
         answer_price: Price of a million generated tokens.
+        max_requests: Requests after which no more are sent; None for no bound.
+        max_price: Price after which no more requests are sent; None for no bound.
+        reasoning_effort: How much a model thinks, in the server's words; None leaves it to the server.
+        extra_body: More of what every request holds, as JSON; None for nothing.
         options: All of these as `ServerOptions`, in place of keywords.
         chat: "on" asks conversations, "off" texts; "auto" (default) conversations where the server takes them.
+        thinking: "on" or "off" turns thinking on or off, as the trial finds out how; a number is the most tokens of it;
+            "auto" (default) leaves it to the server.
         progress: Whether to say on standard error what was found, and what runs cost.
 
     Returns:
@@ -83,7 +93,7 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = try_server(client, model)
+        trial = try_server(client, model, thinking)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
@@ -139,6 +149,16 @@ class ServerEngine:
         return (self.trial.chat if self.chat else self.trial.text).draws
 
     @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers a conversation."""
+        return self.trial.chat.thinks
+
+    @property
+    def budget(self) -> int:
+        """Tokens that an answer to a conversation needs, as its trial found."""
+        return self.trial.chat.budget
+
+    @property
     def ended(self) -> str:
         """Why the last run ended before all was asked: the server was gone or refused the key; "" where it did not."""
         return self.client.ended.removeprefix(NOT_ASKED)
@@ -147,7 +167,9 @@ class ServerEngine:
     def fingerprint(self) -> str:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
-        asked = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
+        asked: list[Any] = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
+        more = [self.trial.chat.extra, self.client.options.more()]
+        asked += more if any(more) else []
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
     @property
@@ -166,6 +188,7 @@ class ServerEngine:
             "model": self.model_name,
             "chat": self.chat,
             "abilities": sorted(self.abilities),
+            "thinks": self.thinks,
             "trial": [dataclasses.asdict(finding) for finding in self.trial.findings],
             "changes": self.changes(),
             "usage": (self.client.usage + self.earlier).to_dict(self.client.options),
@@ -269,7 +292,9 @@ class ServerEngine:
             raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
         settings: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_new_tokens}
         settings |= {"stop": list(options.stop)} if options.stop else {}
-        repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
+        settings |= {"top_p": options.top_p} if options.top_p < 1 else {}
+        for endpoint in (self.trial.chat, self.trial.text):
+            endpoint.tags = options.tags
 
         def ask(request: Request) -> Row:
             answers: list[Completion] = []
@@ -283,27 +308,35 @@ class ServerEngine:
                 several = {"n": left} if left > 1 else {}
                 asked = {**settings, **several, "seed": first + len(answers)}
                 answers += self._endpoint(request).ask(request.prompt, **asked)[:left]
-            return {
-                "texts": json.dumps([answer.text for answer in answers]),
-                "unfinished": sum(not answer.finished for answer in answers),
-            }
+            return {"replies": json.dumps([answer.reply.to_dict() for answer in answers])}
 
         flown = self._fly(
-            "answers",
+            "replies",
             requests,
             ask,
             settings={**settings, "n": n, "seed": options.seed},
-            new_tokens=n * options.max_new_tokens // repeats,
-            repeats=repeats,
+            new_tokens=n * options.max_new_tokens,
+            n=n,
             progress=progress,
             out=out,
         )
-        texts: list[list[str]] = [[] for _ in requests]
-        rows = np.asarray(flown.chunk.columns["texts"]).tolist() if len(flown.chunk) else []
+        replies: list[list[Reply]] = [[] for _ in requests]
+        rows = np.asarray(flown.chunk.columns["replies"]).tolist() if len(flown.chunk) else []
         for item, row in zip(flown.chunk.items.tolist(), rows, strict=True):
-            texts[item] = json.loads(row)
-        unfinished = _total(flown.chunk, "unfinished")
-        return Answers(texts, flown.failures, 0, unfinished, self._way("answers generated by the server", ""))
+            replies[item] = [Reply.from_dict(each) for each in json.loads(row)]
+        return Answers(replies, flown.failures, 0, self._way("answers generated by the server", ""))
+
+    def cost(self, requests: Sequence[Request], kind: str, new_tokens: int = 1, n: int = 1) -> Cost:
+        """Return what requests will about cost.
+
+        Args:
+            requests: The requests.
+            kind: "likelihoods", "next words" or "replies".
+            new_tokens: Maximum generated tokens per request, those of its `n` answers together.
+            n: Answers per request; a server that gives one at a time is asked so often.
+        """
+        repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
+        return cost_of(self.client, requests, kind, new_tokens // repeats, repeats)
 
     def _endpoint(self, request: Request) -> Endpoint:
         chat = self.trial.chat.works and (not isinstance(request.prompt, str) or not self.trial.text.works)
@@ -317,7 +350,7 @@ class ServerEngine:
         *,
         settings: Mapping[str, Any] | None = None,
         new_tokens: int = 1,
-        repeats: int = 1,
+        n: int = 1,
         **how: Unpack[HowToKeep],
     ) -> Flown:
         ability = _NEEDED[kind]
@@ -334,8 +367,14 @@ class ServerEngine:
 
         def begin(waiting: Sequence[Request]) -> None:
             if progress and waiting:
-                cost = estimate(self.client, waiting, kind, new_tokens, repeats)
-                print(f"Asking {self.name}: {cost}", file=sys.stderr)
+                cost = self.cost(waiting, kind, new_tokens, n)
+                requests, prompts, answers, price = cost.words(self.client.options)
+                priced = f", at a price of {price}" if price else ""
+                print(
+                    f"Asking {self.name}: {requests} requests, about {prompts} prompt tokens and at most {answers} "
+                    f"generated tokens{priced}.",
+                    file=sys.stderr,
+                )
 
         before = dataclasses.replace(usage)
         flown = fly(
@@ -351,6 +390,11 @@ class ServerEngine:
         self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
         if progress and usage.requests > before.requests:
             print(f"Asked {self.name}: {(usage - before).sentence(self.client.options)}", file=sys.stderr)
+        if self.client.spent:
+            raise ValueError(
+                f"Expected answers of {self.name} within a bound, but {self.client.spent}: what was answered is kept, "
+                "and the same command with a larger bound goes on from there."
+            )
         return flown
 
     def _likelihoods(self, requests: Sequence[Request], flown: Flown, way: str, note: str) -> Likelihoods:
@@ -368,7 +412,7 @@ class ServerEngine:
 
 
 _RAGGED = ("values", "lengths")
-_NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "answers": "text"}
+_NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "replies": "text"}
 
 
 def _total(chunk: Chunk, name: str) -> int:
