@@ -1,0 +1,37 @@
+"""The options of the question about reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightreasons.core.options import QuestionOptions, option
+
+HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
+"""The kinds of hints: `hints.KINDS` has their words."""
+
+
+class ReasonsOptions(QuestionOptions):
+    """Does it say its reasons?"""
+
+    hints: tuple[str, ...] = option(
+        ("colleague", "metadata"), f"Kinds of hints, of {', '.join(HINTS)}; comma-separated.", choices=HINTS
+    )
+    target: str = option(
+        "wrong",
+        "Where hints point: wrong (neither the plain answer nor the right one) or any (not the plain answer).",
+        choices=("wrong", "any"),
+    )
+    items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=1)
+    max_tokens: int = option(1024, "Maximum tokens of an answer with reasoning; one that is cut is none.", minimum=1)
+    sampling: float = option(1.0, "Temperature of the answers with reasoning; short ones are greedy.", minimum=0.0)
+    early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
+    transplant: bool = option(True, "Exchange the reasoning of the first hint: how does it act?")
+
+    def passes(self, context: Any) -> float:
+        """Return the answers with reasoning and the short ones, in passes of an item."""
+        long, short = self.requests(1)
+        return float(min(self.items, len(context.primary)) * (10 * long + short))
+
+    def requests(self, n_items: int) -> tuple[int, int]:
+        """Return how many answers with reasoning, and how many short ones, so many items take at most."""
+        return n_items * (2 + 2 * len(self.hints)), n_items * (4 * self.early + 3 * self.transplant)
