@@ -63,7 +63,7 @@ class Told:
 
     def generate(self, requests, *, options, progress=True, out=None):
         self.asked += [self.render(request.prompt) for request in requests]
-        return Answers([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
+        return Answers.of([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
 
 
 class Inference:
@@ -151,7 +151,7 @@ def test_questions_follow_the_answer(every):
 
 def test_items_without_an_answer_have_no_confidence():
     scorer = Prompted(Prompt(scoring="generated", pattern="(positive|negative)"), Told(), LABELS)
-    scorer.engine.generate = lambda requests, **more: Answers(
+    scorer.engine.generate = lambda requests, **more: Answers.of(
         [["none"] if "bad" in r.prompt else ["positive"] for r in requests]
     )
     found = elicit_confidence(scorer, ROWS, options=ElicitOptions(("p_true",)))
@@ -174,7 +174,7 @@ def test_what_cannot_be_asked(sources, change, sentence):
     engine = Told()
     for name, value in change.items():
         setattr(engine, name, value)
-    engine.generate = lambda requests, **more: Answers([["positive"] for _ in requests])
+    engine.generate = lambda requests, **more: Answers.of([["positive"] for _ in requests])
     scorer = Prompted(Prompt(), engine, LABELS)
     with pytest.raises(ValueError, match=sentence):
         elicit_confidence(scorer, ROWS, options=ElicitOptions(sources))
@@ -188,7 +188,7 @@ def test_a_server_that_ends_on_the_way_is_asked_no_more():
     def generate(requests, **more):
         engine.asked.append("said")
         engine.ended = "the connection ended"
-        return Answers([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
+        return Answers.of([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
 
     engine.generate = generate
     scorer = Prompted(Prompt(scoring="sum"), engine, LABELS)
@@ -201,7 +201,7 @@ def test_a_server_that_ends_on_the_way_is_asked_no_more():
 
 def test_an_item_that_failed_is_named():
     engine = Told()
-    engine.generate = lambda requests, **more: Answers([["0.9"], [], ["0.2"]], {"two": "refused"})
+    engine.generate = lambda requests, **more: Answers.of([["0.9"], [], ["0.2"]], {"two": "refused"})
     found = elicit_confidence(
         Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS, options=ElicitOptions(("verbalized",))
     )

@@ -94,7 +94,8 @@ def test_generated_answers_are_those_of_one_at_a_time(model, engine):
             with torch.no_grad():
                 tokens = [*tokens, int(model.model(torch.tensor([tokens])).logits[0, -1].argmax())]
         assert answers == [model.tokenizer.decode(tokens[-5:], skip_special_tokens=True)]
-    assert (together.unfinished, together.way) == (4, "left padding")
+    assert [row[0].finish for row in together.replies] == ["length"] * 4
+    assert together.way == "left padding"
 
 
 def test_drawn_answers_depend_on_seed_and_item_alone(engine):

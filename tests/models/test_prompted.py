@@ -42,7 +42,7 @@ class Told:
 
     def generate(self, requests, *, options, progress=True, out=None):
         n = options.n
-        return Answers([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
+        return Answers.of([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
 
 
 def by_length(prompt, text):

@@ -294,7 +294,7 @@ class _Asking:
             out=out,
         )
         self.failures["verbalized"] = found.failures
-        texts = [own[0] if own else "" for own in found.texts]
+        texts = [own[0].text if own and own[0].finish != "thinking" else "" for own in found.replies]
         # Outside a chat the model goes on writing: the first line that says something is its answer.
         lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
         values = [parse_probability(line) for line in lines]
@@ -319,7 +319,7 @@ class _Asking:
             out=out,
         )
         self.failures["samples"] = found.failures
-        return self._render(requests), [list(own) for own in found.texts]
+        return self._render(requests), found.texts
 
     def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """Return the share of drawn answers that are the answer; NaN where none can be read."""

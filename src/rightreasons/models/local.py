@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
+from rightreasons.core.replies import THINKING_TAGS, Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
@@ -221,19 +224,40 @@ class LocalEngine:
             out=out,
         )
         rows = [row.astype(np.int64) for row in columns.ragged("tokens")]
-        ends = set(_end_tokens(self.scorer))
-        texts = [_before(self.tokenizer.decode(row, skip_special_tokens=True), options.stop) for row in rows]
-        unfinished = sum(len(row) >= max_new_tokens and int(row[-1]) not in ends for row in rows)
-        answered: list[list[str]] = [[] for _ in requests]
+        answered: list[list[Reply]] = [[] for _ in requests]
         for start, place in enumerate(able):
-            answered[place] = texts[start * n : (start + 1) * n]
+            opened = self._opened(requests[place], options)
+            answered[place] = [
+                self._reply(row, len(whole[start]), options, opened) for row in rows[start * n : (start + 1) * n]
+            ]
         return Answers(
             answered,
             {requests[place].name: reason for place, reason in reasons.items()},
             truncated=sum(len(tokens) > room for tokens in whole),
-            unfinished=unfinished,
             way=str(way),
         )
+
+    def _opened(self, request: Request, options: Generation) -> bool:
+        """Tell whether thinking begins in the prompt, as the chat templates of some models have it."""
+        end = self.render(request.prompt).rstrip()
+        return any(end.endswith(begin) for begin, _ in (*THINKING_TAGS, *options.tags))
+
+    def _reply(self, row: NDArray[np.int64], size: int, options: Generation, opened: bool) -> Reply:
+        ended = len(row) < options.max_new_tokens or int(row[-1]) in _end_tokens(self.scorer)
+        special = [token for token in self.tokenizer.all_special_tokens if token]
+        tags = (*THINKING_TAGS, *options.tags)
+        raw = self.tokenizer.decode(row, skip_special_tokens=False)
+        shown = any(mark in raw and any(token in mark for token in special) for pair in tags for mark in pair)
+        # Tags that are special tokens are read before these are left out.
+        text = raw if shown else self.tokenizer.decode(row, skip_special_tokens=True)
+        cut = _before(text, options.stop)
+        usage = {"prompt_tokens": size, "answer_tokens": len(row)}
+        finish = "stop" if ended or cut != text else "length"
+        reply = Reply.of(cut, finish=finish, usage=usage, tags=options.tags, opened=opened)
+        if not shown:
+            return reply
+        bare = re.compile("|".join(map(re.escape, special)))
+        return dataclasses.replace(reply, text=bare.sub("", reply.text).strip(), thinking=bare.sub("", reply.thinking))
 
     def tokens(
         self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from scipy.special import log_softmax
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
+from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     check_ids,
@@ -342,27 +344,38 @@ class Prompted:
                 temperature=0.0 if prompt.samples == 1 else 1.0,
                 max_new_tokens=prompt.max_new_tokens,
                 seed=self.seed,
+                thinking_tags=prompt.thinking_tags,
             ),
             progress=how.get("progress", True),
             out=_part(how.get("out"), "answers"),
         )
-        rows, failures, unread = [], dict(found.failures), 0
-        for item, texts in zip(items, found.texts, strict=True):
-            answers = asked.answers(item)
-            others = () if asked.style == "words" else asked.texts(item)
-            read = np.array([parse_answer(t, answers, others=others, pattern=prompt.pattern) for t in texts], dtype=int)
-            unread += int((read == NO_ANSWER).sum())
-            counts = np.bincount(read[read != NO_ANSWER], minlength=len(answers))
+        rows, failures = [], dict(found.failures)
+        lacks: Counter[str] = Counter()
+        for item, replies in zip(items, found.replies, strict=True):
+            read = np.array([self.read(item, reply) for reply in replies], dtype=int)
+            lacking = [
+                reply.lack or f"no answer in {reply.text.strip()[:80]!r}"
+                for reply, place in zip(replies, read, strict=True)
+                if place == NO_ANSWER
+            ]
+            lacks.update(lack if not lack.startswith("no answer") else "give no answer" for lack in lacking)
+            counts = np.bincount(read[read != NO_ANSWER], minlength=len(asked.answers(item)))
             if item.id not in failures and not counts.sum():
-                failures[item.id] = f"no answer in {texts[0].strip()[:80]!r}"
+                failures[item.id] = lacking[0]
             # A share of 0 has no logarithm; the least positive number stands for it.
             shares = counts / max(counts.sum(), 1)
             rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
-        total = sum(map(len, found.texts))
-        rate = f"{unread} of {total} generated answers give no answer"
-        if found.unfinished:
-            rate += f", and {found.unfinished} reach the bound of {prompt.max_new_tokens} tokens"
-        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate]))
+        total = sum(map(len, found.replies))
+        rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
+        named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
+        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+
+    def read(self, item: Item, reply: Reply) -> int:
+        """Return which answer a reply gives to an item, by `parse_answer`; `NO_ANSWER` for one that gives none."""
+        if reply.lack and (self.rendering.chat or reply.finish != "length"):
+            return NO_ANSWER
+        others = () if self.rendering.style == "words" else self.rendering.texts(item)
+        return parse_answer(reply.text, self.rendering.answers(item), others=others, pattern=self.prompt.pattern)
 
 
 def prompted_of(scorer: object) -> Prompted | None:

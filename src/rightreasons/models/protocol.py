@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
+from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 
 if TYPE_CHECKING:
@@ -79,18 +81,26 @@ class Answers:
     """What a language model wrote to N requests.
 
     Attributes:
-        texts: N lists of generated answers, `n` each; [] for a request that failed.
-        failures: Name of a request -> why it has no answer.
+        replies: N lists of replies, `n` each; [] for a request that failed.
+        failures: Name of a request -> why it has no reply.
         truncated: How many requests were cut at their beginning.
-        unfinished: How many answers ended because the bound of new tokens was reached.
         way: How the engine asked, in words; "" where there is nothing to say.
     """
 
-    texts: list[list[str]]
+    replies: list[list[Reply]]
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     truncated: int = 0
-    unfinished: int = 0
     way: str = ""
+
+    @classmethod
+    def of(cls, texts: Sequence[Sequence[str]], failures: Mapping[str, str] | None = None) -> Answers:
+        """Make answers of plain texts, which may hold thinking between tags."""
+        return cls([[Reply.of(text) for text in row] for row in texts], failures or {})
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The texts of the replies, also of those that are no answers; see `Reply.lack`."""
+        return [[reply.text for reply in row] for row in self.replies]
 
 
 class Generation(Options):
@@ -103,6 +113,22 @@ class Generation(Options):
     max_new_tokens: int = option(64, "Maximum tokens per answer.", minimum=1)
     stop: tuple[str, ...] = option((), "Texts that end an answer; they are cut off.")
     seed: int = option(0, "Decides what is drawn; a server may ignore it.")
+    thinking_tags: tuple[str, ...] = option(
+        (), "What opens and what closes thinking in an answer, in turns, where it is unusual."
+    )
+
+    def _check(self) -> None:
+        if len(self.thinking_tags) % 2:
+            raise OptionError(
+                f"Expected `thinking_tags` in pairs, what opens thinking and what closes it, but got "
+                f"{len(self.thinking_tags)}.",
+                option="thinking_tags",
+            )
+
+    @property
+    def tags(self) -> tuple[tuple[str, str], ...]:
+        """The thinking tags as pairs."""
+        return tuple(zip(self.thinking_tags[::2], self.thinking_tags[1::2], strict=True))
 
 
 class HowToKeep(TypedDict, total=False):

@@ -116,6 +116,9 @@ missing ), unterminated subpattern at position 0.
         1, "Generated answers per item; more than one are drawn at temperature 1, and their shares are the scores.",
         minimum=1,
     )  # fmt: skip
+    thinking_tags: tuple[str, ...] = option(
+        (), "Comma-separated: what opens thinking in an answer and what closes it, where it is not <think> or the like."
+    )
 
     def _check(self) -> None:
         super()._check()

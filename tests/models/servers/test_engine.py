@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fake_server import cut, serving
+from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.protocol import Engine, Request
@@ -84,7 +85,7 @@ def test_answers_are_as_many_as_asked_for(engine, honest):
         given = cut(request.prompt)
         first = int(item_rng(5, request.name).integers(2**31 - 3))
         assert texts == ["".join(honest.model.generate(given, 4, 1.0, first + number)) for number in range(3)]
-    assert told.unfinished == 9  # the toy always reaches the bound
+    assert all(reply.finish == "length" for row in told.replies for reply in row)  # the toy always reaches the bound
     assert len(engine.generate(REQUESTS[:1], progress=False).texts[0]) == 1
 
 
@@ -97,15 +98,15 @@ def test_a_token_in_which_prompt_and_continuation_meet_counts_and_is_told(engine
 def test_tokens_that_do_not_spell_the_text_are_counted():
     # A letter of three bytes is three tokens, which an echo shows as marks of their own.
     echoes = {
-        "a": Completion("", True, ("<s>", "a", "x"), (None, -1.0, -9.0)),
-        "a語": Completion("", True, ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)),
+        "a": Completion(Reply(), ("<s>", "a", "x"), (None, -1.0, -9.0)),
+        "a語": Completion(Reply(), ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)),
     }
     assert continuation(echoes.__getitem__, "a", "語").logprobs == (-2.0, -3.0, -4.0)
     # A start token that the echo spells is no part of the text.
-    spelled = Completion("", True, ("<s>", "a", " b", "x"), (None, -1.0, -2.0, -9.0))
+    spelled = Completion(Reply(), ("<s>", "a", " b", "x"), (None, -1.0, -2.0, -9.0))
     assert continuation({"a b": spelled}.__getitem__, "a", " b").logprobs == (-2.0,)
     with pytest.raises(ValueError, match="does not hold the text"):
-        added(Completion("", True, ("z", "b"), (None, -1.0)), Completion("", True, ("a", "b", "c"), (None, -1.0, -1.0)))
+        added(Completion(Reply(), ("z", "b"), (None, -1.0)), Completion(Reply(), ("a", "b", "c"), (None, -1.0, -1.0)))
 
 
 def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):

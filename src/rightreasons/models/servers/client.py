@@ -24,6 +24,7 @@ import openai
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped
+from rightreasons.core.replies import Reply
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
 from rightreasons.models.protocol import Ability, Message, Request
@@ -69,22 +70,24 @@ class Completion:
     """One choice of a reply.
 
     Attributes:
-        text: The text, of a completion or of a message.
-        finished: Whether the text ended by itself; False where the bound of new tokens ended it.
+        reply: What it says.
         tokens: Its tokens, where the server reports them.
         logprobs: The log-probability of each token; None for a token that has none, as the first of an echo.
         tops: The likeliest tokens at each place, token -> log-probability.
     """
 
-    text: str
-    finished: bool
+    reply: Reply
     tokens: tuple[str, ...] = ()
     logprobs: tuple[float | None, ...] = ()
     tops: tuple[Mapping[str, float], ...] = ()
 
 
-def read_choices(reply: Any) -> list[Completion]:
+def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Completion]:
     """Read the choices of a reply of `/chat/completions` or `/completions`.
+
+    Args:
+        reply: The reply.
+        tags: (open, close) of thinking that is not usual.
 
     Raises:
         BadReplyError: If it is no such reply.
@@ -92,23 +95,56 @@ def read_choices(reply: Any) -> list[Completion]:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices:
         raise BadReplyError(f"a reply without `choices`: {_short(reply)}")
-    return [_read_choice(choice) for choice in choices]
+    usage = _tokens_used(reply)
+    return [_read_choice(choice, {} if place else usage, tags) for place, choice in enumerate(choices)]
 
 
-def _read_choice(choice: Any) -> Completion:
+def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str, str]]) -> Completion:
     if not isinstance(choice, dict):
         raise BadReplyError(f"a choice that is no object: {_short(choice)}")
     message = choice.get("message")
-    text = message.get("content") if isinstance(message, dict) else choice.get("text")
-    if text is None and isinstance(message, dict):
-        text = ""  # a refusal, or an answer whose tokens all went into reasoning
-    if not isinstance(text, str):
+    said: Mapping[str, Any] = message if isinstance(message, dict) else {"content": choice.get("text")}
+    text, thinking = _words(said.get("content")), [_words(said.get(name)) for name in _THINKING]
+    if not isinstance(message, dict) and not isinstance(choice.get("text"), str):
         raise BadReplyError(f"a choice without text: {_short(choice)}")
     try:
         tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise BadReplyError(f"log-probabilities that cannot be read: {_short(choice.get('logprobs'))}") from error
-    return Completion(text, choice.get("finish_reason") != "length", tokens, logprobs, tops)
+    reply = Reply.of(
+        text,
+        thinking=next(filter(None, [*thinking, _words(said.get("content"), "thinking")]), ""),
+        refusal=_words(said.get("refusal")),
+        finish=choice.get("finish_reason"),
+        usage=usage,
+        tags=tags,
+    )
+    return Completion(reply, tokens, logprobs, tops)
+
+
+_THINKING = ("reasoning_content", "reasoning", "thinking")
+"""Where servers put thinking: DeepSeek, SGLang, llama.cpp and vLLM; vLLM, OpenRouter, Groq; Cohere and others."""
+
+
+def _words(said: Any, kind: str = "text") -> str:
+    """Return the words of a text, or of the parts of one kind of a message that is a list of them."""
+    if isinstance(said, list):
+        parts = [part for part in said if isinstance(part, dict) and part.get("type", "text") == kind]
+        return "".join(_words(part.get(kind)) for part in parts)
+    return said if isinstance(said, str) else ""
+
+
+def _tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
+    """Return the tokens that a server counts, by the names of `Reply.usage`."""
+    counts = reply.get("usage")
+    counts = counts if isinstance(counts, dict) else {}
+    details = counts.get("completion_tokens_details")
+    told = {
+        "prompt_tokens": counts.get("prompt_tokens"),
+        "answer_tokens": counts.get("completion_tokens"),
+        "thinking_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
+    }
+    return {name: count for name, count in told.items() if isinstance(count, int)}
 
 
 def _read_logprobs(
@@ -163,7 +199,7 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
 
     Example:
         >>> def echo(text):
-        ...     return Completion("a bad c", True, ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
+        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
         >>> continuation(echo, "a", " bad").logprobs, continuation(echo, "a b", "ad").logprobs
         ((-1.0, -0.5), (-0.5,))
         >>> continuation(echo, "a ", "bad")
@@ -173,7 +209,7 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
     # A start token is spelled in some echoes, before the text.
     skipped = next((skip for skip in (0, 1) if "".join(completion.tokens[skip:]).startswith(prompt + text)), None)
     if skipped is None:
-        return added(completion, echo(prompt) if prompt else Completion("", True), generated=1)
+        return added(completion, echo(prompt) if prompt else Completion(Reply()), generated=1)
     ends = list(itertools.accumulate(map(len, completion.tokens[skipped:])))
     first = next(place for place, end in enumerate(ends) if end > len(prompt))
     last = next(place for place, end in enumerate(ends) if end >= len(prompt) + len(text))
@@ -196,7 +232,7 @@ def added(completion: Completion, alone: Completion, *, generated: int = 0) -> C
     start, end = max(len(alone.tokens) - generated, 0), len(completion.tokens) - generated
     if end <= start or completion.tokens[: start - 1] != alone.tokens[: start - 1]:
         raise BadReplyError(
-            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.text)}"
+            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.reply.text)}"
         )
     return Continued(
         completion.tokens[start:end], completion.logprobs[start:end], completion.tokens[:start] != alone.tokens[:start]
@@ -224,7 +260,7 @@ def read_prompt(reply: Any) -> Completion:
             logprobs.append(None if token is None else float(token["logprob"]))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise BadReplyError(f"log-probabilities that cannot be read: {_short(entries)}") from error
-    return Completion("", True, tuple(tokens), tuple(logprobs))
+    return Completion(Reply(), tuple(tokens), tuple(logprobs))
 
 
 def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
@@ -313,14 +349,13 @@ class Usage:
     def add(self, reply: dict[str, Any], characters: int) -> None:
         """Count a reply to a prompt of so many characters."""
         self.requests += 1
-        counts = reply.get("usage")
-        if not isinstance(counts, dict) or not isinstance(counts.get("prompt_tokens"), int):
+        counts = _tokens_used(reply)
+        if "prompt_tokens" not in counts:
             self.unreported += 1
             return
         self.characters += characters
         self.prompt_tokens += counts["prompt_tokens"]
-        answer = counts.get("completion_tokens")
-        self.answer_tokens += answer if isinstance(answer, int) else 0
+        self.answer_tokens += counts.get("answer_tokens", 0)
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""

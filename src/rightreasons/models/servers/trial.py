@@ -131,7 +131,7 @@ class _Attempt:
             if failure.gone:
                 raise
             return self._find(part, False, f"{path} is not of use: {failure}.")
-        self.endpoint.works = any(completion.text.strip() for completion in self._greedy)
+        self.endpoint.works = any(_said(completion).strip() for completion in self._greedy)
         without = f", without {' and '.join(sorted(self.endpoint.refused))}" if self.endpoint.refused else ""
         words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
         return self._find(part, self.endpoint.works, f"{path} {words}.")
@@ -142,7 +142,7 @@ class _Attempt:
         if "temperature" in self.endpoint.refused:
             self._find(part, False, "The server takes no temperature: its answers are drawn at random.")
             return
-        first, again = self._greedy[0].text, self._negotiate(self._prompts[0]).text
+        first, again = _said(self._greedy[0]), _said(self._negotiate(self._prompts[0]))
         same = f"Two equal requests have the answers {first!r} and {again!r}."
         self._find(part, first == again, "Two equal requests have one answer." if first == again else same)
 
@@ -173,7 +173,7 @@ class _Attempt:
 
     def _draws_differ(self) -> bool:
         answers = {
-            self.endpoint.ask(self._prompts[1], max_tokens=_NEW_TOKENS, temperature=1.5, seed=seed)[0].text
+            _said(self.endpoint.ask(self._prompts[1], max_tokens=_NEW_TOKENS, temperature=1.5, seed=seed)[0])
             for seed in range(3)
         }
         return len(answers) > 1
@@ -211,11 +211,11 @@ class _Attempt:
                 completion = self.endpoint.ask(prompt, seed=seed, **asked)[0]
                 if not completion.logprobs:
                     break
-                echoed = self.endpoint.continued(prompt, [completion.text])[0]
+                echoed = self.endpoint.continued(prompt, [completion.reply.text])[0]
                 pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
                 if any(pair.apart > LARGEST_DIFFERENCE for pair in pairs):
                     break
-                again = self.endpoint.continued(prompt, [completion.text])[0]
+                again = self.endpoint.continued(prompt, [completion.reply.text])[0]
                 pairs += _pairs("Two echoes of one text have", "and", echoed, again)
             except BadReplyError as error:
                 trouble = f"Given texts are not echoed: the server sent {error}"
@@ -266,6 +266,11 @@ class _Attempt:
         return passed
 
 
+def _said(completion: Completion) -> str:
+    """Return what a completion begins with: its thinking, or its text."""
+    return completion.reply.thinking or completion.reply.text
+
+
 def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
     """Return what is wrong with the likeliest next tokens; "" where nothing is."""
     top = completion.tops[0] if completion.tops else {}
@@ -279,9 +284,9 @@ def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
         return f"Their probabilities sum to {total:.2f}"
     best = max(top, key=lambda token: top[token]).strip()
     sure = values[0] - values[1] > LARGEST_DIFFERENCE
-    answer = greedy.text.strip()
+    answer = _said(greedy).strip()
     if sure and best and answer and not answer.startswith(best):
-        return f"The likeliest is {best!r}, but the greedy answer is {greedy.text!r}"
+        return f"The likeliest is {best!r}, but the greedy answer is {_said(greedy)!r}"
     return ""
 
 

@@ -1,0 +1,161 @@
+"""What a language model wrote once: its thinking, its text, its refusal, how it ended and what it cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from rightreasons.core.results import Result
+
+Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
+
+THINKING_TAGS: tuple[tuple[str, str], ...] = (
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning", "reason", "scratchpad")),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<unused94>", "<unused95>"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+)
+"""Marks between which models think: of DeepSeek, Qwen and many others, Seed, Magistral, Kimi, OpenThinker, Command,
+MedGemma and gpt-oss."""
+
+_FINISHES: Mapping[str, Finish] = {
+    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
+    "content_filter": "content_filter", "safety": "content_filter", "refusal": "refusal",
+}  # fmt: skip
+"""What servers and logs say of an end that is none; everything else is an end ("stop", "end_turn", "eos", none)."""
+
+UNANSWERED: Mapping[str, str] = {
+    "length": "not finished: the bound of new tokens was reached",
+    "thinking": "not finished: its thinking does not end",
+    "refusal": "refused",
+    "content_filter": "stopped by a content filter",
+}
+"""Why a reply is no answer, by its finish."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply(Result):
+    """What a language model wrote once. Thinking is never an answer, nor is a text that was cut.
+
+    Attributes:
+        text: The text without thinking and refusal.
+        thinking: What it thought before or between, where it shows that; "" for none, or hidden.
+        refusal: The words of a refusal that the server marks as one; "" for none.
+        finish: "stop" for a text that ended by itself; "length" where the bound of new tokens cut it, "thinking" where
+            it ended within its thinking, "refusal", "content_filter".
+        usage: "prompt_tokens", "answer_tokens" (its thinking among them) and "thinking_tokens" of the request, as far
+            as they were told; {} also for all but the first of several replies to one request.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    refusal: str = ""
+    finish: Finish = "stop"
+    usage: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        text: str | None,
+        *,
+        thinking: str | None = None,
+        refusal: str | None = None,
+        finish: str | None = None,
+        usage: Mapping[str, int] | None = None,
+        tags: Sequence[tuple[str, str]] = (),
+        opened: bool = False,
+    ) -> Reply:
+        r"""Make a reply of what a server, a model here or a log tells.
+
+        Args:
+            text: What was generated, perhaps with thinking between tags; None for nothing.
+            thinking: What the server parted from it.
+            refusal: The words of a refusal.
+            finish: Why it ended, in the words of a server or a log; None where that is not known.
+            usage: Tokens of the request.
+            tags: (open, close) of thinking beside `THINKING_TAGS`.
+            opened: Whether thinking began in the prompt, as some chat templates have it.
+
+        Example:
+            >>> Reply.of("<think>A? No.</think>B").text, Reply.of("<think>The answer is A").finish
+            ('B', 'thinking')
+            >>> Reply.of("Let me see.\n</think>\n\nB", finish="stop").thinking
+            'Let me see.'
+            >>> Reply.of("", refusal="I can't help with that.").lack
+            'refused'
+        """
+        own, thoughts, closed = cut_thinking(text or "", tags, opened=opened)
+        ended = _FINISHES.get(str(finish or "").lower(), "stop")
+        if refusal and ended == "stop":
+            ended = "refusal"
+        if ended in ("stop", "length") and (not closed or (ended == "length" and not own and (thinking or thoughts))):
+            ended = "thinking"
+        parts = [part.strip() for part in (thinking or "", *thoughts)]
+        return cls(own, "\n\n".join(filter(None, parts)), refusal or "", ended, dict(usage or {}))
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Reply:
+        """Read what `to_dict` gave; fields that are not there have their defaults."""
+        return cls(**{field.name: kept[field.name] for field in dataclasses.fields(cls) if field.name in kept})
+
+    @property
+    def finished(self) -> bool:
+        """Whether it ended by itself, outside its thinking."""
+        return self.finish not in ("length", "thinking")
+
+    @property
+    def thinks(self) -> bool:
+        """Whether there was thinking, shown or hidden."""
+        return bool(self.thinking or self.usage.get("thinking_tokens"))
+
+    @property
+    def lack(self) -> str:
+        """Why it is no answer, in words; "" where its text can be one."""
+        return UNANSWERED.get(self.finish, "" if self.text.strip() else "empty")
+
+
+def cut_thinking(
+    text: str, tags: Sequence[tuple[str, str]] = (), *, opened: bool = False
+) -> tuple[str, list[str], bool]:
+    """Part thinking between tags from a text.
+
+    Args:
+        text: The text.
+        tags: (open, close) beside `THINKING_TAGS`.
+        opened: Whether thinking began before the text; a close without an open says so too.
+
+    Returns:
+        The text without its thinking, the thoughts, and whether every thought is closed: of one that is not, the rest
+        of the text is thinking.
+
+    Example:
+        >>> cut_thinking("<think>a</think>b<think>c")
+        ('b', ['a', 'c'], False)
+    """
+    closes = dict((*THINKING_TAGS, *tags))
+    marks = re.compile("|".join(sorted(map(re.escape, {*closes, *closes.values()}), key=len, reverse=True)))
+    kept: list[str] = []
+    thoughts: list[str] = []
+    start, within = 0, "any" if opened else ""
+    for match in marks.finditer(text):
+        part, mark = text[start : match.start()], match[0]
+        if not within and mark in closes:
+            kept.append(part)
+            within = closes[mark]
+        elif not within:  # what comes before a close without an open was thought as well
+            thoughts.append("".join((*kept, part)))
+            kept = []
+        elif within in ("any", mark) and mark in closes.values():
+            thoughts.append(part)
+            within = ""
+        else:
+            continue  # a thought that speaks of thinking
+        start = match.end()
+    (thoughts if within else kept).append(text[start:])
+    return ("".join(kept).strip() if thoughts else text), thoughts, not within
