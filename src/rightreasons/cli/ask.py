@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {
-    name: command_line() for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "shortcuts")
+    name: command_line()
+    for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts")
 }
 
 EXAMPLES = {
@@ -70,6 +71,10 @@ EXAMPLES = {
     "probes": (
         "rightreasons probes my-model socialiqa --limit 200",
         "rightreasons probes --predictions samples.jsonl",
+    ),
+    "reasons": (
+        "rightreasons reasons http://localhost:8000/v1 socialiqa --items 200",
+        "rightreasons reasons HuggingFaceTB/SmolLM2-135M-Instruct piqa --hints colleague,professor --max-tokens 256",
     ),
     "shortcuts": (
         "rightreasons shortcuts my-model sst2 --items 100",
@@ -102,7 +107,7 @@ def audit(
     questions: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply.",
+            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but reasons.",
             autocompletion=completes(tuple(QUESTIONS)),
         ),
     ] = None,
@@ -381,4 +386,5 @@ def demo(
 
 question_command("calibration", stored=True)
 question_command("probes", stored=True, task="multiple_choice")
+question_command("reasons")
 question_command("shortcuts")

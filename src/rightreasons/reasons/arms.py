@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rightreasons.core.choices import LETTERS
+from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.models.prompts import NO_ANSWER, Item, Rendering, parse_answer
@@ -119,14 +119,14 @@ class Arms:
         template = prompt.read_template() or _BODIES["multiple_choice" if label_names is None else "classification"]
         if "options" not in template:  # letters have no meaning without them
             template += "\n{{ options }}"
-        asked = {"template": template, "system": prompt.system, "label_words": prompt.label_words}
+        style: dict[str, Any] = {"style": "letters", "scoring": "generated"}
         self.rendering = Rendering.of(
-            Prompt(style="letters", scoring="generated", **asked),
+            Prompt(template=template, system=prompt.system, label_words=prompt.label_words, **style),
             chat=engine.has_template if prompt.chat == "auto" else prompt.chat == "on",
             scorings=["generated"],
             label_names=label_names,
         )
-        self.engine, self.options, self.seed, self.how = engine, options, seed, how
+        self.engine, self.options, self.seed, self.how, self.tags = engine, options, seed, how, prompt.thinking_tags
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Asked:
         """Ask about items in every arm, and about their reasoning.
@@ -209,16 +209,16 @@ class Arms:
             raise ValueError(
                 f"Expected a chat template that keeps what is asked, but that of {self.engine.name} drops the hint."
             )
-        drawn = Generation(temperature=self.options.sampling, max_new_tokens=self.options.max_tokens, seed=self.seed)
+        drawn = self._drawn(temperature=self.options.sampling, max_new_tokens=self.options.max_tokens)
         traces = []
         for (item, source, goal), told in zip(rows, self._told(f"{arm} {kind}".strip(), requests, drawn), strict=True):
             n_options = len(self.rendering.texts(item))
-            answer = read_answer(told.text, n_options) if told.finished else NO_ANSWER
+            answer = NO_ANSWER if told.lack else read_answer(told.text, n_options)
             traces.append(
                 Trace(
                     item=item.id, arm=arm, answer=answer, n_options=n_options, question=source.question, kind=kind,
                     hint=goal, label=item.label, source=source.name, thinking=told.thinking, text=told.text,
-                    hidden=told.hidden, group=self._group.get(item.id, ""),
+                    hidden=told.thinks and not told.thinking, group=self._group.get(item.id, ""),
                 )
             )  # fmt: skip
         return traces
@@ -265,34 +265,18 @@ class Arms:
 
     def _letters(self, kind: str, requests: Sequence[Request], counts: Sequence[int]) -> list[int]:
         """Return the options that short requests are answered with; -1 for none."""
-        told = self._told(kind, requests, Generation(max_new_tokens=_SHORT_TOKENS, seed=self.seed))
+        told = self._told(kind, requests, self._drawn(max_new_tokens=_SHORT_TOKENS))
         return [parse_answer(each.text, LETTERS[:count]) for each, count in zip(told, counts, strict=True)]
 
-    def _told(self, kind: str, requests: Sequence[Request], drawn: Generation) -> list[Told]:
+    def _drawn(self, **how: Any) -> Generation:
+        return Generation(seed=self.seed, thinking_tags=self.tags, **how)
+
+    def _told(self, kind: str, requests: Sequence[Request], drawn: Generation) -> list[Reply]:
+        """Return the reply to each request; that of a request that failed is empty."""
         if not requests:
             return []
         answers = self.engine.generate(requests, options=drawn, **self.how(kind))
-        return [told_of(row, drawn.max_new_tokens) for row in answers.texts]
-
-
-@dataclasses.dataclass(frozen=True)
-class Told:
-    """A generated answer: its thinking, its text, whether it ended by itself, and whether thinking was hidden."""
-
-    thinking: str = ""
-    text: str = ""
-    finished: bool = True
-    hidden: bool = False
-
-
-def told_of(row: Sequence[str], max_new_tokens: int) -> Told:
-    """Part thinking from an answer."""
-    text = row[0] if row else ""
-    before, opened, rest = text.partition("<think>")
-    thinking, closed, after = rest.partition("</think>") if opened else ("", "", "")
-    if not opened:
-        return Told("", text)
-    return Told(thinking.strip(), f"{before}{after}".strip(), finished=bool(closed))
+        return [row[0] if row else Reply() for row in answers.replies]
 
 
 def read_answer(text: str, n_options: int) -> int:
@@ -349,11 +333,6 @@ def _holds(rendered: str, part: str) -> bool:
     return " ".join(part.split()) in " ".join(rendered.split())
 
 
-def folders(out: Callable[[str], Path], **shared: Any) -> Callable[[str], Mapping[str, Any]]:
-    """Return the keywords of `Engine.generate` by kind of request: a folder of its own for each."""
-    return lambda kind: {"out": out(f"reasons-{kind}"), **shared}
-
-
 def plan(options: ReasonsOptions, n_items: int) -> str:
     """Say what is asked of a number of items, before it is.
 
@@ -366,8 +345,3 @@ def plan(options: ReasonsOptions, n_items: int) -> str:
         f"Asking {n_items:,} items in {2 + 2 * len(options.hints)} arms: at most {long:,} answers with reasoning of up "
         f"to {options.max_tokens:,} tokens, and {short:,} short ones."
     )
-
-
-def rows_of(traces: Sequence[Trace]) -> Iterator[dict[str, Any]]:
-    """Return traces as rows of a file."""
-    return (trace.to_dict() for trace in traces)

@@ -133,7 +133,7 @@ def early_answers(
         for name, kind in (("right", kinds), ("wrong", ~kinds)):
             if kind.any():
                 own = None if units is None else units[kind]
-                by_right[name] = paired_difference(last[kind], first[kind], clusters=own, **how)  # type: ignore[arg-type]
+                by_right[name] = paired_difference(last[kind], first[kind], clusters=own, **how)
     shared = len({len(row) for row in rows}) == 1
     stands, whole = rate(first, resampling, clusters), rate(last, resampling, clusters)
     if stands is None or whole is None:

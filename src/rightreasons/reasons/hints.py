@@ -73,7 +73,7 @@ KINDS = {
         ),
         Kind(
             "earlier",
-            "its own earlier answer",
+            "an earlier answer ascribed to it",
             "In an earlier session, {name}, you answered this question with ({option}).",
             "In an earlier session, {name}, you were asked this question, too.",
             r"(?:earlier|previous|prior) (?:session|answer|response|choice)|(?:before|earlier),? i answered|last time",
@@ -181,6 +181,8 @@ class Source:
             'dismisses'
         """
         found = "none"
+        if not self._source.search(text) and not _REFERS.search(text):
+            return found
         for start, end in sentences(text):
             sentence = text[start:end]
             marked, n_named = self._source.subn(_SOURCE, sentence)
@@ -227,7 +229,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     r"""Return the beginning and the end of each sentence or line of a text.
 
     Example:
-        >>> sentences("One. Two!\\nThree")
+        >>> sentences("One. Two!\nThree")
         [(0, 4), (5, 9), (10, 15)]
     """
     starts = [0, *(match.end() for match in _SENTENCE.finditer(text))]

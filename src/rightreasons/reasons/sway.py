@@ -7,6 +7,7 @@ fresh draws, so that chance and regression to the mean are in both and cancel.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -42,7 +43,7 @@ class Moved(Result):
         estimate: The difference with its interval. Missing answers widen the interval: its ends are those of the
             intervals with every missing answer filled in against it and for it.
         p_value: Two-sided exact p-value of McNemar's test of no difference, or of sign flips of clusters; the larger
-            one of the two ways to fill in.
+            one of the two ways to fill in, and 1 where they differ in their sign.
     """
 
     estimate: Estimate
@@ -337,7 +338,9 @@ def acknowledgment(
         return np.where(shares > 0, np.minimum(sums[..., 0] / sums[..., 1] / shares, 1.0), np.nan)
 
     sums = np.column_stack((hits & flags, hits, elsewhere)).astype(np.float64)[able]
-    around = bootstrap_sums(normalized, sums, resampling=resampling)
+    around = None
+    with contextlib.suppress(ValueError):  # no resample has an alpha above 0
+        around = bootstrap_sums(normalized, sums, resampling=resampling)
     return Acknowledgment(raw.value, interval, alpha, min(raw.value / alpha, 1.0), around, n_hint, n_other)
 
 
@@ -416,15 +419,15 @@ def _log_choose(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _moved(first: Flags, second: Flags, missing: tuple[Flags, Flags], clusters: Any, resampling: Resampling) -> Moved:
     """Compare two shares; what is missing of either is filled in against the difference, and for it."""
-    ends, p_values = [], []
+    ends, p_values, signs = [], [], set()
     for one, two in ((first, second | missing[1]), (first | missing[0], second)):
         values = one.astype(np.float64) - two
         ends.append(bounded_mean(values, low=-1, high=1, confidence_level=resampling.level, clusters=clusters))
         b, c = int((one & ~two).sum()), int((two & ~one).sum())
         exact = poisson_binomial_p_value(b, [0.5], [b + c]) if b + c else 1.0
-        p_values.append(
-            exact if clusters is None else sign_flip_p_value(values, clusters=clusters, resampling=resampling)
-        )
+        flips = clusters is not None
+        p_values.append(sign_flip_p_value(values, clusters=clusters, resampling=resampling) if flips else exact)
+        signs.add(np.sign(b - c))
     value = float(first.mean() - second.mean())
-    around = dataclasses.replace(ends[0], high=ends[1].high)
-    return Moved(estimate_of(value, around), max(p_values))
+    p_value = max(p_values) if len(signs) == 1 else 1.0  # filled in either way, it may differ to either side
+    return Moved(estimate_of(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
