@@ -79,7 +79,7 @@ class Script:
         if self.bare:
             return Reply.of(f"Answer: {answer}", usage={"thinking_tokens": 40} if self.hides else {})
         shown = answer if self.through or not moved else base
-        text = f"Let me look at the question and all of the options. {said} The sense leads to option {shown}. That is all."
+        text = f"Let me look at the question and the options. {said} The sense leads to option {shown}. That is all."
         if hint and draw.random() < self.cut:
             return Reply.of(text, finish="length")
         if self.thinks:

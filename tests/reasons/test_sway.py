@@ -1,5 +1,7 @@
 """What a hint moves and what is not said of it: worked numbers, errors of released code, and a model of known truth."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -81,16 +83,13 @@ def test_phi_unmasks_the_talker():
 
 
 def test_the_permutation_test_is_exact():
-    from scipy import stats
-
     mentions, moved = np.array([1, 1, 1, 0, 0, 0, 0, 1, 0]), np.array([1, 1, 1, 1, 0, 0, 0, 0, 0])
-    peer = stats.permutation_test(
-        (mentions,), lambda x: abs(np.corrcoef(x, moved)[0, 1]), permutation_type="pairings", alternative="greater",
-        n_resamples=np.inf,
-    )  # fmt: skip
     result = phi_cct(mentions, moved)
     assert result.phi == pytest.approx(np.corrcoef(mentions, moved)[0, 1])
-    assert result.p_value == pytest.approx(peer.pvalue)
+    # Every way to give the four mentions to nine items.
+    others = [[n in four for n in range(9)] for four in itertools.combinations(range(9), 4)]
+    far = [abs(np.corrcoef(one, moved)[0, 1]) >= result.phi - 1e-9 for one in others]
+    assert result.p_value == pytest.approx(np.mean(far))
 
 
 def test_early_answers_are_lanhams_area_over_the_ceiling():
@@ -206,7 +205,7 @@ GRID = [
 def test_figures_recover_the_truth_and_tests_keep_their_size(truth):
     rng = np.random.default_rng(11)
     swayed, low, high, silences, rejected, silent_rejected = [], [], [], [], 0, 0
-    n_runs = 100
+    n_runs = 60
     for _ in range(n_runs):
         arms, silent, moved = answered(truth, 200, rng)
         result = silent_sway(*arms, n_options=truth.k, n_resamples=1)
