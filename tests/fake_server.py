@@ -70,6 +70,7 @@ class FakeServer:
         change: Called with the reply, which it may change.
         lacks: What it does not do: "chat", "text", "echo" (ignored), "logprobs" (ignored).
         refuses: Parameters that it answers with status 400.
+        longest: Tokens after which it ends by itself.
         delay: Seconds that an answer takes.
         close: Ends the server.
     """
@@ -82,6 +83,7 @@ class FakeServer:
         self.change: Callable[[dict, dict], None] = lambda body, reply: None
         self.lacks: set[str] = set()
         self.refuses: set[str] = set()
+        self.longest = 1 << 30
         self.key = ""
         self.delay = 0.0
         self.bodies: list[dict] = []
@@ -141,7 +143,7 @@ class FakeServer:
         given = cut(body["prompt"])
         echoed = given if body.get("echo") and "echo" not in self.lacks else []
         new = self._new(given, body)
-        choice = {"text": "".join(echoed + new), "finish_reason": "length", "logprobs": None}
+        choice = {"text": "".join(echoed + new), "finish_reason": self._end(body), "logprobs": None}
         if body.get("logprobs") is not None and "logprobs" not in self.lacks:
             start = len(given) - len(echoed)
             whole = given + new
@@ -154,7 +156,7 @@ class FakeServer:
         """Answer a conversation."""
         given = self.template(body)
         new = self._new(given, body)
-        choice = {"message": {"role": "assistant", "content": "".join(new)}, "finish_reason": "length"}
+        choice = {"message": {"role": "assistant", "content": "".join(new)}, "finish_reason": self._end(body)}
         if body.get("logprobs") and "logprobs" not in self.lacks:
             content = []
             for place, token in enumerate(new):
@@ -178,7 +180,11 @@ class FakeServer:
         return cut(text.removesuffix("\n") if continued else text + "<assistant>")
 
     def _new(self, given: list[str], body: dict) -> list[str]:
-        return self.model.generate(given, body["max_tokens"], body.get("temperature", 1.0), body.get("seed", 0))
+        count = min(body["max_tokens"], self.longest)
+        return self.model.generate(given, count, body.get("temperature", 1.0), body.get("seed", 0))
+
+    def _end(self, body: dict) -> str:
+        return "stop" if self.longest < body["max_tokens"] else "length"
 
     def _top(self, context: list[str], count: int) -> dict[str, float]:
         options = self.model.distribution(context)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from rightreasons.calibration.elicit import elicit_confidence, measure_confidence, parse_probability
+from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 from rightreasons.calibration.options import SOURCES, ElicitOptions
 from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
 from rightreasons.core.arrays import Ragged
@@ -219,18 +219,6 @@ def test_options_and_labels():
         elicit_confidence(Prompted(Prompt(), Told(), LABELS), {**ROWS, "label": [1, -1, 0]})
     with pytest.raises(TypeError, match="Expected a scorer, but got str"):
         elicit_confidence("gpt", ROWS)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("0.85", 0.85), ("Probability: 0.7", 0.7), (".5", 0.5), ("90%", 0.9), ("I'm 95 percent sure", 0.95), ("1", 1.0),
-        ("My confidence is about 0.6, as 2 of 3 agree.", 0.6), ("85", None), ("1.2", None), ("0.2 to 0.4", None),
-        ("high", None), ("", None), ("0.8 (80%)", 0.8), ("Probability: 0.8\nConfidence: 0.3", None), ("150%", None),
-    ],
-)  # fmt: skip
-def test_probabilities_in_words(text, value):
-    assert parse_probability(text) == value
 
 
 def test_meaning():

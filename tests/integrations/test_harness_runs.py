@@ -175,8 +175,8 @@ def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path):
 
 def test_generated_answers_to_a_suite_by_inspect(given, inspect, capsys, tmp_path):
     declared = export(capsys, tmp_path, given.suite, "--task", "suite", "--to", "inspect")
-    log = inspect(declared, tmp_path)
-    words = ("--style", "letters", "--scoring", "generated", "--template", ONE_WORD)
+    log = inspect(declared, tmp_path, max_tokens=1)
+    words = ("--style", "letters", "--scoring", "generated", "--template", ONE_WORD, "--max-new-tokens", "1")
     direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, *words)
     again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
     assert differences(direct["functionalities"], again["functionalities"]) == []

@@ -107,8 +107,8 @@ def test_choices_by_letters(files, tmp_path):
 
 
 def test_generated_answers_are_told_apart_from_none(files, tmp_path):
-    scorer = Prompted(Prompt(scoring="generated", max_new_tokens=6), LocalEngine(load_causal(files / "model")),
-                      ["bad", "good"])  # fmt: skip
+    prompt = Prompt(scoring="generated", max_new_tokens=6, pattern="bad|good")
+    scorer = Prompted(prompt, LocalEngine(load_causal(files / "model")), ["bad", "good"])
     result = audit(
         scorer, files / "texts", out=tmp_path / "report", n_resamples=30, progress=False,
         options={"behavior": {"suite": str(files / "two.jsonl")}},

@@ -110,6 +110,7 @@ def test_shortcuts_and_difficulty_without_gradients(files, capsys):
 def test_probes_of_generated_answers(files, capsys):
     with serving() as fake:
         fake.lacks = {"echo", "logprobs"}
+        fake.longest, fake.model.seed = 1, 8  # it always answers " A"
         flags = [
             "--questions",
             "probes,calibration",

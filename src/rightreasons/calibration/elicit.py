@@ -17,15 +17,17 @@ from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
 from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
+from rightreasons.core.answers import NO_ANSWER, read_probability
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import takes
+from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item, parse_answer
+from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Ability, Engine, Generation, Message, Request, Scorer, lacking
 
 if TYPE_CHECKING:
@@ -40,9 +42,6 @@ VERBALIZED = (
     "commentary whatsoever; just the probability!>"
 )
 """The question of the verbalized confidence, in the second turn of Tian et al. (2023, "Verb. 2S")."""
-
-_NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?|\.\d+)\s*(%|percent\b)?", re.IGNORECASE)
-_LABELED = re.compile(r"\b(?:probability|confidence)\b\W*(?:(?:is|of|that)\b[^\d.]*)?", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -179,7 +178,8 @@ def elicit_confidence(
         if {"samples", "meaning"} & set(options.sources):
             prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
             _check_there(engine, folder)
-            said["samples"] = dict(zip(scores.ids, drawn, strict=True))
+            texts = [[reply.text for reply in row] for row in drawn]
+            said["samples"] = dict(zip(scores.ids, texts, strict=True))
             if "samples" in options.sources:
                 confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
             if "meaning" in options.sources:
@@ -221,25 +221,6 @@ def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
             if reason:
                 reasons[source] = reason
     return reasons
-
-
-def parse_probability(text: str) -> float | None:
-    """Return the probability that a text gives: a number from 0 to 1, or a percentage; None where there is none.
-
-    What follows "probability" or "confidence" counts; without these words, a number that stands alone. Whole numbers
-    above 1 count only with "%" or "percent", and several different numbers are none.
-
-    Example:
-        >>> parse_probability("Probability: 0.85"), parse_probability("I am 90% sure."), parse_probability("85")
-        (0.85, 0.9, None)
-        >>> parse_probability("Between 0.2 and 0.4") is None
-        True
-    """
-    labeled = list(_LABELED.finditer(text))
-    found = [match for lead in labeled if (match := _NUMBER.match(text, lead.end()))] or list(_NUMBER.finditer(text))
-    values = {float(match[1]) / (100 if match[2] else 1) for match in found}
-    value = next(iter(values)) if len(values) == 1 else None
-    return value if value is not None and 0 <= value <= 1 else None
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -297,11 +278,11 @@ class _Asking:
         texts = [own[0].text if own and own[0].finish != "thinking" else "" for own in found.replies]
         # Outside a chat the model goes on writing: the first line that says something is its answer.
         lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
-        values = [parse_probability(line) for line in lines]
+        values = [read_probability(line) for line in lines]
         return np.array([np.nan if value is None else value for value in values]), self._render(requests), texts
 
-    def draw(self, out: Path | None) -> tuple[str, list[list[str]]]:
-        """Return answers that are drawn at a temperature."""
+    def draw(self, out: Path | None) -> tuple[str, list[list[Reply]]]:
+        """Return replies that are drawn at a temperature."""
         asked = self._drawing
         requests = [
             dataclasses.replace(asked.rendering.request(item, self.scorer.shots(item)), continuations=())
@@ -319,17 +300,17 @@ class _Asking:
             out=out,
         )
         self.failures["samples"] = found.failures
-        return self._render(requests), found.texts
+        return self._render(requests), found.replies
 
-    def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    def agreement(self, drawn: Sequence[Sequence[Reply]]) -> NDArray[np.float64]:
         """Return the share of drawn answers that are the answer; NaN where none can be read."""
         shares = []
-        for item, answer, texts in zip(self.items, self.answers.tolist(), drawn, strict=True):
-            known = [each for each in self._read(item, texts) if each >= 0]
+        for item, answer, replies in zip(self.items, self.answers.tolist(), drawn, strict=True):
+            known = [each for reply in replies if (each := self._drawing.read(item, reply)) >= 0]
             shares.append(known.count(answer) / len(known) if known else np.nan)
         return np.array(shares)
 
-    def meaning(self, drawn: Sequence[Sequence[str]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def meaning(self, drawn: Sequence[Sequence[Reply]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones.
 
         A letter or number means what it stands for.
@@ -337,11 +318,11 @@ class _Asking:
         shares, entropies = [], []
         entails = _Inference(nli)
         marked = self._drawing.rendering.style != "words"
-        for item, answer, texts in zip(self.items, self.words, drawn, strict=True):
+        for item, answer, replies in zip(self.items, self.words, drawn, strict=True):
             question = str(item.fields.get("prompt") or item.fields.get("text") or "")
-            if marked:
-                own = self._drawing.rendering.texts(item)
-                texts = [own[n] if n >= 0 else text for n, text in zip(self._read(item, texts), texts, strict=True)]
+            own = self._drawing.rendering.texts(item)
+            read = [self._drawing.read(item, reply) if marked else NO_ANSWER for reply in replies]
+            texts = [own[n] if n >= 0 else reply.text for n, reply in zip(read, replies, strict=True)]
             spoken = [text.strip() for text in texts if text.strip()]
             if not spoken:
                 shares.append(np.nan)
@@ -351,12 +332,6 @@ class _Asking:
             shares.append(float((clusters[1:] == clusters[0]).mean()))
             entropies.append(semantic_entropy(meaning_clusters(entails.table(question, spoken))))
         return np.array(shares), np.array(entropies)
-
-    def _read(self, item: Item, texts: Sequence[str]) -> list[int]:
-        """Return which answers some texts give; negative where none can be read."""
-        asked = self._drawing.rendering
-        own, others = asked.answers(item), () if asked.style == "words" else asked.texts(item)
-        return [parse_answer(text, own, others=others, pattern=self.scorer.prompt.pattern) for text in texts]
 
     @functools.cached_property
     def _drawing(self) -> Prompted:

@@ -159,3 +159,17 @@ def cut_thinking(
         start = match.end()
     (thoughts if within else kept).append(text[start:])
     return ("".join(kept).strip() if thoughts else text), thoughts, not within
+
+
+def words_of(content: Any, kind: str = "text") -> str:
+    """Return the words of a message: a text, or the parts of one kind of a list.
+
+    Example:
+        >>> parts = [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]
+        >>> words_of(parts), words_of(parts, "thinking")
+        ('B', 'A?')
+    """
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, Mapping) and part.get("type", "text") == kind]
+        return "".join(words_of(part.get(kind)) for part in parts)
+    return content if isinstance(content, str) and kind == "text" else ""

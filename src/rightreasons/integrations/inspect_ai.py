@@ -19,10 +19,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.io.logs import first_letters, letter_log_probabilities
-from rightreasons.models.prompts import parse_answer
+from rightreasons.io.logs import first_letters, inspect_reply, letter_log_probabilities
 
 
 def choice_scorer() -> Any:
@@ -80,7 +80,7 @@ def exported_samples(path: str | os.PathLike[str]) -> Any:
 
 
 def answer_scorer() -> Any:
-    """Return a scorer of inspect_ai for `exported_samples`: the answer as `parse_answer` reads it.
+    """Return a scorer of inspect_ai for `exported_samples`: the answer as `read_answer` reads it.
 
     Its metadata have `logits`, the log-probability that the answer begins with each letter (None where the model told
     none), and `label`, so that `figure` can be among the task's metrics.
@@ -95,8 +95,11 @@ def answer_scorer() -> Any:
         async def score(state: Any, target: Any) -> Any:
             row = state.metadata
             options, label = row["options"], row["label"]
-            place = parse_answer(state.output.completion, options, others=row["choices"])
-            logits = first_letters(state.output.model_dump(mode="json"), options)
+            output = state.output.model_dump(mode="json")
+            reply, logits = inspect_reply(output), first_letters(output, options)
+            place = NO_ANSWER
+            if not reply.lack or reply.finish == "length":
+                place = read_answer(reply.text, options, others=row["choices"], cut=reply.finish == "length")
             known = all(math.isfinite(value) for value in logits)
             value = NOANSWER if place < 0 else CORRECT if place == label else INCORRECT
             return Score(

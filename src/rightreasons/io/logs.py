@@ -29,6 +29,7 @@ from typing import Any
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.label_names import listing
+from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.validation import MAX_JSON_CHARACTERS
 
 # -------------------------------------------------------------------------------------------------- what all logs share
@@ -431,6 +432,23 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
                 if isinstance(top.get(letter), (int, float))
             }
     return {}
+
+
+def inspect_reply(output: Mapping[str, Any]) -> Reply:
+    """Return what an output of a sample says."""
+    choices = output.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else output.get("completion")
+    usage = output.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
+    return Reply.of(
+        words_of(content),
+        thinking=words_of(content, "reasoning"),
+        finish=choice.get("stop_reason"),
+        usage={name: counts[told] for name, told in names.items() if isinstance(counts.get(told), int)},
+    )
 
 
 def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[float]:

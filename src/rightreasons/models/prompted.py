@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
@@ -27,7 +28,7 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
-from rightreasons.models.prompts import NO_ANSWER, ChoiceItems, Examples, Item, Rendering, parse_answer
+from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
 from rightreasons.models.protocol import Ability, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
@@ -371,11 +372,16 @@ class Prompted:
         return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
 
     def read(self, item: Item, reply: Reply) -> int:
-        """Return which answer a reply gives to an item, by `parse_answer`; `NO_ANSWER` for one that gives none."""
-        if reply.lack and (self.rendering.chat or reply.finish != "length"):
+        """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
+        if reply.lack and reply.finish != "length":
             return NO_ANSWER
-        others = () if self.rendering.style == "words" else self.rendering.texts(item)
-        return parse_answer(reply.text, self.rendering.answers(item), others=others, pattern=self.prompt.pattern)
+        return read_answer(
+            reply.text,
+            self.rendering.answers(item),
+            others=() if self.rendering.style == "words" else self.rendering.texts(item),
+            pattern=self.prompt.pattern,
+            cut=reply.finish == "length",
+        )
 
 
 def prompted_of(scorer: object) -> Prompted | None:

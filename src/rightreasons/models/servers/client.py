@@ -24,7 +24,7 @@ import openai
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped
-from rightreasons.core.replies import Reply
+from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
 from rightreasons.models.protocol import Ability, Message, Request
@@ -104,7 +104,7 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         raise BadReplyError(f"a choice that is no object: {_short(choice)}")
     message = choice.get("message")
     said: Mapping[str, Any] = message if isinstance(message, dict) else {"content": choice.get("text")}
-    text, thinking = _words(said.get("content")), [_words(said.get(name)) for name in _THINKING]
+    text, thinking = words_of(said.get("content")), [words_of(said.get(name)) for name in _THINKING]
     if not isinstance(message, dict) and not isinstance(choice.get("text"), str):
         raise BadReplyError(f"a choice without text: {_short(choice)}")
     try:
@@ -113,8 +113,8 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         raise BadReplyError(f"log-probabilities that cannot be read: {_short(choice.get('logprobs'))}") from error
     reply = Reply.of(
         text,
-        thinking=next(filter(None, [*thinking, _words(said.get("content"), "thinking")]), ""),
-        refusal=_words(said.get("refusal")),
+        thinking=next(filter(None, [*thinking, words_of(said.get("content"), "thinking")]), ""),
+        refusal=words_of(said.get("refusal")),
         finish=choice.get("finish_reason"),
         usage=usage,
         tags=tags,
@@ -124,14 +124,6 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
 
 _THINKING = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thinking: DeepSeek, SGLang, llama.cpp and vLLM; vLLM, OpenRouter, Groq; Cohere and others."""
-
-
-def _words(said: Any, kind: str = "text") -> str:
-    """Return the words of a text, or of the parts of one kind of a message that is a list of them."""
-    if isinstance(said, list):
-        parts = [part for part in said if isinstance(part, dict) and part.get("type", "text") == kind]
-        return "".join(_words(part.get(kind)) for part in parts)
-    return said if isinstance(said, str) else ""
 
 
 def _tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:

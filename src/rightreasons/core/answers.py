@@ -1,0 +1,500 @@
+"""Which answer a text gives, and which probability, by one strict set of rules: what is not plainly said is unread.
+
+Whether a text is read must not depend on which answer it gives: every rule treats all answers alike, "A" among them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+NO_ANSWER = -1
+"""What a text without an answer is read as, and one that names several, or takes back what it said."""
+
+_MARKUP = (
+    (re.compile(r"[\u200b-\u200f\u2060\ufeff]"), ""),
+    (re.compile(r"[‘’ʼ]"), "'"),
+    (re.compile(r"[“”„«»「」『』【】]"), '"'),
+    (re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\f?boxed\s*\{([^{}]*)\}|\\boxed\s+(\w)"), r"□\1\2□"),
+    (re.compile(r"</?answer>", re.IGNORECASE), "□"),
+    (re.compile(r"</?[A-Za-z]\w*\s*/?>|\\[()\[\]]|[$*`]|(?<!\w)_+|_+(?!\w)"), ""),
+    (re.compile(r"(?m)^[ \t]*(?:#+|>|[-•–—])[ \t]+"), ""),
+)
+"""What is taken off a text first; a boxed or tagged answer stays between squares."""
+
+_PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
+_SIGNS = re.compile(r"[^\w\s]|□")
+
+_IS = (
+    r"(?:(?:is|are|was|be|would be|must be|should be|has to be|will be|remains)\b(?!n't)"
+    r"|(?:can|could|must)(?:not|n't| not) be\b|(?:is|wo|would|does)n't\b|=|:|->|→)"
+)
+_ASKED = "answer|option|choice|label|sentiment|category|class|classification|verdict|prediction|response|solution"
+_FURTHER = r"(?: (?:choice|option|letter|label|number|to (?:the|this) question|for this \w+|here))?"
+_CHOOSE = "say|choose|pick|select|answer|go with|opt for|vote for|guess"
+_ROMANCE = "(?: (?:correcta?|correcte|corretta|finale?|exacta|exacte|esatta|giusta|juste|bonne))?"
+_LEADS = (
+    # English
+    rf"(?:{_ASKED})\b{_FURTHER}[\"']?\s*{_IS}",
+    rf"(?:i|we)(?:'d| would|'ll| will| must| have to)? (?:{_CHOOSE})\b:?",
+    r"(?:it is|it's|it must be|so|thus|hence|therefore)\b,?(?: (?:it is|it's|it must be))?",
+    rf"(?:correct|right|best|suitable|appropriate)(?: one)? {_IS}",
+    # German, Dutch, Swedish; French, Spanish, Portuguese, Italian; Polish, Czech, Russian
+    r"(?:antwort|lösung|antwoord|svaret|svar)\b\s*(?:ist|lautet|wäre|is|är|:)",
+    rf"(?:r[ée]ponse|respuesta|resposta|risposta|opci[óo]n|opç[ãa]o)\b{_ROMANCE}\s*(?:est|es|é|è|sería|seria|:)",
+    r"(?:odpowied[zź]|odpověď|ответ(?:ом)?)\b(?: (?:to|jest|je|это|будет|является))*\s*[:—–-]?",
+    # Turkish, Vietnamese, Indonesian
+    r"(?:cevap|cevabı|đáp án|jawaban(?:nya)?)\b(?: (?:doğru|đúng|yang benar|benar))?\s*(?:là|adalah|ialah|:)",
+)
+_LEADS_WITHIN_WORDS = (
+    # Hindi, Arabic; Chinese, Japanese, Korean
+    r"(?:उत्तर|الإجابة|الجواب|الاجابة)(?: (?:सही|الصحيحة|الصحيح))?\s*(?:है|هي|هو|:)",
+    r"(?:答案|选项|選項|正解|选择|選擇|答|解答|回答|答え|正答)\s*(?:应该|應該|应|應)?\s*(?:是|为|為|选|選|は|が|:)",
+    r"应?该?(?:选|選)(?:择|擇)?",
+    r"(?:정답|답변|답)\s*(?:은|는|:)",
+    "□",
+)
+_LEAD = re.compile(
+    rf"\b(?=[abcdhijloprstvwдоđ])(?:{'|'.join(_LEADS)})|(?=[उا答选選正解回应该정답□])(?:{'|'.join(_LEADS_WITHIN_WORDS)})",
+    re.IGNORECASE,
+)
+"""What an answer follows."""
+
+_OPENING = re.compile(r"[\s\"'(\[{□:]*")
+_FILLING = re.compile(
+    r"(?:[\s\"'(\[{□:]|\b(?:therefore|thus|clearly|definitely|indeed|simply|most likely|probably|likely|donc"
+    r"|also|la|le|l'|"
+    r"die|der|das|de|the)\b|\b(?:option|choice|letter|answer|number|label|opci[óo]n|opção|letra|lettera|lettre"
+    r"|buchstabe)\b"
+    r"|选项|選項|選択肢|보기)*",
+    re.IGNORECASE,
+)
+"""What may stand between the lead and the answer."""
+
+_END = re.compile(
+    r"\s*(?:$|[\n)\]}\"□,;!、。]|:(?!\w)|\.(?!\w)|\(|[-–—](?=\s|$)|'(?!\w)|(?:because|since|as|for|due to|given"
+    r"|based on|which)\b"
+    r"|です|である|だ|になり|となり|입니다|이다|예요|이에요|选项|選項|项|項)",
+    re.IGNORECASE,
+)
+"""What follows an answer that ends there."""
+
+_MORE = re.compile(
+    r"[\s)\]}\"'□.]*(?:,|/|\||&|\bor\b|\band\b|\boder\b|\bund\b|\bou\b|\bet\b|\bo\b|\by\b|或|和|または|또는)\s*"
+)
+"""What joins a second answer to the first."""
+
+_BUT = re.compile(r".*?\b(?:but|rather|instead)\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*", re.IGNORECASE)
+"""What the right answer follows where another was denied."""
+
+_DANGER = re.compile(
+    r"\b(?:not|no|never|nor|neither|none|nobody|nothing|cannot|without|if|whether|unless|suppose\w*|assum\w+"
+    r"|imagine|might|could|"
+    r"may|maybe|perhaps|possibly|thought|seems?|seemed|appears?|first|initially|originally|some|many|people"
+    r"|others|they|user|"
+    r"students?|says|said|claim\w*|told|hint\w*|suggest\w*|according|why|wrong|incorrect|false|mistaken|doubt"
+    r"|unlikely|either|"
+    r"nicht|kein\w*|falls|wenn|si|non|pas|não|nie|не|если|jeśli)\b|n't\b|[不没沒别別非若]|如果|もし|만약",
+    re.IGNORECASE,
+)
+"""What in front of a statement says that it is none: a denial, a condition, somebody else's view, an earlier one."""
+
+_RETRACTION = re.compile(
+    r"\bno,|\b(?:wait|actually|hmm|sorry|correction|scratch that|second thought|nein|moment|non,|attends|нет"
+    r"|подожди)\b|不对|不對"
+    r"|等等|いや|아니|\b(?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not)\b",
+    re.IGNORECASE,
+)
+_REFUTED = re.compile(
+    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"\S\s*\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:", re.IGNORECASE)
+"""Where a model that goes on writing asks itself the next question."""
+
+_RIGHT = re.compile(
+    r"\s*(?:is|ist|est|es|é|è|looks|seems|must be)\s+(?:the |la |die |der )?(?:most |only )?(?:correct|right"
+    r"|best|appropriate|richtig|korrekt"
+    r"|correcta?|correcte|corretta)(?: (?:answer|option|choice|one|label|antwort|respuesta|réponse))?\s*(?:$"
+    r"|[\n.,;!)]|because\b|since\b)",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"(?:(?:so|thus|overall|therefore|hence|clearly|in summary|in conclusion),? )?"
+    r"(?:this|it|(?:the|this)(?: \w+)? (?:review|text|sentence|sentiment|tone|statement|tweet|comment|label"
+    r"|question|relation|"
+    r"relationship|premise|message|article|news)|sentiment|label)"
+    r"(?: of (?:the|this) (?:\w+ )?\w+)? (?:is|expresses|conveys|has|shows|can be classified as"
+    r"|would be classified as|is classified as)"
+    r" (?:an? |the )?(?:clearly |strongly |overall |very |quite |definitely |generally |mostly |predominantly )?",
+    re.IGNORECASE,
+)
+_OBJECT = re.compile(
+    r"(?: (?:review|sentiment|text|sentence|statement|tweet|comment|tone|label|one|in nature|overall|question"
+    r"|opinion))?\s*"
+    r"(?:$|[\n.!;]|because\b|since\b)",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(r"it|so|thus|hence|therefore", re.IGNORECASE)
+"""Leads that are no statement unless an answer follows at once."""
+
+_TURN = re.compile(
+    r".*\b(?:but|however|so|thus|hence|therefore)\b|\s*(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]",
+    re.IGNORECASE,
+)
+"""What begins a statement anew within its sentence."""
+
+_STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
+
+
+def read_answer(
+    text: str, answers: Sequence[str], *, others: Sequence[str] = (), pattern: str | None = None, cut: bool = False
+) -> int:
+    r"""Return which of some answers a text gives.
+
+    Full-width letters are letters; marks of LaTeX, markdown and HTML are no matter. Then the last statement decides:
+
+    - a line or text that is an answer, or a letter with its text: "B", "(b)", "Option B", "B. Paris", "positive";
+    - an answer after "ANSWER:", "the answer is", "\boxed{", "I choose", in some twenty languages, that ends there;
+    - "B is correct".
+
+    A statement that is denied, conditional, asked or somebody else's, that names several answers or is taken back
+    makes the text unread. Without a statement, what a text begins with counts, as of "B. Because …" and "No, it …", if
+    it names no answer again; and of words, "This is a positive review." Anything else is unread.
+
+    Args:
+        text: What was generated, without thinking.
+        answers: The C answers as they are asked for: label words, texts of choices, letters or numbers.
+        others: The C texts that letters or numbers stand for.
+        pattern: A regular expression in place of the rules: what it finds last, in its first group if it has one, is
+            the answer or its text, case aside.
+        cut: Whether the text was cut where tokens ran out: then it counts only if all of it is an answer, or its first
+            line.
+
+    Returns:
+        The index of the answer; `NO_ANSWER` where there is none, or where it is not plain which.
+
+    Example:
+        >>> [read_answer(text, ["A", "B"]) for text in ("The answer is (B), not A.", r"So \boxed{A}", "A or B", "Ｂ")]
+        [1, 0, -1, 1]
+        >>> read_answer("I initially thought the answer is A, but the answer is B.", ["A", "B"])
+        1
+        >>> read_answer("This is not a positive review.", ["negative", "positive"])
+        -1
+        >>> read_answer("A dog barks.", ["A", "B"], others=["a dog barks", "a cat meows"])
+        0
+        >>> read_answer("Reason: x. Final: b", ["A", "B"], pattern=r"Final: (\w)")
+        1
+    """
+    known = _known(tuple(answers), tuple(others))
+    if pattern is not None:
+        found = [(match[1] if match.re.groups else match[0]) or "" for match in re.finditer(pattern, text)]
+        return known.same(plain_text(found[-1])) if found else NO_ANSWER
+    plain = plain_text(text)
+    return known.same(plain.partition("\n")[0]) if cut else _Reading(plain, known).answer()
+
+
+def plain_text(text: str) -> str:
+    """Return a text without the marks of markup, its compatible letters in their usual form."""
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    for marks, instead in _MARKUP if not _PLAIN.fullmatch(text) else ():
+        text = marks.sub(instead, text)
+    return text.strip()
+
+
+@functools.lru_cache(maxsize=1024)
+def _known(answers: tuple[str, ...], others: tuple[str, ...]) -> _Known:
+    return _Known(answers, others)
+
+
+class _Known:
+    """The answers and their texts, by their words."""
+
+    def __init__(self, answers: Sequence[str], others: Sequence[str]) -> None:
+        self.marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
+        names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
+        texts = [(plain_text(other), place) for place, other in enumerate(others)]
+        self.answers = sorted(names, key=lambda pair: -len(pair[0]))
+        self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=lambda pair: -len(pair[0]))
+        exact = [(name, place, self.marks) for name, place in self.answers]
+        both = [*exact, *((name, place, False) for name, place in self.texts)]
+        self._names = sorted(both, key=lambda each: -len(each[0]))
+        self._words: dict[str, set[int]] = {}
+        for name, place in (*names, *(() if self.marks else texts)):
+            self._words.setdefault(_words(name), set()).add(place)
+        self._of_texts: dict[str, set[int]] = {}
+        for name, place in texts:
+            self._of_texts.setdefault(_words(name), set()).add(place)
+        self.mention = _mention(tuple(name for name, _ in names)) if self.marks else None
+
+    def same(self, line: str) -> int:
+        """Return the answer that a line is: its mark, its words, or both."""
+        words = _words(line)
+        if not words or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+            return NO_ANSWER
+        for lookup in (self._words, self._of_texts):
+            places = lookup.get(words, set())
+            if len(places) == 1:
+                return next(iter(places))
+        for form in (_MARKED, _BEHIND) if self.marks else ():
+            match = form.fullmatch(line)
+            if match is not None:
+                places, rest = self._words.get(match["mark"].casefold(), set()), _words(match["rest"])
+                if len(places) == 1 and (not rest or places <= self._of_texts.get(rest, set())):
+                    return next(iter(places))
+        return NO_ANSWER
+
+    def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
+        """Return the answer that stands at a place of a text and its end; `NO_ANSWER` where none does."""
+        first = NO_ANSWER, start
+        for name, place, exact in self._names:
+            part = text[start : start + len(name)]
+            end = start + len(name)
+            if part.isdecimal() and re.match(r"[.,]?\d", text[end:]):
+                continue  # a part of a number
+            if part == name or (part.lower() == name.lower() and (small or not exact)):
+                if _END.match(text, end):
+                    return place, end
+                first = (place, end) if first[0] == NO_ANSWER else first
+        return first
+
+    def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
+        """Return the answer that stands at a place, or behind marks and articles there, and its end."""
+        for filling in (_OPENING, _FILLING):
+            match = filling.match(text, start)
+            place, end = self.at(text, match.end() if match else start, small=small)
+            if place != NO_ANSWER:
+                break
+        return place, end
+
+    def mentions(self, text: str) -> set[int]:
+        """Return the answers that occur in a text as whole words, the texts of letters aside."""
+        found: set[int] = set()
+        spans: list[tuple[int, int]] = []
+        if self.mention is not None:
+            names = dict(self.answers)
+            return {names[match[0]] for match in self.mention.finditer(text)}
+        lower = text.lower()
+        for name, place in self.answers:
+            word, at = name.lower(), -1
+            while word and (at := lower.find(word, at + 1)) >= 0:
+                end = at + len(word)
+                inside = any(a <= at and end <= b for a, b in spans)
+                if not inside and not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum():
+                    spans.append((at, end))
+                    found.add(place)
+        return found
+
+
+_MARKED = re.compile(
+    r"[\W□]*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
+    r"|[^\W_])(?!\w)[\s).:,\"\]□–—-]*(?P<rest>.*)",
+    re.IGNORECASE,
+)
+
+_BEHIND = re.compile(r"\W*(?P<rest>.*\w.*)\s\((?P<mark>\d+|[^\W_])\)\W*")
+
+
+@functools.lru_cache(maxsize=256)
+def _mention(marks: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'])(?:{'|'.join(map(re.escape, marks))})(?![\w'+])")
+
+
+def _words(text: str) -> str:
+    return " ".join(_SIGNS.sub(" ", text).casefold().split())
+
+
+class _Reading:
+    """The reading of one text."""
+
+    def __init__(self, text: str, known: _Known) -> None:
+        more = _NEXT.search(text)
+        self.text, self.known = text if more is None else text[: more.start() + 1], known
+
+    def answer(self) -> int:
+        whole = self.known.same(self.text) if "\n" not in self.text else NO_ANSWER
+        if whole != NO_ANSWER or not self.text:
+            return whole
+        lines = [match.span() for match in re.finditer(r"[^\n]*[^\s][^\n]*", self.text)]
+        # The last statement decides: lines are read from the end.
+        for start, end in reversed(lines):
+            said = max(self._statements(start, end, ends=start in (lines[0][0], lines[-1][0])), default=None)
+            if said is not None:
+                break
+        else:
+            return self._begun()
+        _, end, place = said
+        after = self.text[end:]
+        taken_back = _RETRACTION.search(after) and self.known.mentions(after) - {place}
+        return NO_ANSWER if taken_back else place
+
+    def _statements(self, start: int, end: int, *, ends: bool) -> Iterator[tuple[int, int, int]]:
+        """Yield where each statement of a line begins and ends, and its answer; `NO_ANSWER` where that is not plain.
+
+        Args:
+            start: Where the line begins.
+            end: Where it ends.
+            ends: Whether it is the first or the last line, which may be an answer by itself.
+        """
+        text, known = self.text, self.known
+        place = known.same(text[start:end].strip()) if ends else NO_ANSWER
+        if place != NO_ANSWER:
+            # Options that are listed again are no answer.
+            alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
+            yield start, end, place if alike == {place} else NO_ANSWER
+        for match in _LEAD.finditer(text, start, end):
+            said = self._said(match)
+            if said is not None:
+                yield match.start(), *said
+        for match in known.mention.finditer(text, start, end) if known.mention else ():
+            right = _RIGHT.match(text, match.end())
+            if right is not None:
+                denied = _DANGER.search(self._before(match.start()))
+                yield match.start(), right.end(), NO_ANSWER if denied else known.at(text, match.start())[0]
+
+    def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
+        """Return the end and the answer of the statement that a lead begins; None where it begins none."""
+        text, begin = self.text, lead.end()
+        stop = _STOP.search(text, begin)
+        rest = text[begin : stop.end() if stop else len(text)]
+        # A small letter is an answer only after a mark such as a colon.
+        place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
+        denied = re.search(r"n't|not\b", lead[0]) is not None
+        if place == NO_ANSWER or not _END.match(text, end) or denied:
+            return self._corrected(lead, rest)
+        if text[end : end + 1] == "?" or _DANGER.search(self._before(lead.start())):
+            return end, NO_ANSWER
+        more = _MORE.match(text, end)
+        if more is not None:
+            second, behind = self.known.after(text, more.end())
+            if second not in (NO_ANSWER, place) and _END.match(text, behind):
+                return behind, NO_ANSWER
+        return end, NO_ANSWER if _REFUTED.match(text, end) else place
+
+    def _corrected(self, lead: re.Match[str], rest: str) -> tuple[int, int] | None:
+        """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
+        if _WEAK.match(lead[0]) or not self.known.mentions(rest):
+            return None
+        end = lead.end() + len(rest)
+        but = _BUT.match(rest)
+        if but is not None and not _DANGER.search(self._before(lead.start())):
+            place, behind = self.known.after(rest, but.end())
+            if place != NO_ANSWER and _END.match(rest, behind):
+                return end, place
+        return end, NO_ANSWER
+
+    def _before(self, place: int) -> str:
+        """Return what stands before a place in its sentence."""
+        start = max((match.end() for match in _STOP.finditer(self.text, 0, place)), default=0)
+        return _TURN.sub("", self.text[start:place])
+
+    def _begun(self) -> int:
+        """Return the answer that a text begins with, or that its sentences say of the item."""
+        text, known = self.text, self.known
+        opening = _OPENING.match(text)
+        place, end = known.at(text, opening.end() if opening else 0, small=False)
+        mark = re.match(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s", text[end:])
+        if place != NO_ANSWER and mark is not None:
+            rest = text[end:]
+            for name, of in known.texts if known.marks else ():
+                if of == place:
+                    rest = re.sub(re.escape(name), " ", rest, count=1, flags=re.IGNORECASE)
+            another = any(name.lower() in rest.lower() for name, of in known.texts if known.marks and of != place)
+            if (
+                not another
+                and not known.mentions(rest)
+                and not re.match(r"\W*(?:not|wait|actually|no)\b", rest, re.IGNORECASE)
+            ):
+                return place
+        if known.marks:
+            return NO_ANSWER
+        said: set[int] = set()
+        for sentence in _STOP.split(text):
+            subject = _SUBJECT.match(sentence.strip())
+            if subject is not None:
+                place, end = known.at(sentence.strip(), subject.end())
+                if place != NO_ANSWER and _OBJECT.match(sentence.strip(), end):
+                    said.add(place)
+        return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
+
+
+_TEENS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_UNITS = _TEENS.split()
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_IN_WORDS = {
+    **{word: value for value, word in enumerate(_UNITS)},
+    **{word: 20 + 10 * place for place, word in enumerate(_TENS)},
+    **{f"{ten}-{_UNITS[unit]}": 20 + 10 * place + unit for place, ten in enumerate(_TENS) for unit in range(1, 10)},
+    "hundred": 100, "one hundred": 100, "a hundred": 100,
+}  # fmt: skip
+_WORDED = re.compile(
+    rf"\b({'|'.join(sorted(_IN_WORDS, key=len, reverse=True))})(?=\s*(?:percent|per cent|%))", re.IGNORECASE
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,-])(\d+(?:[.,]\d+)?|\.\d+)(?:\s*(%|percent\b|per cent\b|prozent\b)|\s*(?:/|out of|von|sur"
+    r"|of)\s*(\d+)(?![\w.]))?"
+    r"(?![\w]|[.,]\d)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"\b(?:probability|confidence|certainty|wahrscheinlichkeit|probabilité|confiance|probabilidad|confianza)\b",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"\d%?\s*[-–]\s*\.?\d")
+_DENIED = re.compile(r"\bnot\b|n't\b|\b(?:between|less|more|at least|at most|over|under|below|above)\b", re.IGNORECASE)
+
+
+def read_probability(text: str) -> float | None:
+    """Return the probability that a text gives; None where there is none, or not plainly one.
+
+    "0.85", "0,85", "85%", "85 percent", "ninety percent", "85/100", "8/10" and "8 out of 10" are probabilities; a whole
+    number above 10 is a percentage where it follows "probability" or "confidence", or stands alone. What follows these
+    words counts; without them, percentages and shares before bare numbers. Several different numbers, a range and a
+    denied one are none.
+
+    Example:
+        >>> [read_probability(text) for text in ("Probability: 0.85", "I am 90% sure.", "85", "8/10", "0,85")]
+        [0.85, 0.9, 0.85, 0.8, 0.85]
+        >>> [read_probability(text) for text in ("Between 0.2 and 0.4", "The answer is 2.", "Probability: high", "7")]
+        [None, None, None, None]
+    """
+    text = _WORDED.sub(lambda match: str(_IN_WORDS[match[1].lower()]), plain_text(text))
+    found = list(_NUMBER.finditer(text))
+    labels = list(_LABEL.finditer(text))
+    named = [
+        one
+        for one in found
+        if any(
+            label.end() <= one.start() and re.fullmatch(r"[^\d.\n]*", text[label.end() : one.start()])
+            for label in labels
+        )
+    ]
+    if _RANGE.search(text) or (
+        not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
+    ):
+        return None
+    shares = [one for one in found if one[2] or one[3]]
+    alone = len(found) == 1 and not text.replace(found[0][0], "").strip(" .!%")
+    found = named or shares or [one for one in found if alone or not one[1].isdecimal()]
+    values = {_share(match) for match in found}
+    is_denied = any(
+        _DENIED.search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
+    )
+    value = next(iter(values)) if len(values) == 1 and not is_denied else -1.0
+    return value if value >= 0 else None
+
+
+def _share(match: re.Match[str]) -> float:
+    """Return the share that a number is; -1 for one that is none."""
+    value, whole = float(match[1].replace(",", ".")), match[1].isdecimal()
+    if match[3]:
+        value = value / int(match[3]) if int(match[3]) else -1.0
+    elif match[2] or (whole and 10 < value <= 100):
+        value /= 100
+    return value if 0 <= value <= 1 else -1.0

@@ -1,0 +1,393 @@
+"""A bench of answers with known truth: by form, language and true answer. None is read wrongly, and whether one is read
+does not depend on which answer it gives."""
+
+from __future__ import annotations
+
+import collections
+import time
+import unicodedata
+
+import pytest
+
+from rightreasons.core.answers import NO_ANSWER, read_answer, read_probability
+
+LETTERS = ["A", "B", "C", "D"]
+TEXTS = ["a loud dog", "A cat", "the old man", "In Paris"]
+OTHER = {"A": "B", "B": "C", "C": "D", "D": "A"}
+
+STATEMENTS = {
+    "English": [
+        "ANSWER: {}",
+        "Answer: {}",
+        "The answer is {}.",
+        "The correct answer is {}",
+        "Final answer: {}.",
+        "So the correct option is {}.",
+        "Therefore, the best choice is {}!",
+        "I would choose {}.",
+        "I'd say {}.",
+        "I'll go with {}.",
+        "The answer must be {}.",
+        "The answer would be {}, because it fits.",
+        "The right option is {} because the others do not fit.",
+        "My answer is {}",
+        "The answer to this question is {}.",
+    ],
+    "German": ["Antwort: {}", "Die Antwort ist {}.", "Die richtige Antwort lautet {}."],
+    "French": ["Réponse : {}", "La réponse est {}.", "La réponse correcte est {}.", "La bonne réponse est la {}."],
+    "Spanish": ["Respuesta: {}", "La respuesta es {}.", "La respuesta correcta es la opción {}."],
+    "Portuguese": ["Resposta: {}", "A resposta é {}.", "A resposta correta é a letra {}."],
+    "Italian": ["Risposta: {}", "La risposta è {}.", "La risposta corretta è la {}."],
+    "Dutch": ["Antwoord: {}", "Het antwoord is {}.", "Het juiste antwoord is {}."],
+    "Swedish": ["Svar: {}", "Svaret är {}."],
+    "Polish": ["Odpowiedź: {}", "Prawidłowa odpowiedź to {}."],
+    "Czech": ["Odpověď: {}", "Správná odpověď je {}."],
+    "Russian": ["Ответ: {}", "Правильный ответ: {}.", "Правильный ответ — {}."],
+    "Turkish": ["Cevap: {}", "Doğru cevap: {}"],
+    "Vietnamese": ["Đáp án: {}", "Đáp án đúng là {}."],
+    "Indonesian": ["Jawaban: {}", "Jawaban yang benar adalah {}."],
+    "Hindi": ["उत्तर: {}", "सही उत्तर है {}"],
+    "Arabic": ["الإجابة: {}", "الإجابة الصحيحة هي {}", "الجواب هو {}"],
+    "Chinese": [
+        "答案：{}",
+        "答案是{}。",
+        "正确答案是 {}。",
+        "所以答案为{}，因为其他都不对。",
+        "选{}",
+        "我选择{}。",
+        "答案应该是{}",
+    ],
+    "Japanese": ["答え：{}", "回答は{}です。", "正解は「{}」です。", "答えは{}です。"],
+    "Korean": ["정답: {}", "정답은 {}입니다.", "답은 {}입니다."],
+}
+MARKS = ["{}", "({})", "**{}**", "\\boxed{{{}}}", "$\\boxed{{\\text{{{}}}}}$", '"{}"', "full-width"]
+WHOLE = [
+    "{}",
+    "{}.",
+    "({})",
+    "[{}]",
+    "**{}**",
+    "`{}`",
+    "{})",
+    "Option {}",
+    "option ({})",
+    "{}\n",
+    "\n\n{}",
+    "\\boxed{{{}}}",
+    "\\[\\boxed{{{}}}\\]",
+    "<answer>{}</answer>",
+    '{{"answer": "{}"}}',
+    '{{"reason": "it fits", "answer": "{}"}}',
+    '```json\n{{"answer": "{}"}}\n```',
+    "$$\\boxed{{\\mathrm{{{}}}}}$$",
+    "The answer is:\n\n**{}**",
+    "### Answer\n{}",
+    "{}\n\nExplanation: the others do not fit.",
+    "Let me think about it.\n\n{}",
+    "Step 1: read. Step 2: weigh.\nANSWER: {}",
+    "{} is the correct answer.",
+    "Option {} is correct, since it fits.",
+    "{} is the best option",
+    "{}. Because the others do not fit.",
+    "{}) the rest is impossible",
+    "So, {}.",
+    "Reading all of them, it is {}.",
+]
+WITH_OTHERS = [
+    "The answer is {0}, not {1}.",
+    "It is {0}, not {1}.",
+    "The answer is not {1}, but {0}.",
+    "It cannot be {1}. The answer is {0}.",
+    "{1} is incorrect, so the answer must be {0}",
+    "I initially thought the answer is {1}, but the answer is {0}.",
+    "Option A is about a. Option B is about b. Option C is about c. Option D is about d. So {0}.",
+    "Is the answer {1}? No. The answer is {0}.",
+    "If the answer is {1}, it is dry. It is wet, so the answer is {0}.",
+    "At first, the answer is {1}. But it is wet.\nANSWER: {0}",
+    "A: no.\nB: maybe.\nC: no.\nD: maybe.\nAnswer: {0}",
+    "Some say that the answer is {1}. I disagree: the answer is {0}.",
+    "The answer is {0} since {1} is wrong.",
+    "Answer: {1}\nWait, that is dry.\nAnswer: {0}",
+    "{0}\n\nQuestion: Which one?\nA. x\nB. y\nAnswer: {1}",
+    "The answer is {1}. That is wrong. The right one is {0}.",
+    "I'm not sure, but I think the answer is {0}.",
+]
+NONE = [
+    "The answer is not {0}.",
+    "The answer isn't {0}.",
+    "It is not {0}.",
+    "Not {0}.",
+    "{0} is not correct.",
+    "{0} is incorrect.",
+    "{0} or {1}",
+    "{0}, {1}",
+    "{0}/{1}",
+    "The answer is {0} or {1}.",
+    "Answer: {0} and {1}",
+    "The answer is either {0} or {1}.",
+    "Both {0} and {1} are correct.",
+    "Is the answer {0}?",
+    "If the answer is {0}, I am wrong.",
+    "The answer might be {0}.",
+    "I thought the answer is {0}.",
+    "Some people say the answer is {0}.",
+    "A: no. B: no. C: yes. D: no.",
+    "I cannot say.",
+    "",
+    "The answer is {0}. No, wait, it should be {1}",
+    "Answer: {0}? Hmm, {1}?",
+    "I cannot choose between {0} and {1}.",
+    "The question asks about {0}.",
+    "答案不是{0}。",
+    "回答は{0}ではありません。",
+    "정답은 {0}가 아닙니다.",
+    "不选{0}",
+    "Die Antwort ist nicht {0}.",
+    "La réponse n'est pas {0}.",
+    "La respuesta no es {0}.",
+    "It would be wrong to say the answer is {0}.",
+    "The answer cannot be {0}.",
+    "The hint says the answer is {0}.",
+    "Vitamin {0} is good.",
+    "The plan {0} fails",
+    "{0}-level exams are hard",
+    "{0}+ students say so",
+    "The answer is {0}. So the answer isn't {0}.",
+    "Unless I am mistaken, no. {0}? {1}?",
+    "Neither {0} nor {1}.",
+]
+
+
+def letters():
+    """Yield (form, language, text, truth) of answers in letters."""
+    for truth, letter in enumerate(LETTERS):
+        wide = unicodedata.lookup(f"FULLWIDTH LATIN CAPITAL LETTER {letter}")
+        for language, forms in STATEMENTS.items():
+            for form in forms:
+                for mark in MARKS:
+                    shown = wide if mark == "full-width" else mark.format(letter)
+                    yield f"{form} {mark}", language, form.format(shown), truth
+        for form in WHOLE:
+            yield form, "English", form.format(letter), truth
+            yield f"{form} wide", "English", form.format(wide), truth
+        for form in (
+            "{}. {}",
+            "({}) {}",
+            "{}: {}",
+            "Answer: {}. {}",
+            "The answer is {}) {}.",
+            "Option {}: {}",
+            "{}\n{}",
+        ):
+            yield form, "English", form.format(letter, TEXTS[truth]), truth
+        for form in ("{}", "{}.", "The answer is {}.", "Answer: {}", "**{}**"):
+            yield f"text {form}", "English", form.format(TEXTS[truth]), truth
+        for other in set(LETTERS) - {letter}:
+            for form in WITH_OTHERS:
+                yield form, "English", form.format(letter, other), truth
+
+
+def words():
+    """Yield (form, answers, text, truth) of answers in words."""
+    labels = (
+        ["negative", "positive"],
+        ["entailment", "neutral", "contradiction"],
+        ["no", "yes"],
+        ["Description", "Entity", "Human", "Location"],
+        ["not entailment", "entailment"],
+    )
+    forms = (
+        "{}",
+        "{}.",
+        "**{}**",
+        "Answer: {}",
+        "ANSWER: {}",
+        "The answer is {}.",
+        "The sentiment is {}.",
+        "Label: {}",
+        '"{}"',
+        "{}, because of the last line.",
+        "The correct label is {}.",
+        "Antwort: {}",
+        "答案是{}。",
+        "\\boxed{{{}}}",
+        "The label is: {}",
+        "I would say {}.",
+        "{}\n\nExplanation: it is how it reads.",
+        '{{"label": "{}"}}',
+        "The category is {}, I think.",
+    )
+    for names in labels:
+        for truth, name in enumerate(names):
+            for form in forms:
+                for shown in {name, name.upper(), name.capitalize()}:
+                    yield form, names, form.format(shown), truth
+
+
+def test_no_answer_is_read_wrongly_and_nearly_all_are_read():
+    bench = [(form, language, text, truth) for form, language, text, truth in letters()]
+    assert len(bench) > 1500
+    unread = collections.defaultdict(list)
+    for form, language, text, truth in bench:
+        read = read_answer(text, LETTERS, others=TEXTS)
+        assert read in (truth, NO_ANSWER), (text, read)
+        unread[form, language].append((truth, read == NO_ANSWER))
+    for form, rows in unread.items():
+        # Whether a form is read is the same for every true answer.
+        shares = {truth: [lost for own, lost in rows if own == truth] for truth in range(4)}
+        assert len({sum(own) / len(own) for own in shares.values()}) == 1, form
+    lost = [form for form, rows in unread.items() if any(gone for _, gone in rows)]
+    assert len(lost) < 0.03 * len(unread), lost
+
+
+def test_words_are_read_whatever_they_are():
+    bench = list(words())
+    assert len(bench) > 500
+    unread = collections.Counter()
+    for form, names, text, truth in bench:
+        read = read_answer(text, names)
+        assert read in (truth, NO_ANSWER), (text, read)
+        unread[form, tuple(names)] += read == NO_ANSWER
+    assert sum(unread.values()) < 0.03 * len(bench), +unread
+
+
+@pytest.mark.parametrize("form", NONE)
+def test_what_is_denied_asked_or_open_is_unread(form):
+    for letter, other in OTHER.items():
+        assert read_answer(form.format(letter, other), LETTERS, others=TEXTS) == NO_ANSWER, form.format(letter, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        (text, answers)
+        for answers in (["negative", "positive"], ["positive", "negative"])
+        for text in (
+            "This is not a positive review.",
+            "It isn't positive.",
+            "non-positive",
+            "I can't say positive.",
+            "Hardly positive.",
+            "Nobody would call this positive.",
+            "The review is far from positive.",
+            "positive or negative",
+            "positive/negative",
+            "Positive and negative at once.",
+            "The sentiment is not positive.",
+            "anything but positive",
+            "positively",
+            "It would be positive if it were shorter.",
+            "Is it positive?",
+            "The sentiment is positive? No.",
+            "The text is neither positive nor negative.",
+            "It is less positive than it seems.",
+            "Not positive.",
+        )
+    ]
+    + [
+        (text, ["entailment", "neutral", "contradiction"])
+        for text in ("no entailment", "not a contradiction", "The answer is not entailment.", "It is not neutral.")
+    ]
+    + [
+        (text, ["1", "2", "3"])
+        for text in ("In 2 steps.", "12", "1 2", "The answer is 1.5", "2%", "Answer: 10", "3 of 4")
+    ],
+)
+def test_a_denied_word_is_never_an_answer(text, answers):
+    assert read_answer(text, answers) == NO_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "index"),
+    [
+        ("This is a positive review.", ["negative", "positive"], 1),
+        ("The sentiment of this review is clearly negative.", ["negative", "positive"], 0),
+        ("Positive. The film does not fail.", ["negative", "positive"], 1),
+        ("The answer is not entailment.", ["entailment", "not entailment"], 1),
+        ("No, it does not.", ["no", "yes"], 0),
+        ("Yes, because it does.", ["no", "yes"], 1),
+        ("Answer: 3", ["1", "2", "3"], 2),
+        ("2. to run away", ["1", "2", "3"], 1),
+        ("①", ["1", "2", "3"], 0),
+        ("To run away!", ["A", "B"], NO_ANSWER),
+    ],
+)
+def test_words_and_numbers_by_hand(text, answers, index):
+    assert read_answer(text, answers) == index
+
+
+def test_a_letter_with_the_text_of_another_answer_is_unread():
+    assert read_answer("B. the old man", LETTERS, others=TEXTS) == NO_ANSWER
+    assert read_answer("In Paris (D)", LETTERS, others=TEXTS) == 3
+    assert read_answer("It wants to run, or to eat", LETTERS[:2], others=["to run", "to eat"]) == NO_ANSWER
+
+
+def test_a_pattern_decides_alone_by_what_it_finds_last():
+    assert read_answer("B. final=a final=c", LETTERS, pattern=r"final=(\w)") == 2
+    assert read_answer("final: a cat", LETTERS, others=TEXTS, pattern="a loud dog|a cat") == 1
+    assert read_answer("B", LETTERS, pattern=r"final=(\w)") == NO_ANSWER
+
+
+def test_a_hundred_thousand_answers_are_read_in_seconds():
+    texts = [text for _, _, text, _ in letters()]
+    began = time.process_time()
+    for text in texts[::4]:
+        read_answer(text, LETTERS, others=TEXTS)
+    # 5 s for 100,000 is 50 µs each; the bench is harder than logs are, and machines of tests are slow.
+    assert (time.process_time() - began) / len(texts[::4]) < 5e-4
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.85", 0.85),
+        ("Probability: 0.85", 0.85),
+        (".9", 0.9),
+        ("0,85", 0.85),
+        ("85%", 0.85),
+        ("85 %", 0.85),
+        ("85", 0.85),
+        ("Probability: 85", 0.85),
+        ("Confidence: 85/100", 0.85),
+        ("85/100", 0.85),
+        ("8/10", 0.8),
+        ("8 out of 10", 0.8),
+        ("ninety percent", 0.9),
+        ("I am ninety-five percent sure.", 0.95),
+        ("one hundred percent", 1.0),
+        ("I'm 90% sure.", 0.9),
+        ("The answer is 2, with a probability of 0.7.", 0.7),
+        ("Probability: 0.85 (85%)", 0.85),
+        ("1", 1.0),
+        ("0", 0.0),
+        ("**Probability:** 0.6", 0.6),
+        ("My confidence is about 75%.", 0.75),
+        ("Probability: 1.0", 1.0),
+        ("99.5%", 0.995),
+        ("I am 85% confident that the answer is 2", 0.85),
+        ("Wahrscheinlichkeit: 0,7", 0.7),
+        ("probability that it is right: 0.3", 0.3),
+        ("The answer is 1. Probability: high", None),
+        ("Between 0.2 and 0.4", None),
+        ("7", None),
+        ("Probability: 7", None),
+        ("", None),
+        ("high", None),
+        ("150%", None),
+        ("-0.5", None),
+        ("2.5", None),
+        ("The answer is 2.", None),
+        ("0.2 or 0.4", None),
+        ("I'm not 90% sure.", None),
+        ("Probability: 120", None),
+        ("11/10", None),
+        ("in 1984", None),
+        ("at least 80%", None),
+        ("0.2-0.4", None),
+        ("80 - 90%", None),
+        ("with 90% confidence", 0.9),
+        ("The answer is 50%. Probability: high", None),
+    ],
+)
+def test_said_probabilities(text, value):
+    assert read_probability(text) == (None if value is None else pytest.approx(value))
