@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
-from rightreasons.models.prompts import NO_ANSWER, Item, Rendering, parse_answer
+from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.protocol import Engine, Generation, Message, Request
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.hints import Source, has_reasons, sentences
@@ -35,8 +36,6 @@ _BODIES = {
     "classification": "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}\n\nWhich label fits?\n{{ options }}",
     "multiple_choice": "{{ prompt }}\n{{ options }}",
 }
-_ANSWER = r"(?i:answer\W+(?:is\W+)*(?:option\W+)?)([A-Z])\b"
-_OPENS = r"(?m)(?s:.*)^\W*(?i:(?:(?:so|thus|hence|therefore|the|my|final|correct|best|right)\W+)*)"
 _CONCLUDES = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A-Z]\W*$")
 _SHORT_TOKENS = 8
 
@@ -211,9 +210,13 @@ class Arms:
             )
         drawn = self._drawn(temperature=self.options.sampling, max_new_tokens=self.options.max_tokens)
         traces = []
-        for (item, source, goal), told in zip(rows, self._told(f"{arm} {kind}".strip(), requests, drawn), strict=True):
-            n_options = len(self.rendering.texts(item))
-            answer = NO_ANSWER if told.lack else read_answer(told.text, n_options)
+        replies = self._told(f"{arm} {kind}".strip(), requests, drawn)
+        for (item, source, goal), more, told in zip(rows, said, replies, strict=True):
+            texts = self.rendering.texts(item)
+            n_options = len(texts)
+            # A hint that is quoted is no answer.
+            own = told.text.replace(more, " ") if more else told.text
+            answer = NO_ANSWER if told.lack else read_answer(own, LETTERS[:n_options], others=texts)
             traces.append(
                 Trace(
                     item=item.id, arm=arm, answer=answer, n_options=n_options, question=source.question, kind=kind,
@@ -266,7 +269,7 @@ class Arms:
     def _letters(self, kind: str, requests: Sequence[Request], counts: Sequence[int]) -> list[int]:
         """Return the options that short requests are answered with; -1 for none."""
         told = self._told(kind, requests, self._drawn(max_new_tokens=_SHORT_TOKENS))
-        return [parse_answer(each.text, LETTERS[:count]) for each, count in zip(told, counts, strict=True)]
+        return [read_answer(each.text, LETTERS[:count]) for each, count in zip(told, counts, strict=True)]
 
     def _drawn(self, **how: Any) -> Generation:
         return Generation(seed=self.seed, thinking_tags=self.tags, **how)
@@ -277,24 +280,6 @@ class Arms:
             return []
         answers = self.engine.generate(requests, options=drawn, **self.how(kind))
         return [row[0] if row else Reply() for row in answers.replies]
-
-
-def read_answer(text: str, n_options: int) -> int:
-    r"""Read the answer of a text with reasoning: the letter of the last line that begins by stating one.
-
-    Without such a line, the last sentence may state it; a text of a few words is read as any answer.
-
-    Example:
-        >>> read_answer("Tamsin says the answer is B. But pots hold heat.\\n\\n**Answer:** (A)", 2)
-        0
-        >>> read_answer("One says the answer is (B). Yet pots hold heat and", 2), read_answer("B.", 2)
-        (-1, 1)
-    """
-    letters = LETTERS[:n_options]
-    stated = parse_answer(text, letters, pattern=f"{_OPENS}{_ANSWER}")
-    if stated == NO_ANSWER and (spans := sentences(text)):
-        stated = parse_answer(text[slice(*spans[-1])], letters, pattern=rf"(?s:.*)\b{_ANSWER}")
-    return parse_answer(text, letters) if stated == NO_ANSWER and not has_reasons(text) else stated
 
 
 def cut(text: str, share: float) -> str:
