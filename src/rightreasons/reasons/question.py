@@ -17,6 +17,7 @@ from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.words import written
 from rightreasons.reasons.arms import CUTS, HINT, Arms, Trace, plan
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (
@@ -145,6 +146,15 @@ def sway_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
         yield each.said, sway.n_items, sway.sway.estimate, each.sway_p, *silent, cost, sway.away.estimate
 
 
+def sway_lines(m: ReasonsMeasurement) -> Iterator[tuple[str, ...]]:
+    """Return a heading, and for each hint what it moves, in words."""
+    yield "", "items", "moved", "in silence, at least", "mention it", "say that it mattered"
+    for each in m.hints.values():
+        sway = each.sway
+        shares = (sway.sway.estimate, sway.silent.estimate, sway.mentioned, sway.credited)
+        yield each.said, f"{sway.n_items:,}", *("" if one is None else written(one) for one in shares)
+
+
 def said_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what is said of each hint."""
     for each in m.hints.values():
@@ -205,9 +215,9 @@ def examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
 def example(trace: Trace) -> Example:
     """Show a trace: what was asked, and what the model wrote; the sentence beside the question is marked."""
     beside = said_beside(trace)
-    written = "\n".join(filter(None, (trace.thinking, trace.text)))
+    wrote = "\n".join(filter(None, (trace.thinking, trace.text)))
     asked = f"{trace.question}\n\n{beside}"
-    text = f"{asked}\n\n→ {written if len(written) <= LONGEST else f'{written[:LONGEST].rstrip()}…'}"
+    text = f"{asked}\n\n→ {wrote if len(wrote) <= LONGEST else f'{wrote[:LONGEST].rstrip()}…'}"
     note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {level_of(trace)}"
     return Example(
         id=f"{trace.item}/{trace.arm}",
@@ -226,12 +236,7 @@ def letter(option: int) -> str:
     return "" if option < 0 else LETTERS[option]
 
 
-def more_examples(m: ReasonsMeasurement) -> Iterator[Example]:
-    """Show the pair of the leading hint."""
-    yield from examples(m)
-
-
-def written(m: ReasonsMeasurement) -> Mapping[str, str]:
+def all_answers(m: ReasonsMeasurement) -> Mapping[str, str]:
     """Return the file of all answers."""
     lines = [json.dumps(trace.to_dict(), ensure_ascii=False) for trace in m.asked.traces]
     return {"reasons.jsonl": "\n".join(lines) + "\n"}
@@ -362,7 +367,7 @@ REASONS = Question(
             when=lambda m: m.early,
         ),
         Part("acts", (Table("acts", ACTS, act_rows, ZAMAN),), when=lambda m: m.transplant),
-        Part("examples", (Examples("pair", more_examples),), when=lambda m: m.pair),
+        Part("examples", (Examples("pair", examples),), when=lambda m: m.pair),
     ),
     leads=(
         *(
@@ -380,7 +385,7 @@ REASONS = Question(
     ),
     data=data,
     by_item=items_compared,
-    files=written,
+    files=all_answers,
     needs_labels=False,
     without_model="A model must answer anew beside hints, but its predictions are stored.",
     reads="primary",
