@@ -37,7 +37,7 @@ DRAWN = {
 class Told:
     """An engine that answers as the tables above say."""
 
-    name, fingerprint, has_template = "told", "f", False
+    name, fingerprint, has_template, thinks, budget = "told", "f", False, False, 32
     abilities = frozenset(("likelihoods", "text"))
 
     def __init__(self, *, chat=False):

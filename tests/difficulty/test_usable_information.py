@@ -12,7 +12,7 @@ from rightreasons.models.wording import Prompt
 
 
 class Told:
-    name, fingerprint, has_template = "told", "f", False
+    name, fingerprint, has_template, thinks, budget = "told", "f", False, False, 32
     abilities = frozenset({"likelihoods", "next_words", "text"})
 
     def __init__(self, shares):

@@ -22,6 +22,7 @@ class Told:
     ):
         self.score, self.answers = score, answers
         self.has_template, self.abilities = has_template, frozenset(abilities)
+        self.thinks, self.budget = False, 32
         self.asked = []
 
     def render(self, prompt):

@@ -28,7 +28,7 @@ from rightreasons.core.results import Result
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
-from rightreasons.models.protocol import Ability, Engine, Generation, Message, Request, Scorer, lacking
+from rightreasons.models.protocol import Ability, Engine, Message, Request, Scorer, lacking
 
 if TYPE_CHECKING:
     from rightreasons.io.judged import ConfidenceTable
@@ -270,7 +270,7 @@ class _Asking:
         requests = self._follow(lambda words: VERBALIZED + end)
         found = self.scorer.engine.generate(
             requests,
-            options=Generation(max_new_tokens=self.options.max_new_tokens, seed=self.options.seed),
+            options=self.scorer.generation(brief=self.options.max_new_tokens).replaced(stop=(), seed=self.options.seed),
             progress=self.progress,
             out=out,
         )
@@ -290,12 +290,9 @@ class _Asking:
         ]
         found = self.scorer.engine.generate(
             requests,
-            options=Generation(
-                n=self.options.n_samples,
-                temperature=self.options.temperature,
-                max_new_tokens=self.options.max_new_tokens,
-                seed=self.options.seed,
-            ),
+            options=self._drawing.generation(
+                n=self.options.n_samples, temperature=self.options.temperature, brief=self.options.max_new_tokens
+            ).replaced(seed=self.options.seed),
             progress=self.progress,
             out=out,
         )

@@ -66,7 +66,7 @@ RESAMPLED = ("n_resamples", "confidence_level", "seed")
     {
         "options": ConfidenceOptions,
         "settings": (AuditOptions, ("task", "limit", *RESAMPLED, *SourceOptions.names())),
-        "drawn": (ElicitOptions, ("n_samples", "temperature")),
+        "drawn": (ElicitOptions, ("n_samples",)),
         "bins": (CalibrationOptions, ("n_bins",)),
         "prompt": Prompt,
         "server": ServerOptions,
@@ -113,7 +113,10 @@ def confidence(
     else:
         if len(files) != 2:
             raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
-        how = {"sources": tuple(listed(elicit) or ()), "max_new_tokens": prompt.max_new_tokens, "seed": settings.seed}
+        how = {"sources": tuple(listed(elicit) or ()), "seed": settings.seed}
+        named = {"max_new_tokens": prompt.max_new_tokens, "temperature": prompt.temperature}
+        how |= {name: value for name, value in named.items() if value is not None}
+        declared["prompt"] = prompt.replaced(temperature=None)  # that of what is drawn, not of the answer
         kept, declared["settings"] = answers_beside(out), settings.replaced(split=split)
         elicited = _elicited(files, declared, nli, declared["drawn"].replaced(**how), kept)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)

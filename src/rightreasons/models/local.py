@@ -25,7 +25,7 @@ from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
 from rightreasons.models.continuations import Reading, score_asked
 from rightreasons.models.likelihoods import Asked, tokenize_continuations
-from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
+from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
@@ -56,11 +56,15 @@ class LocalEngine:
 
     Args:
         scorer: From `load_causal`.
+        thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
+            tokens leave it to the template.
         **reading: The fields of `Reading`: maximum tokens per padded batch of likelihoods, and what may be read once.
     """
 
-    def __init__(self, scorer: CausalLM, **reading: Any) -> None:
+    def __init__(self, scorer: CausalLM, thinking: str = "auto", **reading: Any) -> None:
         self.scorer = scorer
+        self._thinking = {"on": True, "off": False}.get(thinking)
+        self._most = int(thinking) if thinking.isdecimal() else 0
         self.name = scorer.name
         self._reading = Reading(**reading)
 
@@ -82,13 +86,37 @@ class LocalEngine:
     @functools.cached_property
     def fingerprint(self) -> str:
         """A digest of the weights, the tokenizer and the chat template."""
-        parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), str(self._template))
+        template = f"{self._template}{'' if self._thinking is None else self._thinking}"
+        parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), template)
         return hashlib.blake2b("|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
     def has_template(self) -> bool:
         """Whether the tokenizer has a chat template."""
         return self._template is not None
+
+    @functools.cached_property
+    def thinks(self) -> bool:
+        """Whether its chat template lets it think: it begins a thought, or knows `enable_thinking` and is not told no.
+
+        Raises:
+            ValueError: If thinking is to be off and the template begins a thought all the same.
+        """
+        if not self.has_template:
+            return False
+        begins = self._opened(Request("", ({"role": "user", "content": "Hello?"},)), Generation())
+        if begins and self._thinking is False:
+            raise OptionError(
+                f"Expected a chat template that can leave thinking out where `thinking` is 'off', but that of "
+                f"{self.name} begins a thought: leave it on.",
+                option="thinking",
+            )
+        return begins or (self._thinking is not False and "enable_thinking" in str(self._template))
+
+    @property
+    def budget(self) -> int:
+        """Tokens of an answer: those of thinking among them."""
+        return (self._most or LONG) + BRIEF if self.thinks else BRIEF
 
     @property
     def _template(self) -> Any:
@@ -112,6 +140,7 @@ class LocalEngine:
                     tokenize=False,
                     add_generation_prompt=not continued,
                     continue_final_message=continued,
+                    **({} if self._thinking is None else {"enable_thinking": self._thinking}),
                 )
             )
         except Exception as error:
@@ -374,7 +403,7 @@ def _generated(
     """Return the new tokens of each prompt, the one that ends them included."""
     inputs = _padded(scorer, prompts)
     size = inputs["input_ids"].shape[1]
-    drawn = [_Drawn(rngs, options.temperature)] if options.temperature > 0 else []
+    drawn = [_Drawn(rngs, options.temperature, options.top_p)] if options.temperature > 0 else []
     ended = [_Stop(scorer.tokenizer, options.stop, size)] if options.stop else []
     try:
         with _bare_settings(scorer, options.max_new_tokens) as settings:
@@ -399,13 +428,20 @@ def _generated(
 class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
     """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities."""
 
-    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float) -> None:
+    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float, top_p: float) -> None:
         self._rngs = rngs
         self._temperature = temperature
+        self._top_p = top_p
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         noise = np.stack([rng.gumbel(size=scores.shape[1]) for rng in self._rngs])
-        return scores.double() / self._temperature + torch.from_numpy(noise).to(scores.device)
+        scaled = scores.double() / self._temperature
+        if self._top_p < 1:
+            ordered, places = scaled.softmax(-1).sort(descending=True)
+            # A token is left out where those before it have the share already.
+            beyond = ordered.cumsum(-1) - ordered >= self._top_p
+            scaled = scaled.masked_fill(torch.zeros_like(beyond).scatter(1, places, beyond), -torch.inf)
+        return scaled + torch.from_numpy(noise).to(scores.device)
 
 
 class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]

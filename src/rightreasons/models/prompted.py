@@ -29,7 +29,7 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
-from rightreasons.models.protocol import Ability, Engine, Generation, Request
+from rightreasons.models.protocol import BRIEF, Ability, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class Prompted:
                 f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
             )
         self.rendering = Rendering.of(
-            prompt, chat=_chat(prompt, engine), scorings=_scorings(prompt, engine), label_names=self.label_names
+            prompt,
+            chat=_chat(prompt, engine),
+            scorings=_scorings(prompt, engine, thinks=_chat(prompt, engine) and engine.thinks),
+            label_names=self.label_names,
         )
         self._example: Request | None = None
         self._way = ""
@@ -177,6 +180,7 @@ class Prompted:
             "draw": self.prompt.draw,
             "pattern": self.prompt.pattern,
             "samples": self.prompt.samples,
+            "thinking": self.prompt.thinking,
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
@@ -340,13 +344,7 @@ class Prompted:
         prompt, asked = self.prompt, self.rendering
         found = self.engine.generate(
             [Request(request.name, request.prompt) for request in requests],
-            options=Generation(
-                n=prompt.samples,
-                temperature=0.0 if prompt.samples == 1 else 1.0,
-                max_new_tokens=prompt.max_new_tokens,
-                seed=self.seed,
-                thinking_tags=prompt.thinking_tags,
-            ),
+            options=self.generation(n=prompt.samples),
             progress=how.get("progress", True),
             out=_part(how.get("out"), "answers"),
         )
@@ -370,6 +368,26 @@ class Prompted:
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
         return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+
+    def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
+        """Return how answers are generated.
+
+        Args:
+            n: Answers per item.
+            temperature: Their temperature; None takes that of the prompt, or 0 for one and 1 for several.
+            brief: Maximum tokens where the prompt names none and the model answers at once.
+        """
+        prompt, chat = self.prompt, self.rendering.chat
+        own = prompt.temperature if temperature is None else temperature
+        return Generation(
+            n=n,
+            temperature=(0.0 if n == 1 else 1.0) if own is None else own,
+            top_p=prompt.top_p,
+            max_new_tokens=prompt.max_new_tokens or (max(brief, self.engine.budget) if chat else brief),
+            stop=prompt.stop or (() if chat else ("\n\n",)),
+            seed=self.seed,
+            thinking_tags=prompt.thinking_tags,
+        )
 
     def read(self, item: Item, reply: Reply) -> int:
         """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
@@ -456,13 +474,16 @@ def _chat(prompt: Prompt, engine: Engine) -> bool:
     return engine.has_template if prompt.chat == "auto" else prompt.chat == "on"
 
 
-def _scorings(prompt: Prompt, engine: Engine) -> list[str]:
+def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
     """Return the scorings that an engine is able to; one that is asked for must be among them."""
     able = [scoring for ability, scorings in _ABLE.items() if ability in engine.abilities for scoring in scorings]
+    able = [scoring for scoring in able if scoring == "generated" or not thinks]
     if prompt.scoring != "auto" and prompt.scoring not in able:
         listed = ", ".join(able) or "none"
+        why = ". It thinks before it answers: thinking='off' asks it without, scoring='generated' waits for its answer"
         raise OptionError(
-            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}.",
+            f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}"
+            f"{why if thinks else ''}.",
             option="scoring",
         )
     if not able:

@@ -103,6 +103,10 @@ class Answers:
         return [[reply.text for reply in row] for row in self.replies]
 
 
+BRIEF, LONG = 32, 2048
+"""Tokens of an answer by default: of a model that answers at once, and the least of one that thinks."""
+
+
 class Generation(Options):
     """How answers are generated."""
 
@@ -110,6 +114,7 @@ class Generation(Options):
     temperature: float = option(
         0.0, "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.", minimum=0.0
     )
+    top_p: float = option(1.0, "Share of the likeliest tokens that are drawn from.", minimum=0.01, maximum=1.0)
     max_new_tokens: int = option(64, "Maximum tokens per answer.", minimum=1)
     stop: tuple[str, ...] = option((), "Texts that end an answer; they are cut off.")
     seed: int = option(0, "Decides what is drawn; a server may ignore it.")
@@ -153,6 +158,8 @@ class Engine(Protocol):
         abilities: What it can do; decided by trying it, not by what it claims.
         fingerprint: A digest of all that its answers depend on: weights or the server's model, tokenizer, template.
         has_template: Whether conversations can be asked.
+        thinks: Whether it thinks before it answers a conversation: then its next token is no answer.
+        budget: Tokens that an answer to a conversation needs, thinking among them, as a trial found.
     """
 
     @property
@@ -173,6 +180,16 @@ class Engine(Protocol):
     @property
     def has_template(self) -> bool:
         """Whether conversations can be asked."""
+        ...
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers a conversation."""
+        ...
+
+    @property
+    def budget(self) -> int:
+        """Tokens that an answer to a conversation needs."""
         ...
 
     def render(self, prompt: str | Sequence[Message]) -> str:

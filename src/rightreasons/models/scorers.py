@@ -252,14 +252,14 @@ def open_engine(
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
-        return LocalEngine(load_causal(model, **how), max_tokens=TOKENS_PER_ITEM * batch_size)
+        return LocalEngine(load_causal(model, **how), prompt.thinking, max_tokens=TOKENS_PER_ITEM * batch_size)
     needs("openai")
     from rightreasons.models.servers.engine import open_server
 
     odd = next((name for name, value in how.items() if value is not None), None)
     if odd is not None:
         raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
-    return open_server(str(model), options=server, chat=prompt.chat)
+    return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
 
 
 def _has(model: Any, member: str) -> bool:

@@ -23,6 +23,8 @@ SCORINGS = ("auto", *LIKELIHOODS, "next_words", "generated")
 CHATS = ("auto", "on", "off")
 
 
+THINKING = ("auto", "on", "off")
+
 DRAWS = ("item", "run")
 """What few-shot examples are drawn for: each item, or all items of a run."""
 
@@ -111,11 +113,28 @@ missing ), unterminated subpattern at position 0.
     pattern: str | None = option(
         None, "Regular expression that finds the answer in what is generated, in its first group if it has one."
     )
-    max_new_tokens: int = option(32, "Maximum tokens of a generated answer.", minimum=1)
+    max_new_tokens: int | None = option(
+        None,
+        "Maximum tokens of a generated answer, thinking among them; by default 32, or what a trial finds a "
+        "model that thinks to need.",
+        minimum=1,
+    )
     samples: int = option(
         1, "Generated answers per item; more than one are drawn at temperature 1, and their shares are the scores.",
         minimum=1,
     )  # fmt: skip
+    temperature: float | None = option(
+        None, "Temperature of generated answers; by default 0 for one per item, and 1 for several.", minimum=0.0
+    )
+    top_p: float = option(1.0, "Share of the likeliest tokens that generated answers are drawn from.", minimum=0.01,
+                          maximum=1.0)  # fmt: skip
+    stop: tuple[str, ...] = option(
+        (), "Comma-separated texts that end a generated answer; by default an empty line outside a chat."
+    )
+    thinking: str = option(
+        "auto",
+        "Whether the model thinks before it answers: on, off, or the most tokens that it may think; auto is its own.",
+    )
     thinking_tags: tuple[str, ...] = option(
         (), "Comma-separated: what opens thinking in an answer and what closes it, where it is not <think> or the like."
     )
@@ -130,6 +149,11 @@ missing ), unterminated subpattern at position 0.
                     f"Expected `pattern` to be a regular expression, but {self.pattern!r} is none: {error}.",
                     option="pattern",
                 ) from error
+        if self.thinking not in THINKING and not (self.thinking.isdecimal() and int(self.thinking)):
+            raise OptionError(
+                f"Expected auto, on, off or a number of tokens in `thinking`, but got {self.thinking!r}.",
+                option="thinking",
+            )
         for name, alone in (("pattern", None), ("samples", 1)):
             if getattr(self, name) != alone and self.scoring not in ("auto", "generated"):
                 raise OptionError(

@@ -27,7 +27,7 @@ from rightreasons.core.errors import escaped
 from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
-from rightreasons.models.protocol import Ability, Message, Request
+from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.running import Chunk, Column, Store, join, progress_bar
 from rightreasons.models.servers.options import ServerOptions
 
@@ -682,6 +682,10 @@ class Endpoint:
         renamed: Parameters that it knows by another name.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
         echo: Whether its log-probabilities of given texts can be relied upon.
+        thinks: Whether it thinks before it answers.
+        budget: Tokens that an answer needs, thinking among them.
+        extra: What it wants beside, such as to think or not.
+        tags: (open, close) of thinking that is not usual.
     """
 
     client: Client
@@ -694,6 +698,10 @@ class Endpoint:
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
     top: int = 0
     echo: bool = False
+    thinks: bool = False
+    budget: int = BRIEF
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -707,7 +715,7 @@ class Endpoint:
         Raises:
             RequestError: If there is no answer.
         """
-        return self.client.ask(self.path, self._body(prompt, parameters), read_choices)
+        return self.client.ask(self.path, self._body(prompt, parameters), lambda reply: read_choices(reply, self.tags))
 
     def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
         """Ask for the likeliest next tokens.
@@ -754,6 +762,7 @@ class Endpoint:
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         known = {name: value for name, value in parameters.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
+        body |= {**self.extra, **self.client.options.more()}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
 
 

@@ -50,7 +50,9 @@ WAYS = ("auto", "on", "off")
 
 
 @takes(ServerOptions)
-def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progress: bool = True) -> ServerEngine:
+def open_server(
+    url: str, *, options: ServerOptions, chat: str = "auto", thinking: str = "auto", progress: bool = True
+) -> ServerEngine:
     """Open a server, and try what it can be asked.
 
     Args:
@@ -63,8 +65,12 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         retries: How often a request that fails is repeated, with growing pauses; default 5.
         prompt_price: Price of a million prompt tokens; None leaves the price out.
         answer_price: Price of a million generated tokens.
+        reasoning_effort: How much a model thinks, in the server's words; None leaves it to the server.
+        extra_body: More of what every request holds, as JSON; None for nothing.
         options: All of these as `ServerOptions`, in place of keywords.
         chat: "on" asks conversations, "off" texts; "auto" (default) conversations where the server takes them.
+        thinking: "on" or "off" turns thinking on or off, as the trial finds out how; a number is the most tokens of it;
+            "auto" (default) leaves it to the server.
         progress: Whether to say on standard error what was found, and what runs cost.
 
     Returns:
@@ -84,7 +90,7 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = try_server(client, model)
+        trial = try_server(client, model, thinking)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
@@ -140,6 +146,16 @@ class ServerEngine:
         return (self.trial.chat if self.chat else self.trial.text).draws
 
     @property
+    def thinks(self) -> bool:
+        """Whether it thinks before it answers a conversation."""
+        return self.trial.chat.thinks
+
+    @property
+    def budget(self) -> int:
+        """Tokens that an answer to a conversation needs, as its trial found."""
+        return self.trial.chat.budget
+
+    @property
     def ended(self) -> str:
         """Why the last run ended before all was asked: the server was gone or refused the key; "" where it did not."""
         return self.client.ended.removeprefix(NOT_ASKED)
@@ -148,7 +164,9 @@ class ServerEngine:
     def fingerprint(self) -> str:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
-        asked = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
+        asked: list[Any] = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
+        more = [self.trial.chat.extra, self.client.options.more()]
+        asked += more if any(more) else []
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
     @property
@@ -167,6 +185,7 @@ class ServerEngine:
             "model": self.model_name,
             "chat": self.chat,
             "abilities": sorted(self.abilities),
+            "thinks": self.thinks,
             "trial": [dataclasses.asdict(finding) for finding in self.trial.findings],
             "changes": self.changes(),
             "usage": (self.client.usage + self.earlier).to_dict(self.client.options),
@@ -270,6 +289,9 @@ class ServerEngine:
             raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
         settings: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_new_tokens}
         settings |= {"stop": list(options.stop)} if options.stop else {}
+        settings |= {"top_p": options.top_p} if options.top_p < 1 else {}
+        for endpoint in (self.trial.chat, self.trial.text):
+            endpoint.tags = options.tags
         repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
 
         def ask(request: Request) -> Row:

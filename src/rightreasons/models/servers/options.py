@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import Options, option
 
 
@@ -22,6 +26,28 @@ class ServerOptions(Options):
         None, "Price of a million prompt tokens, for the count of what a run costs.", minimum=0.0
     )
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
+    reasoning_effort: str | None = option(None, "How much a model thinks, in the server's words, such as low or high.")
+    extra_body: str | None = option(
+        None, 'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.'
+    )
+
+    def _check(self) -> None:
+        self.more()
+
+    def more(self) -> dict[str, Any]:
+        """Return what every request holds beside what is asked."""
+        effort = {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
+        try:
+            body = json.loads(self.extra_body or "{}")
+        except ValueError as error:
+            raise OptionError(f"Expected JSON in `extra_body`, but {error}.", option="extra_body") from None
+        if not isinstance(body, dict) or {"model", "messages", "prompt", "stream"} & set(body):
+            raise OptionError(
+                "Expected an object without model, messages, prompt and stream in `extra_body`, but got "
+                f"{one_line(self.extra_body)}.",
+                option="extra_body",
+            )
+        return {**effort, **body}
 
 
 def is_address(model: object) -> bool:

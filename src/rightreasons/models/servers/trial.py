@@ -7,11 +7,15 @@ need. A server that fails a part of the trial is used for the rest alone.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from rightreasons.core.errors import OptionError
+from rightreasons.models.protocol import BRIEF, LONG
 from rightreasons.models.servers.client import (
     CHAT,
     TEXT,
@@ -42,6 +46,33 @@ LARGEST_DIFFERENCE = 0.5
 TOPS = (20, 10, 5)
 """How many likeliest tokens are asked for, until the server agrees."""
 
+CHOICE = "Which of these is a color?\nA. run\nB. seven\nC. green\nD. house\nAnswer with the letter alone."
+
+TURNED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "off": (
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        {"chat_template_kwargs": {"thinking": False}},
+        {"enable_thinking": False},
+        {"thinking": {"type": "disabled"}},
+        {"reasoning": {"enabled": False}},
+        {"reasoning_effort": "none"},
+        {"reasoning_effort": "minimal"},
+    ),
+    "on": (
+        {"chat_template_kwargs": {"enable_thinking": True}},
+        {"chat_template_kwargs": {"thinking": True}},
+        {"enable_thinking": True},
+        {"thinking": {"type": "enabled"}},
+        {"reasoning": {"enabled": True}},
+    ),
+}
+"""How thinking is turned off and on: vLLM, SGLang and llama.cpp by their templates, DashScope, DeepSeek, OpenRouter,
+OpenAI."""
+
+BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens")
+"""How servers are told the most tokens of thinking."""
+
+_REACHES = (1024, 4096, 16384)
 _NEW_TOKENS = 12
 _RETRIES = 2
 _FEWEST_TOKENS = 8
@@ -79,10 +110,12 @@ class Trial:
     findings: tuple[Finding, ...]
 
 
-def try_server(client: Client, model: str) -> Trial:
+def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
     """Try what a server can be asked, by some thirty short requests.
 
     - It generates: a chat, and the continuation of a text.
+    - Thinking: a chat that thinks before it answers, shown or hidden, is told apart; it is turned on or off where that
+      is asked for, and its tokens are counted. The next token of a chat that thinks is no answer, and is not asked for.
     - Greedy answers: two equal requests have one answer.
     - Drawn answers: three requests at a high temperature have more than one, perhaps only with the parameter with which
       `transformers serve` draws; and whether several may be asked for at once.
@@ -94,15 +127,19 @@ def try_server(client: Client, model: str) -> Trial:
     Args:
         client: The server.
         model: The model's name on it.
+        thinking: "on", "off", the most tokens that it may think, or "auto" for its own way.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
+        ValueError: If its thinking cannot be turned on or off as asked.
     """
     chat, text = (_Attempt(client, model, path) for path in (CHAT, TEXT))
     # What a server does not support is an error of its own on some, however often it is asked.
     with client.retrying(_RETRIES):
         for attempt in (chat, text):
             if attempt.generates():
+                if attempt is chat:
+                    attempt.settles_thinking(thinking)
                 attempt.repeats_itself()
                 attempt.draws()
                 attempt.reports_next_tokens()
@@ -131,10 +168,72 @@ class _Attempt:
             if failure.gone:
                 raise
             return self._find(part, False, f"{path} is not of use: {failure}.")
-        self.endpoint.works = any(_said(completion).strip() for completion in self._greedy)
+        self.endpoint.thinks = any(map(_thinks, self._greedy))
+        self.endpoint.works = self.endpoint.thinks or any(_said(completion).strip() for completion in self._greedy)
         without = f", without {' and '.join(sorted(self.endpoint.refused))}" if self.endpoint.refused else ""
         words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
         return self._find(part, self.endpoint.works, f"{path} {words}.")
+
+    def settles_thinking(self, wanted: str) -> None:
+        """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
+        endpoint, part = self.endpoint, f"{self._what}: thinking"
+        used = self._counts_tokens()
+        for extra in TURNED.get(wanted, ()) if endpoint.thinks != (wanted == "on") else ():
+            if self._takes(extra):
+                used = self._counts_tokens()
+                if endpoint.thinks == (wanted == "on"):
+                    break
+            endpoint.extra, endpoint.thinks = {}, wanted == "off"
+        if wanted in TURNED and endpoint.thinks != (wanted == "on"):
+            raise OptionError(
+                f"Expected {self.endpoint.client.url} to answer with thinking {wanted}, but it "
+                f"{'thinks' if endpoint.thinks else 'does not think'} whatever it is told: `extra_body` may say what "
+                "it wants.",
+                option="thinking",
+            )
+        if endpoint.extra:
+            self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
+        told = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
+        if not endpoint.thinks:
+            if wanted == "off":
+                self._find(part, True, f"It answers without thinking{told}.")
+            return
+        if wanted.isdecimal():
+            bound = next((name for name in BOUNDED if self._takes({name: int(wanted)})), "")
+            endpoint.budget = int(wanted) + BRIEF
+            told = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
+            self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{told}.")
+            return
+        # What it thinks about an easy question is the least: an answer to a hard one has room for eight times that.
+        endpoint.budget = max(LONG, 8 * (used or _REACHES[-1]))
+        words = (
+            f"{used} tokens for an easy question" if used else f"more than {_REACHES[-1]} tokens for an easy question"
+        )
+        self._find(part, True, f"It thinks before it answers{told}: {words}, and may take {endpoint.budget:,}.")
+
+    def _counts_tokens(self) -> int | None:
+        """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
+        endpoint = self.endpoint
+        for reach in _REACHES if endpoint.thinks else _REACHES[:1]:
+            completion = self._negotiate([{"role": "user", "content": CHOICE}], reach)
+            endpoint.thinks = _thinks(completion)
+            if completion.reply.finished:
+                words = len(f"{completion.reply.thinking} {completion.reply.text}") // 4
+                return completion.reply.usage.get("answer_tokens", words)
+        return None
+
+    def _takes(self, extra: Mapping[str, Any]) -> bool:
+        """Tell whether the server takes a parameter; it is kept if it does."""
+        before = self.endpoint.extra
+        self.endpoint.extra = {**before, **extra}
+        try:
+            self._negotiate(self._prompts[0])
+        except RequestError as failure:
+            if failure.gone:
+                raise
+            self.endpoint.extra = before
+            return False
+        return True
 
     def repeats_itself(self) -> None:
         """Compare two equal greedy requests."""
@@ -172,8 +271,11 @@ class _Attempt:
         self._find(part, self.endpoint.draws, words)
 
     def _draws_differ(self) -> bool:
+        # Hidden thinking takes its tokens before a text can differ.
+        hidden = self.endpoint.thinks and not any(map(_said, self._greedy))
+        room = self.endpoint.budget if hidden else _NEW_TOKENS
         answers = {
-            _said(self.endpoint.ask(self._prompts[1], max_tokens=_NEW_TOKENS, temperature=1.5, seed=seed)[0])
+            _said(self.endpoint.ask(self._prompts[1], max_tokens=room, temperature=1.5, seed=seed)[0])
             for seed in range(3)
         }
         return len(answers) > 1
@@ -181,6 +283,10 @@ class _Attempt:
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""
         part = f"{self._what}: likeliest next tokens"
+        if self.endpoint.thinks:
+            words = "It thinks first, so that its next token is no answer: thinking off asks without."
+            self._find(part, False, words)
+            return
         trouble = ""
         for top in TOPS:
             try:
@@ -203,6 +309,10 @@ class _Attempt:
 
     def echoes(self) -> None:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
+        if self.endpoint.thinks:
+            words = "It thinks first, so that what follows a question at once is no answer: thinking off asks without."
+            self._find(f"{self._what}: log-probabilities of given texts", False, words)
+            return
         pairs: list[_Pair] = []
         trouble = "The server reports no log-probabilities of what it generates"
         asked = {"max_tokens": _NEW_TOKENS, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
@@ -243,9 +353,9 @@ class _Attempt:
             words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}."
             self._find(part, True, words)
 
-    def _negotiate(self, prompt: Any) -> Completion:
+    def _negotiate(self, prompt: Any, room: int = 8) -> Completion:
         """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
-        parameters: dict[str, Any] = {"max_tokens": 8, "temperature": 0.0, "seed": 0}
+        parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
         while True:
             try:
                 return self.endpoint.ask(prompt, **parameters)[0]
@@ -269,6 +379,12 @@ class _Attempt:
 def _said(completion: Completion) -> str:
     """Return what a completion begins with: its thinking, or its text."""
     return completion.reply.thinking or completion.reply.text
+
+
+def _thinks(completion: Completion) -> bool:
+    """Tell whether a completion thought, perhaps hidden: all of its tokens went somewhere, and none into its text."""
+    reply = completion.reply
+    return reply.thinks or (reply.finish == "length" and not reply.text.strip())
 
 
 def _trouble_with_top(completion: Completion, greedy: Completion) -> str:

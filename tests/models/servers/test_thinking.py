@@ -1,0 +1,144 @@
+"""Models that think first are asked on every kind of server; what they think is never their answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from rightreasons.core.errors import OptionError
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.servers.engine import open_server
+from rightreasons.models.wording import Prompt
+from thinking_server import DIALECTS, thinking
+
+CHOICES = [["no", "surely"], ["perhaps", "so"], ["a", "bb", "ccc"], ["dddd", "e", "ff"]] * 5
+RIGHT = [1, 0, 2, 0] * 5
+PROMPTS = [f"Which is it, {n}?" for n in range(20)]
+TURNED = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
+FORMS = ("**{}**", "{}", "ANSWER: {}", "The answer is \\boxed{{{}}}.", "After all of that, I choose option {}.")
+
+
+def asked(fake, **how):
+    engine = open_server(fake.url, progress=False, retries=0, thinking=how.get("thinking", "auto"))
+    scorer = Prompted(Prompt(**how), engine)
+    return engine, scorer.choose(PROMPTS, CHOICES, labels=RIGHT, progress=False)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_answer_is_what_comes_after_the_thinking(dialect):
+    with thinking(dialect) as fake:
+        engine, scores = asked(fake)
+        assert engine.thinks
+        assert engine.abilities == {"text"}
+        assert scores.predicted.tolist() == RIGHT
+        # 60 tokens of thinking and one of the answer for an easy question; room for at least 2,048 for others.
+        assert fake.bodies[-1].get("max_tokens", fake.bodies[-1].get("max_completion_tokens")) == 2048
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_cut_within_its_thinking_is_not_finished(dialect):
+    with thinking(dialect) as fake:
+        _, scores = asked(fake, max_new_tokens=30)
+        assert len(scores) == 0
+        assert all(reason.startswith("not finished: ") for reason in scores.failures.values())
+        assert "20 of 20 generated answers give no answer (20 not finished: " in scores.way
+
+
+@pytest.mark.parametrize("dialect", TURNED)
+def test_thinking_is_turned_off_as_the_trial_finds_out(dialect):
+    with thinking(dialect) as fake:
+        engine, scores = asked(fake, thinking="off")
+        assert not engine.thinks
+        assert engine.trial.chat.extra
+        assert scores.predicted.tolist() == RIGHT
+        bodies = [body for body in fake.bodies if "Which is it" in str(body)]
+        assert len(bodies) == 20
+        assert not any(fake.thinker.thinks(body) for body in bodies)
+    with thinking(dialect, thinks=False) as fake:
+        engine, scores = asked(fake, thinking="off")
+        assert not engine.trial.chat.extra
+        if dialect != "openai":
+            engine, scores = asked(fake, thinking="on")
+            assert engine.thinks
+            assert scores.predicted.tolist() == RIGHT
+
+
+def test_thinking_that_cannot_be_turned_off_is_told():
+    with (
+        thinking("raw_tags") as fake,
+        pytest.raises(OptionError, match="but it thinks whatever it is told: `extra_body`"),
+    ):
+        asked(fake, thinking="off")
+    with thinking("raw_tags", thinks=False) as fake, pytest.raises(OptionError, match="but it does not think whatever"):
+        asked(fake, thinking="on")
+
+
+def test_a_budget_of_thinking_bounds_the_answer():
+    with thinking("vllm", tokens=500) as fake:
+        engine, scores = asked(fake, thinking="100")
+        assert engine.budget == 132
+        assert scores.predicted.tolist() == RIGHT
+        assert fake.bodies[-1]["thinking_token_budget"] == 100
+        assert fake.bodies[-1]["max_tokens"] == 132
+
+
+def test_letters_by_next_tokens_are_refused_with_the_way_that_works():
+    with thinking("vllm") as fake:
+        engine = open_server(fake.url, progress=False)
+        with pytest.raises(
+            OptionError, match=r"It thinks before it answers: thinking='off' asks it without, scoring='gen"
+        ):
+            Prompted(Prompt(style="letters", scoring="next_words"), engine)
+        told = [line for line in engine.findings() if "next tokens" in line]
+        assert len(told) == 1
+        assert told[0].endswith("It thinks first, so that its next token is no answer: thinking off asks without.")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dialect", ["vllm", "raw_tags", "openai"])
+def test_the_same_answers_are_the_same_whatever_their_wording(dialect, form):
+    with thinking(dialect, form=form) as fake:
+        assert asked(fake)[1].predicted.tolist() == RIGHT
+
+
+def test_what_every_request_holds_and_what_draws_are_passed_on():
+    with thinking("vllm") as fake:
+        engine = open_server(
+            fake.url, progress=False, extra_body='{"seed_of_mine": 7}', reasoning_effort="low", thinking="auto"
+        )
+        scorer = Prompted(Prompt(temperature=0.6, top_p=0.9, stop=("###", "@")), engine)
+        scorer.choose(PROMPTS, CHOICES, progress=False)
+        body = fake.bodies[-1]
+        told = {name: body[name] for name in ("seed_of_mine", "reasoning_effort", "temperature", "top_p", "stop")}
+        assert told == {
+            "seed_of_mine": 7, "reasoning_effort": "low", "temperature": 0.6, "top_p": 0.9, "stop": ["###", "@"],
+        }  # fmt: skip
+        plain = open_server(fake.url, progress=False)
+        assert plain.fingerprint != engine.fingerprint
+
+
+@pytest.mark.parametrize("body", ["[1]", "{", '{"model": "x"}', "3"])
+def test_a_wrong_extra_body_is_one_sentence(body):
+    with pytest.raises(OptionError, match="^Expected (JSON|an object without model)"):
+        open_server("http://127.0.0.1:1/v1", extra_body=body, progress=False)
+
+
+def test_a_refusal_and_a_filter_are_counted_by_name():
+    with thinking("vllm", thinks=False) as fake:
+
+        def change(body, reply):
+            number = re_number(body)
+            if number is not None and number < 5:
+                reply["choices"][0]["message"] = {"role": "assistant", "content": None, "refusal": "I can't help."}
+            elif number is not None and number < 8:
+                reply["choices"][0]["finish_reason"] = "content_filter"
+
+        fake.change = change
+        _, scores = asked(fake)
+        reasons = list(scores.failures.values())
+        assert (reasons.count("refused"), reasons.count("stopped by a content filter")) == (5, 3)
+        assert "8 of 20 generated answers give no answer (5 refused, 3 stopped by a content filter)" in scores.way
+
+
+def re_number(body):
+    text = body["messages"][-1]["content"]
+    return int(text.split("?")[0].split()[-1]) if text.startswith("Which is it") else None
