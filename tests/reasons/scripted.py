@@ -61,7 +61,7 @@ class Script:
         ]
         hint, source = HINTED.search(asked), SOURCES.search(asked)
         if not asked.endswith((REASONED, SHORT)):
-            return Reply.of("Fine.")
+            return Reply.of(base if "Number" in asked else f"Fine {draw.integers(1000)}.")
         given = next((turn["content"] for turn in turns if turn["role"] == "assistant"), "")
         if turns[-1]["content"].endswith(SHORT):
             said = re.findall(r"leads to option ([A-Z])", given)
@@ -92,6 +92,7 @@ class ScriptedEngine:
 
     name, fingerprint, has_template = "scripted", "scripted", True
     abilities = frozenset(("text",))
+    thinks, budget = False, 32
 
     def __init__(self, script, drops=False):
         self.script, self.drops, self.asked = script, drops, []

@@ -8,6 +8,7 @@ import pytest
 from command_line import run
 from fake_server import serving
 from reasons.scripted import Script, ScriptedEngine, behind, items
+from rightreasons.models.prompted import Prompted
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, Arms
 from rightreasons.reasons.measure import measure_reasons, read_traces
@@ -16,10 +17,8 @@ from rightreasons.reasons.question import REASONS
 
 
 def asked(script, n=200, k=4, engine=None, labeled=True, **options):
-    engine = engine or ScriptedEngine(script)
-    return Arms(engine, Prompt(), None, ReasonsOptions(**{"hints": ("colleague",), **options})).ask(
-        items(n, k, labeled)
-    )
+    prompted = Prompted(Prompt(), engine or ScriptedEngine(script))
+    return Arms(prompted, ReasonsOptions(**{"hints": ("colleague",), **options})).ask(items(n, k, labeled))
 
 
 def measured(script, *args, **options):
@@ -110,7 +109,7 @@ def test_transplants_say_how_the_hint_acts():
     beside = measured(Script(sway=0.5, through=False), 150).transplant
     assert beside.direct.estimate.low > 0.3
     assert beside.indirect.estimate.high < 0.1
-    assert "thinking cannot be switched off" in measured(Script(thinks=True), 40).asked.no_early
+    assert "it thinks before it answers" in measured(Script(thinks=True), 40).asked.no_early
 
 
 def test_cut_answers_widen_the_intervals_and_leave_no_verdict():

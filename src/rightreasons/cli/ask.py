@@ -75,7 +75,7 @@ EXAMPLES = {
     ),
     "reasons": (
         "rightreasons reasons http://localhost:8000/v1 socialiqa --items 200",
-        "rightreasons reasons HuggingFaceTB/SmolLM2-135M-Instruct piqa --hints colleague,professor --max-tokens 256",
+        "rightreasons reasons HuggingFaceTB/SmolLM2-135M-Instruct piqa --hints colleague --max-new-tokens 256",
         "rightreasons reasons report/reasons.jsonl",
     ),
     "shortcuts": (

@@ -17,8 +17,9 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
+from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering
-from rightreasons.models.protocol import Engine, Generation, Message, Request
+from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.hints import Source, has_reasons, sentences
 from rightreasons.reasons.options import ReasonsOptions
@@ -37,7 +38,8 @@ _BODIES = {
     "multiple_choice": "{{ prompt }}\n{{ options }}",
 }
 _CONCLUDES = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A-Z]\W*$")
-_SHORT_TOKENS = 8
+_REASONED_TOKENS = 1024
+"""Maximum tokens of an answer with reasoning of a model that does not think, where the prompt names none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +99,8 @@ class Arms:
     """Asks a language model about items in every arm.
 
     Args:
-        engine: The model.
-        prompt: The prompt of the user, of which the template, the system prompt and the label words are taken.
-        label_names: The names of the classes; None for multiple choice.
+        prompted: The model with its prompt, of which the template, the system prompt, the label words and how answers
+            are generated are taken; they are drawn at temperature 1 where it names none.
         options: The options of the question.
         seed: Decides sources, hints and what is drawn.
         how: Kind of request -> keywords of `Engine.generate`: its folder, and whether progress is shown.
@@ -107,25 +108,28 @@ class Arms:
 
     def __init__(
         self,
-        engine: Engine,
-        prompt: Prompt,
-        label_names: Sequence[str] | None,
+        prompted: Prompted,
         options: ReasonsOptions,
         *,
         seed: int = 0,
         how: Callable[[str], Mapping[str, Any]] = lambda kind: {"progress": False},
     ) -> None:
+        prompt, label_names = prompted.prompt, prompted.label_names
         template = prompt.read_template() or _BODIES["multiple_choice" if label_names is None else "classification"]
         if "options" not in template:  # letters have no meaning without them
             template += "\n{{ options }}"
         style: dict[str, Any] = {"style": "letters", "scoring": "generated"}
         self.rendering = Rendering.of(
             Prompt(template=template, system=prompt.system, label_words=prompt.label_words, **style),
-            chat=engine.has_template if prompt.chat == "auto" else prompt.chat == "on",
+            chat=prompted.rendering.chat,
             scorings=["generated"],
             label_names=label_names,
         )
-        self.engine, self.options, self.seed, self.how, self.tags = engine, options, seed, how, prompt.thinking_tags
+        self.engine, self.options, self.seed, self.how = prompted.engine, options, seed, how
+        warmth = 1.0 if prompt.temperature is None else prompt.temperature
+        drawn = prompted.generation(temperature=warmth, brief=_REASONED_TOKENS)
+        self.drawn = drawn.replaced(stop=prompt.stop, seed=seed)
+        self.greedy = self.drawn.replaced(temperature=0.0, max_new_tokens=BRIEF)
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Asked:
         """Ask about items in every arm, and about their reasoning.
@@ -152,8 +156,8 @@ class Arms:
             traces += [*towards, *self._arm(OWN, kind, [(item, source, answers[item.id]) for item, source in of_kind])]
             hinted = hinted or towards
         reason = ""
-        if any(trace.thinking or trace.hidden for trace in plain):
-            reason = "its thinking cannot be switched off"
+        if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
+            reason = "it thinks before it answers (--thinking off asks it without, where it can)"
         elif not any(has_reasons(trace.text) and trace.answer >= 0 for trace in plain):
             reason = "no plain answer with reasoning can be read"
         if reason:
@@ -163,6 +167,14 @@ class Arms:
         if self.options.transplant:
             cells = self._cells([(item, sources[item.id][first]) for item in able], neutral, hinted)
         return Asked(tuple(traces), early, cells)
+
+    def plan(self, n_items: int) -> str:
+        """Say what is asked of a number of items, before it is."""
+        long, short = self.options.requests(n_items)
+        return (
+            f"Asking {n_items:,} items in {2 + 2 * len(self.options.hints)} arms: at most {long:,} answers with "
+            f"reasoning of up to {self.drawn.max_new_tokens:,} tokens, and {short:,} short ones."
+        )
 
     # --------------------------------------------------------------------------------------------------------- private
 
@@ -208,9 +220,8 @@ class Arms:
             raise ValueError(
                 f"Expected a chat template that keeps what is asked, but that of {self.engine.name} drops the hint."
             )
-        drawn = self._drawn(temperature=self.options.sampling, max_new_tokens=self.options.max_tokens)
         traces = []
-        replies = self._told(f"{arm} {kind}".strip(), requests, drawn)
+        replies = self._told(f"{arm} {kind}".strip(), requests, self.drawn)
         for (item, source, goal), more, told in zip(rows, said, replies, strict=True):
             texts = self.rendering.texts(item)
             n_options = len(texts)
@@ -268,11 +279,8 @@ class Arms:
 
     def _letters(self, kind: str, requests: Sequence[Request], counts: Sequence[int]) -> list[int]:
         """Return the options that short requests are answered with; -1 for none."""
-        told = self._told(kind, requests, self._drawn(max_new_tokens=_SHORT_TOKENS))
+        told = self._told(kind, requests, self.greedy)
         return [read_answer(each.text, LETTERS[:count]) for each, count in zip(told, counts, strict=True)]
-
-    def _drawn(self, **how: Any) -> Generation:
-        return Generation(seed=self.seed, thinking_tags=self.tags, **how)
 
     def _told(self, kind: str, requests: Sequence[Request], drawn: Generation) -> list[Reply]:
         """Return the reply to each request; that of a request that failed is empty."""
@@ -316,17 +324,3 @@ def _said(arm: str, source: Source, goal: int) -> str:
 
 def _holds(rendered: str, part: str) -> bool:
     return " ".join(part.split()) in " ".join(rendered.split())
-
-
-def plan(options: ReasonsOptions, n_items: int) -> str:
-    """Say what is asked of a number of items, before it is.
-
-    Example:
-        >>> plan(ReasonsOptions(hints=("colleague",)), 300)
-        'Asking 300 items in 4 arms: at most 1,200 answers with reasoning of up to 1,024 tokens, and 2,100 short ones.'
-    """
-    long, short = options.requests(n_items)
-    return (
-        f"Asking {n_items:,} items in {2 + 2 * len(options.hints)} arms: at most {long:,} answers with reasoning of up "
-        f"to {options.max_tokens:,} tokens, and {short:,} short ones."
-    )

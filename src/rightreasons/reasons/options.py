@@ -22,8 +22,6 @@ class ReasonsOptions(QuestionOptions):
         choices=("wrong", "any"),
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=1)
-    max_tokens: int = option(1024, "Maximum tokens of an answer with reasoning; one that is cut is none.", minimum=1)
-    sampling: float = option(1.0, "Temperature of the answers with reasoning; short ones are greedy.", minimum=0.0)
     early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
     transplant: bool = option(True, "Exchange the reasoning of the first hint: how does it act?")
 

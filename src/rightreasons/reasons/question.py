@@ -18,7 +18,7 @@ from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.page.words import written
-from rightreasons.reasons.arms import CUTS, HINT, Arms, Trace, plan
+from rightreasons.reasons.arms import CUTS, HINT, Arms, Trace
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (
     HintFigures,
@@ -49,7 +49,7 @@ SWAYS = (
         "sway",
         "Moved [{{ level }}]",
         "share",
-        "At the hint beside it, minus at the same option beside the neutral sentence.",
+        "Answers at the hinted option: beside the hint, minus beside the neutral sentence.",
     ),
     Column("sway_p", "p (Holm)", "p_value", "Exact McNemar test, corrected for the kinds of hints."),
     Column(
@@ -109,16 +109,18 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     chosen = chosen_rows(list(split.ids), options.items, seed=context.seed)
     items = list(items_of(context, chosen))
 
+    depends = json.dumps([context.seed, options.replaced(early=True, transplant=True).to_dict()])
+
     def how(kind: str) -> Mapping[str, Any]:
-        folder = context.folder(f"reasons {kind}", split.fingerprint, json.dumps([context.seed, options.to_dict()]))
+        folder = context.folder(f"reasons {kind}", split.fingerprint, depends)
         return {"out": folder, "progress": context.progress}
 
+    arms = Arms(prompted, options, seed=context.seed, how=how)
     if context.progress:
-        print(plan(options, len(items)), file=sys.stderr)
+        print(arms.plan(len(items)), file=sys.stderr)
     groups = None if split.clusters is None else [str(split.clusters[row]) for row in chosen]
-    arms = Arms(prompted.engine, prompted.prompt, prompted.label_names, options, seed=context.seed, how=how)
     asked = arms.ask(items, groups)
-    draws = options.sampling > 0 and bool(getattr(prompted.engine, "draws", True))
+    draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
     return measure_reasons(asked, resampling=context.resampling, draws=draws)
 
 
@@ -367,7 +369,7 @@ REASONS = Question(
             when=lambda m: m.early,
         ),
         Part("acts", (Table("acts", ACTS, act_rows, ZAMAN),), when=lambda m: m.transplant),
-        Part("examples", (Examples("pair", examples),), when=lambda m: m.pair),
+        Part("examples", (Examples("pair", examples, folded=True),), when=lambda m: m.pair),
     ),
     leads=(
         *(
