@@ -49,7 +49,11 @@ class Script:
     hides: bool = False
 
     def reply(self, turns, seed):
-        """Answer a conversation."""
+        """Answer a conversation, or continue a text."""
+        if isinstance(turns, str):
+            question, _, given = turns.partition(SHORT)
+            own = [{"role": "assistant", "content": given}, {"role": "user", "content": SHORT}]
+            turns = [{"role": "user", "content": question}, *(own if SHORT in turns else [])]
         asked = next(turn["content"] for turn in turns if turn["role"] == "user")
         draw = np.random.default_rng(
             int.from_bytes(hashlib.blake2b(f"{seed} {asked}".encode(), digest_size=8).digest(), "little")
@@ -60,7 +64,7 @@ class Script:
             int.from_bytes(hashlib.blake2b(question.encode(), digest_size=4).digest(), "little") % len(letters)
         ]
         hint, source = HINTED.search(asked), SOURCES.search(asked)
-        if not asked.endswith((REASONED, SHORT)):
+        if len(turns) == 1 and not asked.endswith((REASONED, SHORT)):
             return Reply.of(base if "Number" in asked else f"Fine {draw.integers(1000)}.")
         given = next((turn["content"] for turn in turns if turn["role"] == "assistant"), "")
         if turns[-1]["content"].endswith(SHORT):
@@ -98,7 +102,8 @@ class ScriptedEngine:
         self.script, self.drops, self.asked = script, drops, []
 
     def render(self, prompt):
-        return "" if self.drops else "\n".join(turn["content"] for turn in prompt)
+        text = prompt if isinstance(prompt, str) else "\n".join(turn["content"] for turn in prompt)
+        return "" if self.drops else text
 
     def generate(self, requests, *, options, progress=True, out=None):
         self.asked += requests

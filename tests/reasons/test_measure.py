@@ -9,6 +9,7 @@ from command_line import run
 from fake_server import serving
 from reasons.scripted import Script, ScriptedEngine, behind, items
 from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, Arms
 from rightreasons.reasons.measure import measure_reasons, read_traces
@@ -125,6 +126,38 @@ def test_too_few_items_are_told_how_many_would_do():
     assert m.lead.status == "unknown"
     summary = REASONS.answer(m).verdict.summary
     assert "would tell" in summary
+
+
+def test_labels_of_texts_and_models_without_a_chat_are_asked_alike():
+    class Bare(ScriptedEngine):
+        has_template = False
+
+    engine = Bare(Script(sway=0.6, says=0.5))
+    texts = [Item(f"t{n}", {"text": f"Number {n}: soup.", "text_pair": None}, n % 2) for n in range(80)]
+    prompted = Prompted(Prompt(system="Be brief.", label_words=("bad", "good")), engine, ["negative", "positive"])
+    m = measure_reasons(Arms(prompted, ReasonsOptions(hints=("colleague",))).ask(texts))
+    assert m.lead.sway.sway.value == pytest.approx(0.57, abs=0.15)
+    assert set(m.hints["colleague"].by_label) == {"right", "wrong"}
+    assert m.early.ceiling.value == 1.0
+    first = next(request for request in engine.asked if "/hint" in request.name)
+    assert first.prompt.startswith("Be brief.\n\nNumber 0: soup.\n\nWhich label fits?\nA. bad\nB. good\n\n")
+    assert first.prompt.endswith("where X is the letter.")
+    last = engine.asked[-1].prompt
+    assert last.endswith("That is all.\n\nAnswer:")
+
+
+def test_a_template_of_ones_own_is_kept_and_shows_the_options():
+    engine = ScriptedEngine(Script())
+    prompted = Prompted(Prompt(template="Q: {{ prompt }}"), engine)
+    Arms(prompted, ReasonsOptions(hints=("colleague",))).ask(items(3))
+    assert engine.asked[0].prompt[-1]["content"].startswith("Q: Number 0: where is soup kept?\nA. a pot\nB. a hat")
+
+
+def test_groups_are_the_units_of_the_intervals():
+    own = Arms(Prompted(Prompt(), ScriptedEngine(Script(sway=0.4))), ReasonsOptions(hints=("colleague",)))
+    alone, paired = (measure_reasons(own.ask(items(80), groups)) for groups in (None, [str(n // 8) for n in range(80)]))
+    assert alone.lead.sway.sway.value == paired.lead.sway.sway.value
+    assert alone.lead.sway.sway.estimate != paired.lead.sway.sway.estimate
 
 
 def test_a_template_that_drops_the_hint_is_refused():
