@@ -40,6 +40,10 @@ class AuditOptions(ItemOptions):
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
+    plan: bool = option(
+        False,
+        "Say what each question would send to a language model, in requests, tokens and price, and send none of it.",
+    )
     fail_fast: bool = option(
         False, "Stop at the first item that the model cannot score; by default such items are left out and named."
     )

@@ -343,7 +343,7 @@ class Prompted:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
         prompt, asked = self.prompt, self.rendering
         found = self.engine.generate(
-            [Request(request.name, request.prompt) for request in requests],
+            requests,
             options=self.generation(n=prompt.samples),
             progress=how.get("progress", True),
             out=_part(how.get("out"), "answers"),

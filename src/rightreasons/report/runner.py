@@ -30,6 +30,7 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section
 from rightreasons.page.words import not_scored_told
 from rightreasons.report.files import OWN, Report
+from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
 from rightreasons.report.record import page_of, record_of
 from rightreasons.report.render import PAGE, Outcome
@@ -176,6 +177,10 @@ def audit(
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
+    if general.plan:
+        for line in plan_of(context, sections, chosen, why_not):
+            say(line)
+        return AuditResult(folder, {}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
     context = context.scored(section.reads for section in report.sections(list(sections)))

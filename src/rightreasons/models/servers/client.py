@@ -339,13 +339,16 @@ class Usage:
         return Usage(**{name: value - before[name] for name, value in mine.items()})
 
     def add(self, reply: dict[str, Any], characters: int) -> None:
-        """Count a reply to a prompt of so many characters."""
+        """Count a reply to a prompt of so many characters; where the server reports no tokens, they are estimated."""
         self.requests += 1
         counts = _tokens_used(reply)
-        if "prompt_tokens" not in counts:
+        if "prompt_tokens" in counts:
+            self.characters += characters
+        else:
             self.unreported += 1
-            return
-        self.characters += characters
+            said = len(json.dumps(reply.get("choices"), ensure_ascii=False)) if "choices" in reply else 0
+            counts = {"prompt_tokens": round(characters / CHARACTERS_PER_TOKEN)}
+            counts["answer_tokens"] = round(said / CHARACTERS_PER_TOKEN)
         self.prompt_tokens += counts["prompt_tokens"]
         self.answer_tokens += counts.get("answer_tokens", 0)
 
@@ -357,7 +360,11 @@ class Usage:
     def sentence(self, options: ServerOptions) -> str:
         """Say what was asked, in one sentence."""
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
-        unreported = f"; the server reported no tokens for {self.unreported:,} of them" if self.unreported else ""
+        unreported = (
+            f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
+            if self.unreported
+            else ""
+        )
         cost = priced(options, self.prompt_tokens, self.answer_tokens)
         return (
             f"{self.requests:,} requests{repeated}, {self.prompt_tokens:,} prompt tokens and "
@@ -384,31 +391,52 @@ def priced(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -
     return "" if cost is None else f", at a price of {cost:,.4f}"
 
 
-def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int) -> str:
-    """Say what a run will about cost, by the characters of its prompts and the tokens per character so far.
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What some requests cost, before they are sent.
+
+    Attributes:
+        requests: How many requests.
+        prompt_tokens: Tokens of their prompts, about.
+        answer_tokens: Generated tokens, at most.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of both."""
+        sums = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Cost(*(own + also for own, also in sums))
+
+    def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
+        """Return the counts and the price, "" where no price is given, as words."""
+        cost = None if options is None else price(options, self.prompt_tokens, self.answer_tokens)
+        return (*(f"{count:,}" for count in dataclasses.astuple(self)), "" if cost is None else f"{cost:,.4f}")  # type: ignore[return-value]
+
+
+def cost_of(client: Client | None, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int = 1) -> Cost:
+    """Return what a run will about cost, by the characters of its prompts and the tokens per character so far.
 
     Args:
-        client: The server, with what it counted so far.
+        client: The server, with what it counted so far; None for a model here.
         requests: What is asked.
         kind: "likelihoods", where each continuation is echoed with its prompt, or another.
         new_tokens: Maximum generated tokens each time.
         repeats: How often a request of another kind is sent.
     """
-    usage, options = client.usage, client.options
+    usage = Usage() if client is None else client.usage
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
+    echoes = kind == "likelihoods" and client is not None
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else repeats
+        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else repeats
         for request in requests
     ]
-    calls = sum(times)
     characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
-    characters += sum(len(text) for request in requests for text in request.continuations if kind == "likelihoods")
+    characters += sum(len(text) for request in requests for text in request.continuations if echoes)
     per_token = usage.characters / usage.prompt_tokens if usage.prompt_tokens else CHARACTERS_PER_TOKEN
-    prompts, answers = round(characters / per_token), calls * new_tokens
-    return (
-        f"{calls:,} requests, about {prompts:,} prompt tokens and at most {answers:,} generated tokens"
-        f"{priced(options, prompts, answers)}."
-    )
+    return Cost(sum(times), round(characters / per_token), sum(times) * new_tokens)
 
 
 def characters_of(prompt: Any) -> int:
@@ -466,6 +494,7 @@ class Client:
         usage: What was asked so far.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
+        spent: The bound of requests or of the price that ended them; "" for none.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -485,6 +514,8 @@ class Client:
         self._lock = threading.Lock()
         self._here = _Here()
         self._next_turn = 0.0
+        self._sent = 0
+        self.spent = ""
         self._stop = threading.Event()
 
     def models(self) -> list[str]:
@@ -542,8 +573,9 @@ class Client:
 
     def begin(self) -> None:
         """Send requests again, also after the server had failed."""
-        self.ended = ""
-        self._stop.clear()
+        self.ended = self.spent
+        if not self.spent:
+            self._stop.clear()
 
     def end(self, reason: str) -> None:
         """Send no more requests; each further one fails at once for this reason."""
@@ -577,8 +609,23 @@ class Client:
             if self.options.requests_per_minute:
                 self._next_turn = turn + 60 / self.options.requests_per_minute
         self._stop.wait(max(0.0, turn - time.monotonic()))
+        with self._lock:
+            self.spent = self.spent or self._spent()
+            self._sent += not self.spent and not self.ended
+        if self.spent:
+            self.end(self.spent)
         if self.ended:
             raise RequestError(self.ended)
+
+    def _spent(self) -> str:
+        """Return the bound that is reached; "" for none. Requests in flight count, their prices when they are known."""
+        options = self.options
+        if options.max_requests is not None and self._sent >= options.max_requests:
+            return f"max_requests={options.max_requests} is reached"
+        cost = price(options, self.usage.prompt_tokens, self.usage.answer_tokens)
+        if options.max_price is not None and cost is not None and cost >= options.max_price:
+            return f"max_price={options.max_price:g} is reached"
+        return ""
 
     def _failure(self, error: Exception, attempts: int) -> tuple[RequestError, float | None]:
         """Return why a request failed, and the seconds after which the server lets it be sent again."""

@@ -26,6 +26,12 @@ class ServerOptions(Options):
         None, "Price of a million prompt tokens, for the count of what a run costs.", minimum=0.0
     )
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
+    max_requests: int | None = option(
+        None, "Requests after which no more are sent, those of the trial included; a later run goes on.", minimum=1
+    )
+    max_price: float | None = option(
+        None, "Price after which no more requests are sent; those in flight are waited for.", minimum=0.0
+    )
     reasoning_effort: str | None = option(None, "How much a model thinks, in the server's words, such as low or high.")
     extra_body: str | None = option(
         None, 'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.'
@@ -33,6 +39,11 @@ class ServerOptions(Options):
 
     def _check(self) -> None:
         self.more()
+        if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
+            raise OptionError(
+                "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
+                option="max_price",
+            )
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""

@@ -1,0 +1,122 @@
+"""What an audit would send to a language model, question by question, counted before anything is sent.
+
+The questions are asked of an engine that answers at random and counts: they ask as they would, and read the answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.replies import Reply
+from rightreasons.core.resampling import item_rng
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
+from rightreasons.models.servers.client import Cost, cost_of
+
+if TYPE_CHECKING:
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.core.options import Options
+    from rightreasons.page.parts import Section
+
+_RESAMPLES = 2
+"""Nothing of the figures is read."""
+
+
+class _Counting:
+    """An engine that sends nothing: it counts what it is asked, and answers at random.
+
+    Args:
+        engine: The engine in its place.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.cost = Cost()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def likelihoods(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
+        return self._likely(requests, "likelihoods")
+
+    def next_words(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
+        return self._likely(requests, "next words")
+
+    def generate(self, requests: Sequence[Request], *, options: Generation, **how: Any) -> Answers:
+        self._count(requests, "replies", options.max_new_tokens, options.n)
+        drawn = [item_rng(options.seed, request.name) for request in requests]
+        return Answers(
+            [
+                [Reply(str(rng.choice(request.continuations or ["0.5"])).strip()) for _ in range(options.n)]
+                for request, rng in zip(requests, drawn, strict=True)
+            ]
+        )
+
+    def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
+        self._count(requests, kind, 1)
+        counts = [len(request.continuations) for request in requests]
+        rows = [-item_rng(0, request.name).exponential(size=n) for request, n in zip(requests, counts, strict=True)]
+        return Likelihoods(
+            Ragged.of(np.concatenate([np.empty(0), *rows]), counts), Ragged.of(np.ones(sum(counts)), counts)
+        )
+
+    def _count(self, requests: Sequence[Request], kind: str, new_tokens: int, n: int = 1) -> None:
+        here = functools.partial(cost_of, None)
+        self.cost += getattr(self._engine, "cost", here)(requests, kind, new_tokens * n, n)
+
+
+def plan_of(
+    context: AuditContext, sections: Mapping[str, Section], options: Mapping[str, Options], why_not: Mapping[str, str]
+) -> list[str]:
+    """Return what each question would send, a line each, and their sum.
+
+    Args:
+        context: The audit, not scored.
+        sections: The questions by name.
+        options: Question -> its options.
+        why_not: Question -> why it is not asked; "" where it is.
+    """
+    asked = context.prompted
+    if asked is None:
+        return ["Nothing is sent: the model is no language model that is asked by requests."]
+    counting = _Counting(asked.engine)
+    # What was settled for the engine holds for the one that counts.
+    planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
+    rows: list[tuple[str, Cost]] = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = context.settings.replaced(n_resamples=_RESAMPLES)
+        scored = dataclasses.replace(
+            context, source=planned, out=Path(folder), settings=settings, progress=False
+        ).scored(section.reads for section in sections.values())
+        rows.append(("the items", counting.cost))
+        for name, section in sections.items():
+            if why_not[name]:
+                continue
+            counting.cost = Cost()
+            with contextlib.suppress(ValueError):  # of figures of answers at random: what is asked has been counted
+                section.run(scored, options[name])
+            rows.append((name, counting.cost))
+    rows.append(("together", sum((cost for _, cost in rows), Cost())))
+    client = getattr(asked.engine, "client", None)
+    heads = ("", "requests", "prompt tokens", "generated tokens, at most", "price, at most")
+    table = [heads, *((name, *cost.words(None if client is None else client.options)) for name, cost in rows)]
+    widths = [max(len(row[place]) for row in table) for place in range(len(heads))]
+    n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
+    lines = []
+    for row in table:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append("  ".join(cells[:n_shown]).rstrip())
+    if client is not None:
+        lines.append(f"Sent so far, for the trial: {client.usage.sentence(client.options)}")
+    return lines

@@ -1,0 +1,81 @@
+"""A plan counts what a run then sends, request by request; bounds stop a run, which goes on later."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from command_line import run
+from fake_server import serving
+from thinking_server import thinking
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+
+@pytest.fixture
+def items(tmp_path):
+    rows = [
+        {"id": f"i{n}", "prompt": f"Which is it, {n}?", "choices": ["no " + "x" * (n % 3), "surely", "so"], "label": 1}
+        for n in range(12)
+    ]
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def counts(err, name):
+    """Return the requests of a line of a plan."""
+    line = next(line for line in err.splitlines() if line.startswith(name))
+    return int(line.removeprefix(name).split()[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("lacks", [set(), {"echo"}, {"echo", "logprobs"}])
+def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
+    with serving() as fake:
+        fake.lacks, fake.longest, fake.model.seed = lacks, 1, 8
+        how = ("--questions", "probes,calibration", "--n-resamples", "20", "--prompt-price", "1", "--probes-ks", "1")
+        planned = run(capsys, "audit", fake.url, items, "--plan", "--out", tmp_path / "planned", *how)
+        assert planned.code == 0, planned.err
+        assert not (tmp_path / "planned").exists() or not (tmp_path / "planned" / "audit.json").exists()
+        trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
+        fake.reset()
+        done = run(capsys, "audit", fake.url, items, "--out", tmp_path / "report", *how)
+        assert done.code == 0, done.err
+        sent = len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial
+    assert counts(planned.err, "together") == sent
+    assert counts(planned.err, "the items") + counts(planned.err, "probes") == sent
+    assert "Sent so far, for the trial: " in planned.err
+
+
+def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_path, capsys):
+    with thinking("vllm", thinks=False) as fake:
+        how = ("--questions", "calibration", "--samples", "2", "--out", tmp_path / "report", "--n-resamples", "20")
+        before = run(capsys, "audit", fake.url, items, "--plan", *how)
+        trial = len([body for body in fake.bodies if "messages" in body])
+        assert counts(before.err, "together") == 12
+        fake.reset()
+        done = run(capsys, "audit", fake.url, items, "--max-requests", str(trial + 5), *how)
+        assert len([body for body in fake.bodies if "messages" in body or "prompt" in body]) == trial + 5
+        assert done.code == 2
+        sentence = " ".join(done.err.split())
+        assert f"but max_requests={trial + 5} is reached: what was answered is kept, and the same command" in sentence
+        fake.reset()
+        done = run(capsys, "audit", fake.url, items, *how)
+        assert done.code == 0, done.err
+        assert len([body for body in fake.bodies if "Which is it" in str(body)]) == 12 - 5
+
+
+def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_path, capsys):
+    with thinking("vllm", thinks=False) as fake:
+        fake.change = lambda body, reply: reply.pop("usage")
+        how = ("--questions", "calibration", "--samples", "2", "--prompt-price", "1000", "--in-flight", "1")
+        done = run(capsys, "audit", fake.url, items, "--max-price", "0.4", "--out", tmp_path / "report", *how)
+        assert done.code == 2
+        assert "max_price=0.4 is reached" in " ".join(done.err.split())
+        assert "which the server did not report, are estimated" in " ".join(done.err.split())
+    with pytest.raises(SystemExit):
+        from rightreasons.cli import main
+
+        main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
+    assert "Expected --prompt-price or --answer-price where --max-price is given" in capsys.readouterr().err
