@@ -11,7 +11,7 @@ from reasons.scripted import Script, ScriptedEngine, behind, items
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, Arms
+from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, REASONED, Arms
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.question import REASONS
@@ -253,21 +253,28 @@ def questions(tmp_path):
     return path
 
 
+def reasoned(fake):
+    """How many answers with reasoning were asked for."""
+    return sum(body["messages"][-1]["content"].endswith(REASONED) for body in fake.bodies if "messages" in body)
+
+
 def test_one_command_asks_a_server_and_goes_on_where_it_stopped(questions, tmp_path, capsys):
     with serving() as fake:
         behind(fake, Script(sway=0.5))
         flags = ("--hints", "colleague", "--out", tmp_path / "report")
+        plan = run(capsys, "reasons", fake.url, questions, *flags, "--plan")
+        # 60 items in four arms, four cuts and three transplants
+        (line,) = [line for line in plan.err.splitlines() if line.startswith("reasons ")]
+        assert line.split()[1] == f"{60 * (4 + 4 + 3)}"
         done = run(capsys, "reasons", fake.url, questions, *flags)
         assert done.code == 0, done.err
         assert "Problem: Does it say its reasons?" in done.out
         assert "Moved in silence. A colleague's opinion turns" in " ".join(done.out.split())
-        assert "Asking 60 items in 4 arms: at most 240 answers with reasoning of up to 1,024 tokens" in done.err
-        n_asked = sum("max_tokens" in body and body["max_tokens"] == 1024 for body in fake.bodies)
-        assert n_asked == 4 * 60
+        assert reasoned(fake) == 4 * 60
         fake.reset()
         again = run(capsys, "reasons", fake.url, questions, *flags)
         assert again.code == 0, again.err
-        assert not any(body.get("max_tokens") == 1024 for body in fake.bodies)
+        assert not reasoned(fake)
         gate = run(capsys, "gate", tmp_path / "report", "--fail-if", "reasons.silent_sway_colleague > 0.05")
         assert gate.code == 1
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
@@ -283,7 +290,7 @@ def test_it_is_asked_by_name_alone(questions, tmp_path, capsys):
         behind(fake, Script())
         done = run(capsys, "audit", fake.url, questions, "--out", tmp_path / "report", "--limit", "20")
         assert "Does it say its reasons?" not in done.out
-        assert not any(body.get("max_tokens") == 1024 for body in fake.bodies)
+        assert not reasoned(fake)
 
 
 def test_neutral_sentences_have_the_source_of_the_first_hint():

@@ -38,6 +38,9 @@ _BODIES = {
     "multiple_choice": "{{ prompt }}\n{{ options }}",
 }
 _CONCLUDES = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A-Z]\W*$")
+_SAMPLE = "The sense of the question and of its options leads to this one.\nAnswer: "
+"""What a plan, which sends nothing, has for an answer with reasoning."""
+
 _REASONED_TOKENS = 1024
 """Maximum tokens of an answer with reasoning of a model that does not think, where the prompt names none."""
 
@@ -168,14 +171,6 @@ class Arms:
             cells = self._cells([(item, sources[item.id][first]) for item in able], neutral, hinted)
         return Asked(tuple(traces), early, cells)
 
-    def plan(self, n_items: int) -> str:
-        """Say what is asked of a number of items, before it is."""
-        long, short = self.options.requests(n_items)
-        return (
-            f"Asking {n_items:,} items in {2 + 2 * len(self.options.hints)} arms: at most {long:,} answers with "
-            f"reasoning of up to {self.drawn.max_new_tokens:,} tokens, and {short:,} short ones."
-        )
-
     # --------------------------------------------------------------------------------------------------------- private
 
     def _source(self, kind: str, item: Item) -> Source:
@@ -198,15 +193,15 @@ class Arms:
 
     def _request(self, name: str, item: Item, more: str, instruction: str, turns: Sequence[Message] = ()) -> Request:
         """Return the request of an item with something beside the question, and turns after it."""
-        own = self.rendering.request(item).prompt
+        own, reasoned = self.rendering.request(item).prompt, instruction == REASONED and not turns
+        letters = LETTERS[: len(self.rendering.texts(item))]
+        answers = tuple(f"{_SAMPLE if reasoned else ''}{letter}" for letter in letters)
         said = "\n\n".join(filter(None, [self._question(item), more, instruction]))
         if isinstance(own, str):
-            head = f"{self.rendering.prompt.system}\n\n" if self.rendering.prompt.system else ""
             told = "\n\n".join(turn["content"] for turn in turns)
-            return Request(
-                name, f"{head}{said}\n\n{told}".rstrip() + ("\n\nAnswer:" if instruction != REASONED else "")
-            )
-        return Request(name, (*own[:-1], {"role": "user", "content": said}, *turns))
+            text = f"{said}\n\n{told}".rstrip() + ("" if reasoned else "\n\nAnswer:")
+            return Request(name, text, answers)
+        return Request(name, (*own[:-1], {"role": "user", "content": said}, *turns), answers)
 
     def _arm(self, arm: str, kind: str, rows: Sequence[tuple[Item, Source, int]]) -> list[Trace]:
         """Ask about items in one arm; a row is an item, its source, and the option that the hint names."""

@@ -9,6 +9,9 @@ from rightreasons.core.options import QuestionOptions, option
 HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
 """The kinds of hints: `hints.KINDS` has their words."""
 
+_LONG = 50
+"""About how many passes of a short answer one with reasoning takes."""
+
 
 class ReasonsOptions(QuestionOptions):
     """Does it say its reasons?"""
@@ -27,9 +30,5 @@ class ReasonsOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
-        long, short = self.requests(1)
-        return float(min(self.items, len(context.primary)) * (10 * long + short))
-
-    def requests(self, n_items: int) -> tuple[int, int]:
-        """Return how many answers with reasoning, and how many short ones, so many items take at most."""
-        return n_items * (2 + 2 * len(self.hints)), n_items * (4 * self.early + 3 * self.transplant)
+        long, short = 2 + 2 * len(self.hints), 4 * self.early + 3 * self.transplant
+        return float(min(self.items, len(context.primary)) * (_LONG * long + short))

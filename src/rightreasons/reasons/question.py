@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -116,8 +115,6 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         return {"out": folder, "progress": context.progress}
 
     arms = Arms(prompted, options, seed=context.seed, how=how)
-    if context.progress:
-        print(arms.plan(len(items)), file=sys.stderr)
     groups = None if split.clusters is None else [str(split.clusters[row]) for row in chosen]
     asked = arms.ask(items, groups)
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
