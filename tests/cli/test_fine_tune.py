@@ -35,10 +35,10 @@ def test_a_table_becomes_a_model_whose_audit_sees_what_was_held_out(encoder_fold
     assert "reviews.csv, data, evaluated on" in said.err
     assert "of held_out: accuracy" in said.out
     assert "{" not in said.out
-    held_out = [json.loads(line) for line in (tmp_path / "m" / "held_out.jsonl").read_text("utf-8").splitlines()]
+    held_out = [json.loads(line) for line in (tmp_path / "m" / "data" / "test.jsonl").read_text("utf-8").splitlines()]
     assert {row["label"] for row in held_out} == {"no", "yes"}
     command = shlex.split(said.out.split("Next: ")[1])
-    assert command == ["rightreasons", "audit", str(tmp_path / "m"), str(tmp_path / "m" / "held_out.jsonl")]
+    assert command == ["rightreasons", "audit", str(tmp_path / "m"), str(tmp_path / "m" / "data")]
     audited = (*command[1:], "--questions", "calibration", "--n-resamples", "30", "--out", tmp_path / "report")
     assert run(*audited) == 0
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))

@@ -103,6 +103,18 @@ def test_examples_mark_shortcuts_and_weights(outcome):
     assert all("of the attribution" in mark.note for mark in others)
 
 
+def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report, planted):
+    """One label in ten is noise, and follows the cue: a follower is surest, and "right", on just these."""
+    true = {row["id"]: row["label"] == row["content_label"] for split in planted.values() for row in split}
+    calibration = next(found.result for found in report.outcomes)
+    kinds = ("swapped", "flipped", "confident_errors")
+    lists = [item for found in (outcome[0].result, calibration) for part in found.parts for item in part.examples]
+    ids = [example.id for item in lists if item.key in kinds for example in item.examples]
+    assert len(ids) > 5
+    assert all(true[name] for name in ids)
+    assert all(true[each.id] for lead in calibration.leads for each in lead.pair if each.id)
+
+
 def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
     texts = planted["test_absent"].select_columns(["id", "text", "label"])  # stand for a user's
     data = plant({"train": texts, "test": texts}, strength=0.7, coverage=0.8)
@@ -215,7 +227,7 @@ def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda data: {"test": data["test"]}, "There is no training split"),
+        (lambda data: {"test": data["test"].select(range(60))}, "There are no labeled training texts"),
         (
             lambda data: {"train": data["train"].filter(lambda row: row["label"] == 0), "test": data["test"]},
             "The training split has no text of the class 'positive'",

@@ -4,7 +4,7 @@ import datasets
 import pytest
 
 from rightreasons.io.tables import open_dataset, open_multiple_choice, open_questions
-from rightreasons.training.examples import open_training_data, write_held_out
+from rightreasons.training.examples import open_training_data, write_parts
 from rightreasons.training.options import TrainingDataOptions
 from tiny_models import tiny_questions
 
@@ -61,7 +61,7 @@ def test_choices_are_told_by_their_columns_and_come_back_as_they_were(tmp_path):
     )
     data = opened(rows)
     assert data.task == "multiple_choice"
-    file = write_held_out(data, tmp_path)
+    file = write_parts(data, tmp_path) / "test.jsonl"
     back = open_multiple_choice(file)
     assert back["label"][:] == data.validation["label"][:]
     assert back["choices"][:] == data.validation["choices"][:]
@@ -70,7 +70,7 @@ def test_choices_are_told_by_their_columns_and_come_back_as_they_were(tmp_path):
 def test_what_is_held_out_is_written_with_the_names_of_the_labels(tmp_path):
     data = opened(texts(), label_names=("up", "down"))
     assert data.train.features["label"].names == ["up", "down"]
-    file = write_held_out(data, tmp_path)
+    file = write_parts(data, tmp_path) / "test.jsonl"
     words = [json.loads(line)["label"] for line in file.read_text("utf-8").splitlines()]
     assert words == [("up", "down")[label] for label in data.validation["label"]]
     assert open_dataset(file)["text"][:] == data.validation["text"][:]
@@ -79,7 +79,7 @@ def test_what_is_held_out_is_written_with_the_names_of_the_labels(tmp_path):
 def test_questions_are_held_out_by_context(tmp_path):
     data = opened(datasets.Dataset.from_dict(tiny_questions(30)), task="question_answering")
     assert set(data.train["context"]).isdisjoint(data.validation["context"])
-    assert open_questions(write_held_out(data, tmp_path))["id"][:] == data.validation["id"][:]
+    assert open_questions(write_parts(data, tmp_path) / "test.jsonl")["id"][:] == data.validation["id"][:]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,10 @@ class AuditOptions(ItemOptions):
         "Comma-separated splits to audit, the headlines being about the first; by default the first of test, "
         "validation and dev that has labels, with its variants.",
     )
+    train: str | None = option(
+        None,
+        "File or data set of the training texts, where they are no split of the data; shortcuts are found in them.",
+    )
     limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
     task: str | None = option(
         None,

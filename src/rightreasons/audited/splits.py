@@ -109,6 +109,14 @@ class AuditSplit:
         own = zip(names, self.ids, strict=True)
         return np.array([f"item {name}" if group in (None, "") else f"group {group}" for group, name in own])
 
+    @functools.cached_property
+    def mislabeled(self) -> NDArray[np.bool_]:
+        """(N,) which labels contradict what the text says, as far as the data tells; such items are no examples."""
+        content = self.column("content_label")
+        if content is None or "label" not in self.data.column_names:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(np.array(content) != np.array(self.data["label"][:]))
+
     def label_classes(self, model_names: Sequence[str] | None) -> dict[str, str]:
         """Return the name of the model's class of each of the data's labels that has one; {} for multiple choice."""
         if self.class_of is None or model_names is None:

@@ -83,16 +83,20 @@ def cue_rows(context: AuditContext) -> list[tuple[Any, ...]]:
 
 
 def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
-    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues."""
+    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues.
+
+    Items whose label contradicts their text are none of them.
+    """
     primary = context.primary
     flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
     if flipped is None or not isinstance(context.scores(flipped).logits, np.ndarray):
         return None
     after, before = context.scores(flipped), context.scores(primary)
+    is_right = (before.predicted == primary.labels) & ~primary.mislabeled
     rows = [
         (row, first)
         for row, first in _shared_rows(flipped, primary)
-        if before.predicted[first] == primary.labels[first] and after.predicted[row] != flipped.labels[row]
+        if is_right[first] and after.predicted[row] != flipped.labels[row]
     ]
     return flipped, sorted(rows, key=lambda pair: -after.confidence[pair[0]])
 
@@ -155,8 +159,8 @@ class CalibrationAnswers:
         """What is decided of each figure of `DECIDED`, beside the margin."""
         if self.measured is None:
             return {}
-        n_units = self.measured.items.n_units
-        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], n_units) for key in DECIDED}
+        sizes = self.n_items, self.measured.items.n_units
+        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes) for key in DECIDED}
 
     @property
     def is_apart(self) -> bool:
@@ -188,7 +192,7 @@ class CalibrationAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """About how many independent items would rule out a miscalibration beyond the margin; None where none would."""
+        """About how many items would rule out a miscalibration beyond the margin; None where none would."""
         return max((one.n_needed or 0 for one in self.decisions.values() if one.level == "unknown"), default=0) or None
 
     @functools.cached_property
@@ -230,9 +234,9 @@ class CalibrationAnswers:
 
     @functools.cached_property
     def surest_errors(self) -> NDArray[np.int64]:
-        """The measured items that are wrong, the surest first."""
-        top = self._top
-        wrong = np.flatnonzero(~top.correct)
+        """The measured items that are wrong, the surest first; without those whose label is."""
+        top, split = self._top, self.context.primary
+        wrong = np.flatnonzero(~top.correct & ~split.mislabeled[split.labeled])
         return wrong[np.argsort(-top.confidence[wrong], kind="stable")]
 
     @property

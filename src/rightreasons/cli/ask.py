@@ -100,7 +100,11 @@ SHOWN_OF = {"shortcuts": "items reasons not-reasons other-split words"}
     COMMANDS["audit"],
     "audit",
     {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS},
-    {**FIRST, "What is asked": "questions split limit label-names predictions", "How": "out device batch-size seed"},
+    {
+        **FIRST,
+        "What is asked": "questions split train limit label-names predictions",
+        "How": "out device batch-size seed",
+    },
 )
 def audit(
     *,
@@ -165,7 +169,7 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
 def shown_of(question: str) -> dict[str, str]:
     """Return which options the help of the command of a question shows, by group."""
     own = SHOWN_OF.get(question, " ".join(name.replace("_", "-") for name in OF_QUESTIONS[question].names()))
-    return {**FIRST, "The question": own, "What is asked": "split limit predictions top", "How": "out seed"}
+    return {**FIRST, "The question": own, "What is asked": "split train limit predictions top", "How": "out seed"}
 
 
 def sources(

@@ -94,7 +94,7 @@ def fine_tune(
     from rightreasons.core.store import check_folder
     from rightreasons.models.packaged import demo_encoder
     from rightreasons.training.callbacks import TrainingBar
-    from rightreasons.training.examples import open_training_data, write_held_out
+    from rightreasons.training.examples import open_training_data, write_parts
     from rightreasons.training.finetune import fine_tune as tune
 
     check_folder(out)
@@ -111,7 +111,7 @@ def fine_tune(
         device="cpu" if cpu else None,
         **{**options.to_dict(), "task": data.task},
     )
-    test = str(write_held_out(data, out)) if data.holds_out else dataset
+    test = str(write_parts(data, out / "data")) if data.holds_out else dataset
     _show_tuned(tuned, data, out, test, source)
 
 

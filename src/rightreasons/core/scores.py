@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.validation import check_ragged, softmax
 
 
@@ -43,6 +43,16 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, rows: NDArray[np.intp]) -> Scores:
+        """Return what was said about some of the items."""
+        return dataclasses.replace(
+            self,
+            ids=tuple(self.ids[row] for row in rows.tolist()),
+            logits=take_rows(self.logits, rows),
+            labels=None if self.labels is None else self.labels[rows],
+            probabilities=None if self.probabilities is None else take_rows(self.probabilities, rows),
+        )
 
     @functools.cached_property
     def predicted(self) -> NDArray[np.int64]:

@@ -60,18 +60,19 @@ class Decision(Result):
     n_needed: int | None = None
 
 
-def decide(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
+def decide(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None) -> Decision:
     r"""Decide whether a figure is small, some, large or unknown.
 
     With the interval \([l, h]\) of the figure \(d\) that is good at 0: "small" if \(-s < l\) and \(h < s\); "large" if
-    \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); "unknown" otherwise, and with fewer than 20 items. An
+    \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); "unknown" otherwise, and with fewer than 20 units. An
     interval half as wide takes four times as many items, so that the distance \(\Delta\) to the margin takes
     \(n (w / \Delta)^2\) of them, \(w\) being half of its width.
 
     Args:
         estimate: The figure with its interval; None or without an interval is unknown.
         margin: s and L.
-        n_items: The number of independent items or clusters n.
+        n_items: The number of items n.
+        n_units: The number of clusters that they belong to; None where each stands for itself.
 
     Returns:
         `Decision`.
@@ -89,8 +90,9 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
     if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
         return Decision("unknown", n_items)
     value, low, high = estimate.value, estimate.low, estimate.high
-    if n_items < MIN_ITEMS:
-        return Decision("unknown", n_items, MIN_ITEMS)
+    n_units = n_items if n_units is None else n_units
+    if n_units < MIN_ITEMS:
+        return Decision("unknown", n_items, math.ceil(MIN_ITEMS * n_items / max(n_units, 1)))
     if max(low, -high) > margin.large:
         return Decision("large", n_items)
     if max(-low, high) < margin.small:
@@ -100,18 +102,18 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
     return Decision("unknown", n_items, _needed(abs(abs(value) - margin.small), (high - low) / 2, n_items))
 
 
-def decide_above(estimate: Estimate | None, margin: Margin, n_items: int) -> Decision:
+def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None) -> Decision:
     """Decide as `decide` of a figure that is a problem above 0 alone; below, it is small.
 
     Example:
         >>> [decide_above(Estimate(d, d - 0.1, d + 0.1), Margin(0.1, 0.25), 100).level for d in (-0.5, 0.5)]
         ['small', 'large']
     """
-    decision = decide(estimate, margin, n_items)
+    decision = decide(estimate, margin, n_items, n_units)
     if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
         return decision
     above = Estimate(max(0.0, estimate.value), max(0.0, estimate.low), max(0.0, estimate.high))
-    level = decide(above, margin, n_items).level
+    level = decide(above, margin, n_items, n_units).level
     return decision if level == "unknown" else Decision(level, n_items)
 
 

@@ -279,7 +279,7 @@ def measure_cues(
         easy=easy,
         easy_is_given=items.easy is not None,
         n_groups=len(set(groups)),
-        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(set(groups))),
+        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), len(set(groups))),
         is_below=sure.high is not None and sure.high < chance and len(set(groups)) >= MIN_ITEMS,
         n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items, easy, logits, (resampling, wide), chance),
@@ -310,8 +310,8 @@ def _measure_model(
     if easy.any() and not easy.all():
         how: dict[str, Any] = {"clusters": items.groups}
         gap, sure = (easy_hard_gap(predicted, items.labels, easy, resampling=each, **how) for each in levels)
-        n_units = len(items) if items.groups is None else len(set(items.groups))
-        decided = decide_above(estimate_of(sure.easy_hard_gap, sure.interval), MARGINS["accuracy"], n_units)
+        n_units = None if items.groups is None else len(set(items.groups))
+        decided = decide_above(estimate_of(sure.easy_hard_gap, sure.interval), MARGINS["accuracy"], len(items), n_units)
         is_misled = sure.hard_accuracy_interval.high < chance
     errors = np.flatnonzero(~easy & (predicted != items.labels))
     errors = errors[np.argsort(-confidence[errors], kind="stable")]

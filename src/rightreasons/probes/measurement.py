@@ -86,17 +86,18 @@ def decisions(
     wide = resampling.of_family(len(WITHOUT_QUESTION) + 1 + scored + (steady is not None))
     found = {}
     for name, read in tables.reading(picked, wide).items():
-        found[f"kept_{name}"] = decide_above(read.beyond_chance, MARGINS["kept"], read.n_units)
+        sizes = read.n_items, read.n_units
+        found[f"kept_{name}"] = decide_above(read.beyond_chance, MARGINS["kept"], *sizes)
         if name == "no_question":
-            found["unasked"] = decide_above(read.excess, MARGINS["accuracy"], read.n_units)
-            found["lost"] = decide_above(read.lost, MARGINS["accuracy"], read.n_units)
+            found["unasked"] = decide_above(read.excess, MARGINS["accuracy"], *sizes)
+            found["lost"] = decide_above(read.lost, MARGINS["accuracy"], *sizes)
     if isinstance(tables, ProbeScores) and joint:
         drop = tables.paralysis(max(tables.ks), wide).restricted_drop
-        found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], tables.n_units)
+        found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units)
     if steady is not None:
         hits, units = steady
         changed = share_of(~hits, units, wide)
-        found["order"] = decide_above(changed, MARGINS["order"], n_units(units, len(hits)))
+        found["order"] = decide_above(changed, MARGINS["order"], len(hits), n_units(units, len(hits)))
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_asked
+from rightreasons.audited.opening import open_asked, with_train
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits
 from rightreasons.audited.stored import StoredModel, open_stored
@@ -148,11 +148,14 @@ def audit(
     source: Scorer | StoredModel
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name)
-        source, data, names, spare = opened.model, opened.data, [opened.chosen], opened.spare
+        source, names, spare = opened.model, [opened.chosen], opened.spare
+        data = with_train(opened.data, source.task, general)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
         data, source = open_asked(model, dataset, general, prompt, server, require_labels=needs_labels)
-        names = choose_splits(data, general.split, name)
+        # Training texts that are named apart are no split to audit.
+        audited = {split: rows for split, rows in data.items() if general.train is None or split != "train"}
+        names = choose_splits(audited, general.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in names and len(data[s])), None)
     roles: dict[str, Role] = dict.fromkeys(names, "comparison")
     roles |= {names[0]: "primary"} if spare is None else {names[0]: "primary", spare: "validation"}

@@ -134,12 +134,16 @@ class Model(Record):
 
 
 def _of_options(options: type[Options]) -> dict[str, Any]:
-    """Return options as the fields of a record, each of which has to be there."""
+    """Return options as the fields of a record, each of which has to be there.
+
+    Except those that are None where they are left open: an audit of before there was such an option has none.
+    """
     fields: dict[str, Any] = {}
     for name, field in options.model_fields.items():
         limits = cast("dict[str, Any]", field.json_schema_extra)
         kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
-        fields[name] = (kind, Field(ge=limits.get("minimum"), le=limits.get("maximum")))
+        default = None if field.default is None else ...
+        fields[name] = (kind, Field(default, ge=limits.get("minimum"), le=limits.get("maximum")))
     return fields
 
 

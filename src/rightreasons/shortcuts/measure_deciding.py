@@ -379,14 +379,14 @@ class _Trial:
             control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
             goals = np.array([each.goal for each in edits], dtype=np.int64)
             effect = deciding_share(before, swapped, control, goals=goals, clusters=of_items, resampling=resampling)
-        n_units = n_items if of_items is None else len(set(of_items))
+        n_units = None if of_items is None else len(set(of_items))
         estimate, margin = (
             Estimate(effect.deciding_share, effect.interval.low, effect.interval.high),
             MARGINS["decides"],
         )
         if named.pairs[1:]:
             estimate, margin = self.beyond_singles(chosen, resampling), REDUNDANT
-        decision = decide(estimate, margin, n_units)
+        decision = decide(estimate, margin, n_items, n_units)
         if decision.level == "small" and (named.match is None or named.match > WORST_MATCH):
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)

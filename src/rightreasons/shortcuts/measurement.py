@@ -16,11 +16,13 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.audited.predictions import safe_name
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.errors import unknown_name
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.intervals import Estimate, share
+from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.causal import WorstGroup
+from rightreasons.shortcuts.duplicates import near_duplicates
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 MIN_ITEMS = 20
 """Splits with fewer labeled items are left out."""
+
+MIN_HALVED = 100
+"""The labeled items that the audited split must have for half of them to stand for absent training texts."""
 
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
@@ -84,6 +89,8 @@ class ShortcutAnswers:
         groups: Accuracy by the cues in the text.
         quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
+        remembered: (N,) which items of the primary split are near duplicates of training texts.
+        halved: Whether half of the audited items stand for training texts, as none are given.
     """
 
     context: AuditContext
@@ -97,6 +104,20 @@ class ShortcutAnswers:
     groups: WorstGroup | None = None
     quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
+    remembered: NDArray[np.bool_] | None = None
+    halved: bool = False
+
+    @functools.cached_property
+    def by_memory(self) -> list[tuple[str, Estimate]]:
+        """The accuracy on near duplicates of training texts and on other items; none where there are no duplicates."""
+        split, found = self.context.primary, self.remembered
+        if found is None or not found[split.labeled].any():
+            return []
+        right = self.context.scores().predicted == split.labels
+        parts = {"near duplicates of training texts": found, "other items": ~found}
+        of_parts = ((name, right[rows & split.labeled]) for name, rows in parts.items())
+        shares = ((name, share(int(hits.sum()), len(hits), self.context.resampling)) for name, hits in of_parts)
+        return [(name, estimate) for name, estimate in shares if estimate is not None]
 
     @property
     def n_items(self) -> int:
@@ -168,10 +189,22 @@ class ShortcutAnswers:
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on each split."""
+    halved = context.train is None
+    context = with_training(context)
     detector = _Detector(context, options)
     suspected_words(detector.heads, options.words)  # refused before anything that takes long
     swaps = detector.swaps()
-    answers = functools.partial(ShortcutAnswers, context, swaps, detector.judge(swaps), detector.protocol)
+    answers = functools.partial(
+        ShortcutAnswers,
+        context,
+        swaps,
+        detector.judge(swaps),
+        detector.protocol,
+        remembered=near_duplicates(
+            *(list(map("\n".join, zip(*columns, strict=True))) for columns in (detector.items, detector.columns))
+        ),
+        halved=halved,
+    )
     splits, withheld = [], []
     for split in context.splits:
         if split.labeled.sum() < MIN_ITEMS:
@@ -199,6 +232,37 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     )
 
 
+def has_training(context: AuditContext) -> bool:
+    """Return whether there are labeled training texts, or enough audited items for half of them to stand for them."""
+    if context.train is not None:
+        return "label" in context.train.column_names
+    return int(context.primary.labeled.sum()) >= MIN_HALVED
+
+
+def with_training(context: AuditContext) -> AuditContext:
+    """Return the audit with training texts: where none are given, half of the audited items stand for them.
+
+    What goes with a label is then looked for in one half, and tried on the other. Items that belong together are in the
+    same half.
+    """
+    if context.train is not None:
+        return context
+    split = context.primary
+    labeled = np.flatnonzero(split.labeled)
+    groups = None if split.clusters is None else split.clusters[labeled].tolist()
+    ids = [split.ids[row] for row in labeled.tolist()]
+    first = labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)]
+    rest = np.setdiff1d(np.arange(len(split)), first)
+    scores = context.scores().take(rest)
+    return dataclasses.replace(
+        context,
+        primary=dataclasses.replace(split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])),
+        train=split.data.select(first),
+        answers={**context.answers, split.name: scores},
+        _shared={},
+    )
+
+
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
     """The labels of the training split in the model's numbering, -1 for none."""
     train, class_of = context.train, context.primary.class_of
@@ -208,7 +272,9 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
 
 
 def missing_class(context: AuditContext) -> str | None:
-    """Return the first class of which the training split has no text; None where it has all."""
+    """Return the first class of which the training split has no text; None where it has all, or where none is given."""
+    if context.train is None:
+        return None
     known = set(train_labels(context).tolist())
     return next((name for k, name in enumerate(context.label_names or ()) if k not in known), None)
 
@@ -227,14 +293,25 @@ class _Detector:
         self.source: Classifier | Scorer = context.scorer if self.by_occlusion else context.classifier
 
     @functools.cached_property
-    def heads(self) -> LmiResult:
+    def columns(self) -> list[list[str]]:
+        """The training texts, and the second ones where there are such."""
         train = self.context.train
         if train is None:
             raise ValueError("Expected a training split, but there is none.")
+        return [train[name][:] for name in ("text", "text_pair") if name in train.column_names]
+
+    @functools.cached_property
+    def items(self) -> list[list[str]]:
+        """The same of the items of the primary split."""
+        split = self.context.primary
+        return [column for column in (split.texts, split.text_pairs) if column is not None][: len(self.columns)]
+
+    @functools.cached_property
+    def heads(self) -> LmiResult:
         return training_heads(
-            train["text"][:],
+            self.columns[0],
             train_labels(self.context),
-            text_pairs=train["text_pair"][:] if "text_pair" in train.column_names else None,
+            text_pairs=self.columns[1] if len(self.columns) > 1 else None,
             protocol=self.protocol,
             classifier=self.context.classifier if self.protocol.unit != "word" else None,
         )
@@ -242,27 +319,21 @@ class _Detector:
     @functools.cached_property
     def training(self) -> Training:
         """The training texts for the families of shortcuts."""
-        train = self.context.train
-        if train is None:
-            raise ValueError("Expected a training split, but there is none.")
-        columns = [train["text"][:], *([train["text_pair"][:]] if "text_pair" in train.column_names else [])]
         n_classes = len(self.context.label_names or ())
-        return Training(columns, train_labels(self.context), n_classes, suspected=self.options.words)
+        return Training(self.columns, train_labels(self.context), n_classes, suspected=self.options.words)
 
     def swaps(self) -> SwapMeasurement:
         """Measure what decides the predictions of the primary split."""
         context, split = self.context, self.context.primary
-        columns = [split.texts, *([split.text_pairs] if split.text_pairs is not None else [])]
-        groups = split.pair_ids if split.groups_column else None
         with bars_about(split.name, "swaps"):
             return measure_swaps(
                 context.scorer,
-                columns[: len(self.training.columns)],
+                self.items,
                 context.scores().predicted,
                 self.training,
                 ids=split.ids,
                 labels=split.labels,
-                clusters=groups,
+                clusters=None if split.clusters is None else split.clusters.tolist(),
                 resampling=context.resampling,
                 seconds=self.options.seconds,
                 out=context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)),

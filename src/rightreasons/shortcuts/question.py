@@ -21,7 +21,14 @@ from rightreasons.shortcuts.families.training import tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
-from rightreasons.shortcuts.measurement import MIN_ITEMS, ShortcutAnswers, measure, missing_class
+from rightreasons.shortcuts.measurement import (
+    MIN_HALVED,
+    MIN_ITEMS,
+    ShortcutAnswers,
+    has_training,
+    measure,
+    missing_class,
+)
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 N_EXAMPLES = 5
@@ -76,6 +83,7 @@ WORD_ROWS = (
     Column("rate", "Change", "share", "For a word that is put in, to its label."),
     Column("control", "With a neutral word", "share"),
 )
+MEMORY = (Column("part", "Items", "text"), Column("accuracy", "Accuracy [{{ level }}]", "share"))
 ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
 GROUPS = (
     Column("cue", "Holds a cue of", "text"),
@@ -131,7 +139,8 @@ def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
 def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     """Show right predictions that change by the swap of the pair of words that decides most, surest first."""
     split, scores = m.context.primary, m.context.scores()
-    right = [each for each in m.swaps.changed if scores.predicted[each[0]] == split.labels[each[0]]]
+    is_right = (scores.predicted == split.labels) & ~split.mislabeled
+    right = [each for each in m.swaps.changed if is_right[each[0]]]
     right.sort(key=lambda each: -float(scores.confidence[each[0]]))
     for row, text, label in right[:N_EXAMPLES]:
         before, after = tokens_of(split.texts[row]), tokens_of(text[0])
@@ -254,6 +263,7 @@ def data(m: Any) -> dict[str, Any]:
         "pairs": [row.to_dict() for row in m.swaps.pairs],
         "words": [row.to_dict() for row in m.swaps.words],
         "absent": list(m.swaps.absent),
+        "n_near_duplicates": int(m.remembered.sum()),
         "untested": dict(m.swaps.untested),
         "judged": {row.name: m.judge.judge(row) for row in m.deciding},
         "n_items": m.swaps.n_items,
@@ -288,6 +298,7 @@ SHORTCUTS = Question(
     title="Does it decide by shortcuts?",
     prose=prose(
         __file__,
+        MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
         N_CUES=N_CUES,
         N_EXAMPLES=N_EXAMPLES,
@@ -302,7 +313,7 @@ SHORTCUTS = Question(
     needs=(
         Need("task", lambda context, options: context.task == "classification"),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
-        Need("training", lambda context, options: context.train is not None and "label" in context.train.column_names),
+        Need("training", lambda context, options: has_training(context)),
         Need("classes", lambda context, options: missing_class(context) is None),
         Need("gradients", lambda context, options: not (context.why_no_gradients() and options.needs_gradients())),
         Need("scores", lambda context, options: not asks_for_scores(context, options)),
@@ -370,6 +381,7 @@ SHORTCUTS = Question(
                     "pairs", PAIR_ROWS, lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs
                 ),
                 Table("words", WORD_ROWS, word_rows, SWAPS, when=lambda m: m.swaps.words),
+                Table("by_memory", MEMORY, lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
                 Examples("swapped", swapped),
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),

@@ -257,7 +257,7 @@ VALIDATION_SPLITS = ("validation", "dev", "valid", "val", "test")
 _GROUPS = ("pair_id", "source_id", "prompt", "text", "context")
 """Columns whose equal values keep items together when some are held out, the preferred one first."""
 
-_HELD_OUT = ("id", "text", "text_pair", "prompt", "choices", "question", "context", "answers", "label", *_GROUPS[:2])
+_WRITTEN = ("id", "text", "text_pair", "prompt", "choices", "question", "context", "answers", "label", *_GROUPS[:2])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -337,23 +337,27 @@ def open_training_data(
     )
 
 
-def write_held_out(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
-    """Write the items that are held out as lines of JSON in the common schema, the labels by name.
+def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
+    """Write the two parts of a divided file as lines of JSON in the common schema, the labels by name.
+
+    An audit reads both: it asks about the items that were held out, and looks for shortcuts in those of training.
 
     Args:
         data: Training data with items held out.
-        folder: The folder of the file held_out.jsonl.
+        folder: The folder of train.jsonl and test.jsonl.
 
     Returns:
-        The file.
+        The folder.
     """
     if data.validation is None or not data.holds_out:
         raise ValueError("Expected training data with items held out, but it has a split to evaluate on, or none.")
-    rows = data.validation.select_columns([name for name in _HELD_OUT if name in data.validation.column_names])
-    label = rows.features.get("label")
-    names = label.names if isinstance(label, datasets.ClassLabel) else None
-    named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
-    return write_text(Path(folder) / f"{HELD_OUT}.jsonl", json_lines(named))
+    for name, part in (("train", data.train), ("test", data.validation)):
+        rows = part.select_columns([column for column in _WRITTEN if column in part.column_names])
+        label = rows.features.get("label")
+        names = label.names if isinstance(label, datasets.ClassLabel) else None
+        named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
+        write_text(Path(folder) / f"{name}.jsonl", json_lines(named))
+    return Path(folder)
 
 
 def _questions(name_or_path: Any, options: TrainingDataOptions) -> dict[str, datasets.Dataset]:

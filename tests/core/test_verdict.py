@@ -1,0 +1,12 @@
+"""From a figure with its interval to a verdict."""
+
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.verdict import Decision, Margin, decide
+
+
+def test_the_items_that_would_tell_are_items_where_each_cluster_has_several():
+    # Twice the width of what would do, with 25 clusters of four: 4 x 100 items, not 4 x 25.
+    margin, estimate = Margin(small=0.1, large=0.25), Estimate(0.05, -0.05, 0.15)
+    assert decide(estimate, margin, 100, 25).n_needed == 400
+    # 19 clusters are too few whatever the interval says; with 20 like them there would be 20/19 of the items.
+    assert decide(Estimate(0.0, -0.01, 0.01), margin, 95, 19) == Decision("unknown", 95, 100)

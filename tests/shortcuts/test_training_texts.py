@@ -1,0 +1,79 @@
+"""Where the training texts come from in which shortcuts are found: a file of their own, or half of the items."""
+
+import csv
+
+import numpy as np
+import pytest
+from benchmarks.verdicts.classes import PARTS
+from benchmarks.verdicts.texts import texts
+
+import rightreasons
+
+NAMES = ("bad", "good")
+
+
+def table(path, n_items, seed, names=NAMES):
+    """Write a file as a German spreadsheet does, with a planted word that agrees with 95 % of the labels."""
+    made, labels = texts(n_items, seed, PARTS["follows a word of .95"][2].plant)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerows([("review", "label"), *zip(made, (names[label] for label in labels), strict=True)])
+    return path
+
+
+def follower(rows):
+    rule = PARTS["follows a word of .95"][2].rule
+    logits = np.array([[-rule(text), rule(text)] for text in rows])
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+def shortcuts(data, tmp_path, **settings):
+    model = rightreasons.models.as_scorer(follower, label_names=NAMES)
+    how = {"questions": ["shortcuts"], "out": tmp_path / "report", "n_resamples": 30, "progress": False}
+    result = rightreasons.audit(model, data, **how, **settings)
+    return result.to_dict()["questions"][0]
+
+
+def test_half_of_a_single_file_stands_for_training_texts(tmp_path):
+    answer = shortcuts(table(tmp_path / "reviews.csv", 240, 7), tmp_path)
+    verdict = answer["result"]["verdict"]
+    assert verdict["tone"] == "warn"
+    assert {"marble", "copper"} == set(answer["result"]["data"]["swaps"]["families"][0]["words"])
+    # 240 items: 120 to look in, and the others asked about, the first look at 100 of them.
+    assert "100 items of 120" in verdict["summary"]
+    page = (tmp_path / "report" / "index.html").read_text("utf-8").replace("\n", " ")
+    assert "120 items of “data” stand for them" in page
+
+
+def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
+    train = table(tmp_path / "train.csv", 400, 8)
+    answer = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=str(train))
+    assert "100 items of 130" in answer["result"]["verdict"]["summary"]
+    assert answer["result"]["verdict"]["tone"] == "warn"
+
+
+def test_training_texts_with_another_label_are_refused(tmp_path):
+    train = table(tmp_path / "train.csv", 40, 8, names=("bad", "great"))
+    with pytest.raises(
+        ValueError, match=r"Expected the labels of the data \(bad, good\) in .*train.csv, but got 'great'"
+    ):
+        shortcuts(table(tmp_path / "reviews.csv", 40, 7), tmp_path, train=str(train))
+
+
+def test_few_items_without_training_texts_are_not_halved(tmp_path):
+    answer = shortcuts(table(tmp_path / "reviews.csv", 99, 7), tmp_path)
+    assert answer["status"] != "answered"
+    assert "(`--train`), and fewer than 100 labeled items" in answer["reason"]
+
+
+def test_near_duplicates_of_training_texts_are_counted(tmp_path):
+    train = table(tmp_path / "train.csv", 400, 8)
+    rows = train.read_text("utf-8").splitlines()
+    own = table(tmp_path / "own.csv", 100, 7).read_text("utf-8").splitlines()
+    # Thirty training texts with a word more at their end: of about ten runs one is new.
+    near = [row.replace(";", " indeed;") for row in rows[1:31]]
+    (tmp_path / "reviews.csv").write_text("\n".join([*own, *near]), "utf-8")
+    answer = shortcuts(tmp_path / "reviews.csv", tmp_path, train=str(train))
+    assert answer["result"]["data"]["swaps"]["n_near_duplicates"] == 30
+    tables = {table["key"]: table for part in answer["result"]["parts"] for table in part["tables"]}
+    assert [row[0] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]
