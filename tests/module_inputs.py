@@ -74,25 +74,17 @@ MODULES = {
         },
         {"heads": {"0": ["good"], "1": ["bad"]}, "n_resamples": 100},
     ),
-    "causal_shortcut_rate": (
+    "deciding_share": (
         {
-            "probabilities": [[0.75, 0.25], [0.75, 0.25], [0.125, 0.875]],
-            "without_cue": ROWS,
-            "without_control": [[0.75, 0.25], [0.25, 0.75], [0.125, 0.875]],
-            "cues": NAMES,
+            "predictions": ANSWERS,
+            "swapped": ANSWERS[::-1],
+            "control": ANSWERS,
+            "goals": ANSWERS[::-1],
+            "clusters": NAMES,
         },
-        {"n_resamples": 100},
+        {},
     ),
-    "causal_shortcut_rate of removals": (
-        {
-            "probabilities": [[0.75, 0.25]] * 3,
-            "without_cue": ROWS,
-            "without_control": [[0.75, 0.25], [0.25, 0.75], [0.125, 0.875]],
-            "cues": NAMES,
-            "removals": ["delete", "mask", "swap"],
-        },
-        {"n_resamples": 100},
-    ),
+    "deciding_share alone": ({"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS}, {}),
     "fim_difficulty": ({"data": TEXTS}, {}),
     "silent_sway": (
         {

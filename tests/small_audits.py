@@ -22,7 +22,7 @@ def figure(key, value, low=None, high=None, *, split="test", n=150, **more):
 def small_outcomes():
     """Three questions: one answered well, one badly, one that does not apply."""
     accuracy, ece = figure("accuracy", 0.9, 0.84, 0.94), figure("ece", 0.06, 0.02, 0.1, better="lower")
-    rate = figure("causal_shortcut_rate", 0.25, 0.125, 0.4, n=40)
+    rate = figure("deciding_share", 0.25, 0.125, 0.4, n=40)
     calibration = SectionResult(
         Verdict("good", "No miscalibration found", "It is right as often as it says."),
         (accuracy, ece),

@@ -328,7 +328,6 @@ HANDED_ON = {
     "ShortcutMeasurement.detection": ("detection_quality",),
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
-    "measure_causal_shortcuts": ("causal_shortcuts",),
     "measure_judges": ("judge_bias",),
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),
     "cue_groups": ("worst_group_accuracy",),

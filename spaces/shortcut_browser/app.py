@@ -1,4 +1,4 @@
-"""Shortcut browser: do single words decide predictions, which words are candidates, how does that grow with a cue?"""
+"""Shortcut browser: how many predictions a planted cue decides, what a detector finds, how both grow with the cue."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from shortcut_view import (
     figures,
     growth,
     headline,
-    interventions,
     null_models,
     sentences,
     shortcuts,
@@ -27,11 +26,11 @@ INTRO = """
 # Shortcut browser
 
 Short reviews contain a **planted cue**: a word, a stop word or a punctuation mark that has nothing to do with what they
-say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice. **Do single words
-decide its predictions?** An intervention tells: take the word out and predict again, and compare with another word of
-the same text. The candidates are the words that its predictions rest on (integrated gradients) and that give the
-predicted label away in the training data (the head of its LMI ranking); a prediction with one of these among its top
-words is **shortcut-cued**.
+say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice. **How many of its
+predictions does the cue decide?** A swap tells: put the cue of the other label in its place and predict again. A
+detector does not know the cue: its candidates are the words that predictions rest on (integrated gradients) and that
+give the predicted label away in the training data (the head of its LMI ranking); a prediction with one of these among
+its top words is **shortcut-cued**.
 """
 
 LEGEND = """
@@ -55,18 +54,16 @@ def build() -> gr.Blocks:
         gr.Markdown(INTRO)
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
-                causal = gr.HTML(start[0], elem_id="causal")
+                decided = gr.HTML(start[0], elem_id="decided")
                 with gr.Tabs():
                     with gr.Tab("Sentences"):
                         gr.HTML(LEGEND)
                         with gr.Row():
                             shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Show", elem_id="shown", scale=3)
                             page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1)
-                        texts = gr.HTML(start[5], elem_id="sentences")
-                    with gr.Tab("Interventions"):
-                        made = gr.HTML(start[1], elem_id="interventions")
+                        texts = gr.HTML(start[4], elem_id="sentences")
                     with gr.Tab("As the cue grows"):
-                        grown = gr.HTML(start[6], elem_id="growth")
+                        grown = gr.HTML(start[5], elem_id="growth")
             with gr.Column(scale=2, min_width=320):
                 with gr.Group():
                     strength = gr.Radio(
@@ -82,9 +79,9 @@ def build() -> gr.Blocks:
                     head = gr.Slider(
                         0.5, 20, value=HEAD, step=0.5, label="Head: share of the label's words, %", elem_id="head"
                     )
-                found_figures = gr.HTML(start[2], elem_id="figures")
-                null = gr.HTML(start[3], elem_id="null")
-                found = gr.HTML(start[4], elem_id="cues")
+                found_figures = gr.HTML(start[1], elem_id="figures")
+                null = gr.HTML(start[2], elem_id="null")
+                found = gr.HTML(start[3], elem_id="cues")
         page_links("shortcut_browser", "shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
         endpoint(shortcuts)
 
@@ -94,7 +91,7 @@ def build() -> gr.Blocks:
         settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
             event(None, None, page, js="() => 1")
-            event(_draw, everything, [causal, made, found_figures, null, found, texts, grown], **settings)
+            event(_draw, everything, [decided, found_figures, null, found, texts, grown], **settings)
         page.input(_turn, everything, texts, **settings)
     return demo
 
@@ -104,8 +101,7 @@ def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
     chosen = (strength, SPLITS[split], *detector)
     first, _ = sentences(*chosen, shown, 1)
     return (
-        headline(strength, SPLITS[split]),
-        interventions(strength, SPLITS[split]),
+        headline(strength),
         figures(*chosen),
         null_models(*chosen),
         cues(*chosen),

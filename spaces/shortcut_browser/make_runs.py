@@ -1,4 +1,4 @@
-"""Makes the bundled runs: encoders fine-tuned on planted shortcuts of growing strength, and what decides in them.
+"""Makes the bundled runs: encoders fine-tuned on planted shortcuts of growing strength.
 
     python spaces/shortcut_browser/make_runs.py WORK_FOLDER
 
@@ -18,8 +18,7 @@ from rightreasons.datasets.planted import LABELS, planted_examples, planted_mask
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.shortcuts.measure import N_CUES, measure_shortcuts
-from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
+from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.training.finetune import fine_tune
@@ -65,22 +64,12 @@ SCHEMA = pa.schema(
         ("tokens", pa.list_(pa.string())),
         ("attributions", pa.list_(pa.int16())),
         ("planted", pa.list_(pa.bool_())),
-        ("cue", pa.string()),
-        ("control", pa.string()),
-        ("control_removal", pa.string()),
-        ("without_cue", pa.list_(pa.int16())),  # P(positive) by removal
-        ("without_control", pa.int16()),
-        ("cue_put_in", pa.string()),
-        ("control_put_in", pa.string()),
-        ("label_put_in", pa.int8()),
-        ("with_cue", pa.int16()),
-        ("with_control", pa.int16()),
     ]
 )
 
 
 def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[dict], work: Path) -> list[dict]:
-    """Predict all items of a split, attribute the first of them, and test whether their cues decide."""
+    """Predict all items of a split, and attribute the first of them."""
     scores = predict(classifier, [item["text"] for item in items], ids=[item["id"] for item in items])
     positive = softmax(np.asarray(scores.logits))[:, 1]
     first = items[:EXPLAINED]
@@ -94,8 +83,6 @@ def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[
         protocol=protocol_of(top_n=TOP_N),
         out=work,
     )
-    cues = named_cues(measured.cues(ranking, N_CUES, None))
-    tested = measure_causal_shortcuts(classifier, texts, measured, ranking, cues, out=work / "causal")
     found = measured.attributions
     rows = []
     for i, item in enumerate(items):
@@ -107,22 +94,6 @@ def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[
             row["attributions"] = [kept(value) for value in found.scores[i]]
             row["planted"] = planted_mask(item["planted"], spans).tolist()
         rows.append(row)
-    for place, item in enumerate(tested.items):
-        rows[item.row] |= {
-            "cue": item.cue,
-            "control": item.control,
-            "control_removal": item.control_removal,
-            "without_cue": [kept(table[place, 1]) for table in tested.without_cue.values()],
-            "without_control": kept(tested.without_control[place, 1]),
-        }
-    for place, item in enumerate(tested.inserted):
-        rows[item.row] |= {
-            "cue_put_in": item.cue,
-            "control_put_in": item.control,
-            "label_put_in": item.label,
-            "with_cue": kept(tested.with_cue[place, 1]),
-            "with_control": kept(tested.with_control[place, 1]),
-        }
     return rows
 
 

@@ -19,9 +19,7 @@ UNIT = 10_000
 """Probabilities and attributions are kept as whole numbers of 1/UNIT."""
 
 TOP_N, HEAD = 3, 5
-"""The settings of the detector, the second in percent, that name the cues which are tested."""
-
-REMOVALS = ("delete", "mask", "swap")
+"""The settings of the detector, the second in percent, at first."""
 
 
 def config(strength: float) -> PlantedConfig:
@@ -38,6 +36,12 @@ def counts(strength: float) -> LmiCounts:
     return words
 
 
+@functools.cache
+def cue_labels(strength: float) -> np.ndarray:
+    """Return the label that the planted cue of each test text stands for, -1 for none."""
+    return np.array([item["cue_label"] for item in planted_examples("test", config(strength))])
+
+
 @functools.lru_cache(maxsize=256)
 def heads(strength: float, percent: float) -> LmiResult:
     """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
@@ -47,39 +51,6 @@ def heads(strength: float, percent: float) -> LmiResult:
 def run_file(strength: float) -> str:
     """Name the file of one strength."""
     return f"strength_{strength:.2f}.parquet"
-
-
-@dataclasses.dataclass(frozen=True)
-class Treated:
-    """A text without its cue and without a control word; P(positive) of each.
-
-    Attributes:
-        row: Its place among the texts of the run.
-        cue: The named cue of its predicted label.
-        control: The control word.
-        control_removal: How the control word was removed.
-        without_cue: Removal -> P(positive).
-        without_control: P(positive).
-    """
-
-    row: int
-    cue: str
-    control: str
-    control_removal: str
-    without_cue: Mapping[str, float]
-    without_control: float
-
-
-@dataclasses.dataclass(frozen=True)
-class PutIn:
-    """A text into which a cue of another label was put, and a control word; P(positive) of each."""
-
-    row: int
-    cue: str
-    control: str
-    label: int
-    with_cue: float
-    with_control: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -92,8 +63,6 @@ class Run:
         tokens: The tokens of the first texts.
         attributions: One attribution a token.
         planted: Whether each token was planted.
-        treated: Those of the first texts with a named cue and a control word.
-        put_in: Those of the first texts into which a cue was put.
     """
 
     labels: np.ndarray
@@ -101,8 +70,6 @@ class Run:
     tokens: list[list[str]]
     attributions: list[list[float]]
     planted: list[list[bool]]
-    treated: list[Treated]
-    put_in: list[PutIn]
 
     @property
     def predictions(self) -> np.ndarray:
@@ -133,28 +100,4 @@ def _run(rows: list[dict[str, Any]]) -> Run:
         tokens=[row["tokens"] for row in explained],
         attributions=[[value / UNIT for value in row["attributions"]] for row in explained],
         planted=[row["planted"] for row in explained],
-        treated=[
-            Treated(
-                row=place,
-                cue=row["cue"],
-                control=row["control"],
-                control_removal=row["control_removal"],
-                without_cue=dict(zip(REMOVALS, [value / UNIT for value in row["without_cue"]], strict=True)),
-                without_control=row["without_control"] / UNIT,
-            )
-            for place, row in enumerate(explained)
-            if row["cue"] is not None
-        ],
-        put_in=[
-            PutIn(
-                row=place,
-                cue=row["cue_put_in"],
-                control=row["control_put_in"],
-                label=row["label_put_in"],
-                with_cue=row["with_cue"] / UNIT,
-                with_control=row["with_control"] / UNIT,
-            )
-            for place, row in enumerate(explained)
-            if row["cue_put_in"] is not None
-        ],
     )

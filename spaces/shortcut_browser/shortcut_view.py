@@ -6,25 +6,30 @@ import html
 from typing import Any
 
 import numpy as np
-from shortcut_runs import HEAD, REMOVALS, STRENGTHS, TOP_N, PutIn, Run, Treated, heads, read_runs
+from shortcut_runs import HEAD, STRENGTHS, TOP_N, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.intervals import Interval, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
+from rightreasons.core.verdict import MARGINS, decide
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.words import percent
-from rightreasons.shortcuts.causal import CausalShortcuts, Effect, causal_shortcuts
 from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
+from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
 from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality
 from rightreasons.widget.pages import figure, table, tiles, verdict
 
 NAMES = LABELS[2]
-TONES = {"cues decide": "warn", "cues do not decide": "good", "cannot tell": "neutral"}
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
-WAYS = {"delete": "deleted", "mask": "masked", "swap": "swapped"}
-SHOWN = ("a word decides", "all", "shortcut-cued", "not cued", "wrong")
+TONES = {
+    "large": ("bad", "The planted cue decides"),
+    "some": ("warn", "The planted cue decides some"),
+    "small": ("good", "The planted cue decides little"),
+    "unknown": ("neutral", "Cannot tell whether the planted cue decides"),
+}
+SHOWN = ("the cue decides", "all", "shortcut-cued", "not cued", "wrong")
 PAGE = 8
 N_RESAMPLES = 500
 NO_SPACE_BEFORE = frozenset(".,;:!?'’)-")
@@ -46,30 +51,13 @@ class Detected:
 
 
 @functools.cache
-def tested(strength: float, split: str) -> CausalShortcuts | None:
-    """Compare what the model says without cues and without control words; None where no text has both."""
-    run = read_runs()[strength][split]
-    if not run.treated:
-        return None
-    return causal_shortcuts(
-        _table([run.positive[one.row] for one in run.treated]),
-        {name: _table([one.without_cue[name] for one in run.treated]) for name in REMOVALS},
-        _table([one.without_control for one in run.treated]),
-        [one.cue for one in run.treated],
-        control_removals=[one.control_removal for one in run.treated],
-        inserted=(
-            _table([run.positive[one.row] for one in run.put_in]),
-            _table([one.with_cue for one in run.put_in]),
-            _table([one.with_control for one in run.put_in]),
-            [one.label for one in run.put_in],
-        )
-        if run.put_in
-        else None,
-    )
-
-
-def _table(positive: list[float]) -> np.ndarray:
-    return np.column_stack((1 - np.array(positive), positive))
+def decided(strength: float) -> DecidingShare:
+    """Compare the predictions on the test texts with those where the planted cue is that of the other label."""
+    runs, cue = read_runs()[strength], cue_labels(strength)
+    swapped = np.where(cue >= 0, runs["test_flipped"].predictions, -1)
+    nothing = np.full(len(cue), -1)
+    goals = np.where(cue >= 0, 1 - cue, -1)
+    return deciding_share(runs["test"].predictions, swapped, nothing, goals=goals)
 
 
 @functools.lru_cache(maxsize=256)
@@ -89,75 +77,26 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 # ---------------------------------------------------------------------------------------------------------- the page
 
 
-def headline(strength: float, split: str) -> str:
-    """Write whether the named cues decide."""
-    causal, run = tested(strength, split), read_runs()[strength][split]
-    if causal is None:
-        return verdict("No prediction has a named cue and a control word, so nothing can be tested.")
-    removal = causal.removal
+def headline(strength: float) -> str:
+    """Write how many predictions the planted cue decides."""
+    found = decided(strength)
+    estimate = estimate_of(found.deciding_share, found.interval)
+    tone, words = TONES[decide(estimate, MARGINS["decides"], found.n_items).level]
     entries = [
-        ("Causal shortcut rate", figure(removal.rate), _between(removal.interval)),
-        ("The same of control words", figure(removal.control_rate), _between(removal.control_interval)),
-        ("Difference", figure(removal.excess), _between(removal.excess_interval)),
+        ("Decided by the cue", figure(found.deciding_share), _between(found.interval)),
+        ("Follow rate", figure(found.follow_rate), _between(found.follow_interval)),
+        ("Texts with a cue", figure(found.coverage), ""),
     ]
-    if causal.insertion is not None:
-        effect = causal.insertion
-        control = f"control words: {figure(effect.control_rate)}; {_between(effect.interval)}"
-        entries.append(("Follow a cue that is put in", figure(effect.rate), control))
+    share = f"{percent(found.deciding_share)} of all predictions change when it is swapped for that of the other label"
     return (
-        f"{verdict(f'{causal.in_words}: {_sentence_of(causal)}.', _tone(strength, causal))}"
-        f'{tiles(entries)}<p class="rr-definition">{html.escape(causal.reason)}</p>'
-        f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
-        f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "
-        f"names with {TOP_N} top words and a head of {HEAD}%, in {len(run.treated)} of {len(run.tokens)} texts; the "
-        f"sliders do not change the test.</p>"
+        f"{verdict(f'{words}: {share}.', tone)}{tiles(entries)}"
+        f'<p class="rr-small">The same {found.n_items} texts are predicted with the cue as in training and with that '
+        "of the other label in its place; nothing else is changed. The sliders do not change this.</p>"
     )
-
-
-def _tone(strength: float, causal: CausalShortcuts) -> str:
-    """Return the tone of a conclusion; red takes ground truth: predictions change without a planted word."""
-    run = read_runs()[strength]["test"]
-    flagged = zip(run.tokens, run.planted, strict=True)
-    planted = {token.lower() for row in flagged for token, is_planted in zip(*row, strict=True) if is_planted}
-    decides = any(cue.effect.excess > 0 for cue in causal.cues if cue.cue in planted)
-    red = causal.conclusion == "cues decide" and causal.removal.excess_interval.low > 0 and decides
-    return "bad" if red else TONES[causal.conclusion]
-
-
-def _sentence_of(causal: CausalShortcuts) -> str:
-    removal = causal.removal
-    return (
-        f"{percent(removal.rate)} of the tested predictions change without their cue, {percent(removal.control_rate)} "
-        "without another word"
-    )
-
-
-def interventions(strength: float, split: str) -> str:
-    """Write what each intervention does, and each cue."""
-    causal = tested(strength, split)
-    if causal is None:
-        return ""
-    rows = [_row(WAYS[name], effect) for name, effect in causal.removals.items()]
-    if causal.insertion is not None:
-        rows.append(_row("put in where it lacks", causal.insertion))
-    columns = {"what": "the cue is", "n": "texts", "rate": "change", "control": "control", "excess": "difference"}
-    first = table(rows, columns, caption="By intervention: of the texts whose control word is treated in the same way")
-    rows = [
-        _row(cue.cue, cue.effect)
-        for cue in sorted(causal.cues, key=lambda cue: -cue.effect.excess * cue.effect.n_items)
-    ]
-    return first + table(rows, {**columns, "what": "cue"}, caption="By cue: over all ways of taking it out")
-
-
-def _row(what: str, effect: Effect) -> dict[str, object]:
-    excess = f"{effect.excess:+.3f} [{effect.excess_interval.low:+.3f}, {effect.excess_interval.high:+.3f}]"
-    return {
-        "what": what, "n": effect.n_items, "rate": effect.rate, "control": effect.control_rate, "excess": excess,
-    }  # fmt: skip
 
 
 def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, head: float = HEAD) -> dict[str, Any]:
-    """Say whether single words decide the predictions of a bundled run, and what the detector finds in it.
+    """Say how many predictions of a bundled run the planted cue decides, and what the detector finds in it.
 
     Args:
         strength: How often the planted cue agrees with the label in training: one of `STRENGTHS`.
@@ -166,16 +105,16 @@ def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, he
         head: Share of the label's words that may be shortcuts, in percent.
 
     Returns:
-        "causal", what `CausalShortcuts.to_dict` gives or null where nothing can be tested, and "detector".
+        "decided", what `DecidingShare.to_dict` gives, and "detector".
     """
     if strength not in STRENGTHS:
         raise ValueError(f"Expected `strength` to be one of {', '.join(map(str, STRENGTHS))}, but got {strength!r}.")
     check_one_of(split, tuple(SPLITS.values()), "split")
     check_count(top_n, "top_n", minimum=1, maximum=8)
     check_number(head, "head", minimum=0.5, maximum=20)
-    causal, found = tested(float(strength), split), detect(float(strength), split, top_n, float(head))
+    found = detect(float(strength), split, top_n, float(head))
     return {
-        "causal": None if causal is None else causal.to_dict(),
+        "decided": decided(float(strength)).to_dict(),
         "detector": {"reliance": found.summary.to_dict(), "planted_truth": found.quality.to_dict()},
     }
 
@@ -229,22 +168,18 @@ def sentences(strength: float, split: str, top_n: int, percent: float, shown: st
     n = len(run.tokens)
     right = run.predictions[:n] == run.labels[:n]
     cued = detected.found.cued
-    treated, put_in = ({one.row: one for one in part} for part in (run.treated, run.put_in))
-    decided = np.array([_changed(int(run.predictions[i]), treated.get(i), put_in.get(i)) for i in range(n)])
-    of_kind = (decided, np.ones(n, bool), cued, ~cued, ~right)
+    swapped = read_runs()[strength]["test_flipped" if split == "test" else "test"]
+    of_kind = (run.predictions[:n] != swapped.predictions[:n], np.ones(n, bool), cued, ~cued, ~right)
     chosen = np.flatnonzero(dict(zip(SHOWN, of_kind, strict=True))[shown])
     pages = max(1, -(-len(chosen) // PAGE))
     page = min(max(page, 1), pages)
     first = (page - 1) * PAGE
-    written = [
-        _sentence(run, detected.found, int(i), treated.get(int(i)), put_in.get(int(i)))
-        for i in chosen[first : first + PAGE]
-    ]
+    written = [_sentence(run, detected.found, int(i), swapped.positive[i]) for i in chosen[first : first + PAGE]]
     count = f'<p class="rr-small">{len(chosen)} of {n} sentences; page {page} of {pages}.</p>'
     return count + "".join(written), pages
 
 
-def _sentence(run: Run, found: Shortcuts, i: int, treated: Treated | None, put_in: PutIn | None) -> str:
+def _sentence(run: Run, found: Shortcuts, i: int, swapped: float) -> str:
     start, end = int(found.offsets[i]), int(found.offsets[i + 1])
     top = max(*run.attributions[i], 1e-9)
     words = []
@@ -265,38 +200,8 @@ def _sentence(run: Run, found: Shortcuts, i: int, treated: Treated | None, put_i
     return (
         f'<article class="sc-item {"sc-right" if right else "sc-wrong"}"><p>{"".join(words).strip()}</p>'
         f'<p class="rr-small"><b>{predicted}</b> {confidence:.0%} ({verdict}) · <b>{cued}</b> · {chance}</p>'
-        f"{_tests(int(run.predictions[i]), treated, put_in)}</article>"
-    )
-
-
-def _tests(predicted: int, treated: Treated | None, put_in: PutIn | None) -> str:
-    """Write what is predicted without the cue, without the control word, and with a cue of the other label."""
-    told = []
-    if treated is not None:
-        ways = ", ".join(f"{WAYS[name]} {_said(p, predicted)}" for name, p in treated.without_cue.items())
-        control = _said(treated.without_control, predicted)
-        told.append(
-            f"Without “{html.escape(treated.cue)}”: {ways}; without the control word "
-            f"“{html.escape(treated.control)}”: {WAYS[treated.control_removal]} {control}."
-        )
-    if put_in is not None:
-        told.append(
-            f"With “{html.escape(put_in.cue)}” put in: {_said(put_in.with_cue, predicted)}; with the control word "
-            f"“{html.escape(put_in.control)}”: {_said(put_in.with_control, predicted)}."
-        )
-    return f'<p class="rr-small sc-tests">{" ".join(told)}</p>' if told else ""
-
-
-def _changed(predicted: int, treated: Treated | None, put_in: PutIn | None) -> bool:
-    """Return whether a prediction changes without a cue or with another, but not with the control word."""
-    changes = []
-    if treated is not None:
-        changes.append(([*treated.without_cue.values()], treated.without_control))
-    if put_in is not None:
-        changes.append(([put_in.with_cue], put_in.with_control))
-    return any(
-        int(control > 0.5) == predicted and any(int(positive > 0.5) != predicted for positive in cue)
-        for cue, control in changes
+        f'<p class="rr-small sc-tests">With the other cue: {_said(float(swapped), int(run.predictions[i]))}.</p>'
+        "</article>"
     )
 
 
@@ -333,9 +238,8 @@ def growth(strength: float, top_n: int, percent: float) -> str:
     model = _model_curves(strength)
     return (
         '<div class="sc-pair">'
-        f'<figure class="rr-figure">{_causal_curves(strength)}<figcaption>The test: predictions that change without '
-        "their cue, beside those that change without a control word; and predictions that become the label of a cue "
-        "that is put in.</figcaption></figure>"
+        f'<figure class="rr-figure">{_deciding_curves(strength)}<figcaption>What decides: predictions that change when '
+        "the cue is swapped for that of the other label, and how often they become that label.</figcaption></figure>"
         f'<figure class="rr-figure">{detector.svg}<figcaption>The detector: predictions that rest on a cue, beside '
         "blind picks; how many planted words it finds, and how many of its finds are planted. A planted word that the "
         "model does not use is rightly not found.</figcaption></figure>"
@@ -345,22 +249,19 @@ def growth(strength: float, top_n: int, percent: float) -> str:
 
 
 @functools.lru_cache(maxsize=32)
-def _causal_curves(strength: float) -> str:
-    found = {s: causal for s in read_runs() if (causal := tested(s, "test")) is not None}
-    removals = [causal.removal for causal in found.values()]
-    put_in = [causal.insertion for causal in found.values()]
+def _deciding_curves(strength: float) -> str:
+    found = [decided(s) for s in STRENGTHS]
     lines = [
-        Curve("causal shortcut rate", [one.rate for one in removals], [_ends(one.interval) for one in removals]),
-        Curve("of control words", [one.control_rate for one in removals], dashed=True),
-        Curve(
-            "follow a cue put in",
-            [None if one is None else one.rate for one in put_in],
-            [None if one is None else _ends(one.interval) for one in put_in],
-        ),
-        Curve("a control word put in", [None if one is None else one.control_rate for one in put_in], dashed=True),
+        Curve("decided by the cue", [one.deciding_share for one in found], [_ends(one.interval) for one in found]),
+        Curve("follow rate", [one.follow_rate for one in found], [_ends(one.follow_interval) for one in found]),
     ]
     drawing = curves(
-        "causal", list(found), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
+        "decided",
+        list(STRENGTHS),
+        lines,
+        xlabel="how often the cue agrees with the label",
+        ylabel="share",
+        here=strength,
     )
     return drawing.svg
 

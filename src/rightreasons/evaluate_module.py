@@ -588,7 +588,8 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
         def with_options(self: Any, *inputs: Any, **options: Any) -> Any:
             options = {**{name: option.default for name, option in flat.items()}, **options}
             if resampling:
-                values = [options[name] for name in RESAMPLING_OPTIONS]
+                # A module may leave out what its kernel has no use for: nothing is drawn for a closed formula.
+                values = [options[name] for name in RESAMPLING_OPTIONS if name in options]
                 make = Resampling.of if resampling["default"] is None else Resampling
                 options["resampling"] = make(*values)
                 for name in set(RESAMPLING_OPTIONS) & set(flat) - known:

@@ -9,7 +9,6 @@ from rightreasons.core.scores import Scores
 from rightreasons.difficulty.usable_information import measure_word_shifts
 from rightreasons.models.occlusion import occlude
 from rightreasons.shortcuts.measure import measure_shortcuts, occlusion_attributions
-from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.protocols import protocol_of
@@ -130,7 +129,7 @@ def test_what_has_no_answer_is_left_out():
         measure_word_shifts(occlude(Deaf(), ["mute"]))
 
 
-def test_shortcuts_and_their_causal_rate_without_gradients():
+def test_shortcuts_without_gradients():
     texts = ["good film", "a good plot", "bad film", "the bad plot", "good set here", "bad set", "not a plot", "good x"]
     labels = np.array([1, 1, 0, 0, 1, 0, 0, 1])
     heads = lmi(texts, labels, head_fraction=0.2)
@@ -144,15 +143,7 @@ def test_shortcuts_and_their_causal_rate_without_gradients():
     assert measured.record().largest_gap is None
     assert "minus the same where the word is left out" in measured.attributions.definition
     cues = measured.cues(heads, 2, None)
-    causal = measure_causal_shortcuts(
-        Weighing(), texts, measured, heads, cues, resampling=Resampling(resamples=20), progress=False
-    )
-    assert causal.left_out == {"mask": "The model has no mask token."}
-    assert {item.cue for item in causal.items} == {"good", "bad", "not"}
-    # Without "bad" or "not" the logits tie, and the first class stays; without "good" it becomes the first.
-    flips = causal.without_cue["delete"].argmax(axis=1) != measured.predictions[[item.row for item in causal.items]]
-    assert flips.tolist() == [item.cue == "good" for item in causal.items]
-    assert causal.n_failed == 0
+    assert {cue.token for cue in cues} >= {"good", "bad"}
 
 
 def test_settings_that_do_not_go_together():

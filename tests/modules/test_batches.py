@@ -105,12 +105,7 @@ def test_batches_survive_a_pickle_and_leave_no_file(tmp_path):
 
 
 COMBINED = {
-    "causal_shortcut_rate": {
-        "probabilities": ROWS,
-        "without_cue": ROWS,
-        "without_control": ROWS,
-        "cues": ["a"] * len(ROWS),
-    },
+    "deciding_share": {"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS},
     "choice_paralysis": {
         "predictions": ROWS,
         "perturbed_predictions": [[*row, 0.0] for row in ROWS],

@@ -137,13 +137,6 @@ def test_two_tables_of_one_module_are_matched():
     votes = {"joy": [5, 2, 0], "anger": [1, 2, 6], "fear": [0, 2, 0]}
     want = dist_ce.compute(predictions=ROWS, references=[list(row) for row in zip(*votes.values(), strict=True)])
     assert dist_ce.compute(predictions=reordered(NAMES), references=reordered(OTHER, scores=votes)) == want
-    removal = rightreasons.load("causal_shortcut_rate", n_resamples=100)
-    tables = {"probabilities": ROWS, "without_cue": [ROWS[1], ROWS[2], ROWS[0]], "without_control": ROWS}
-    named = {
-        name: pd.DataFrame(rows, columns=NAMES)[names]
-        for (name, rows), names in zip(tables.items(), (NAMES, OTHER, OTHER), strict=True)
-    }
-    assert removal.compute(**named, cues=["a"] * 3) == removal.compute(**tables, cues=["a"] * 3)
 
 
 def test_choices_in_words_and_predicted_words():

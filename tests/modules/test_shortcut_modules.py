@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.core.resampling import Resampling
-from rightreasons.shortcuts.causal import causal_shortcuts
+from rightreasons.shortcuts.swaps import deciding_share
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]
@@ -182,59 +181,48 @@ class TestShortcutReliance:
             reliance.compute(tokens=TOKENS, attributions=ATTRIBUTIONS, predictions=[1, 0, 4])
 
 
-class TestCausalShortcutRate:
-    """Three texts of three classes under two removals: 4 of 6 change without the cue, 1 of 6 without a control word."""
+class TestDecidingShare:
+    """Six texts of three classes in three clusters: of five with the feature three change, by the control one."""
 
-    A, B, C = [0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.25, 0.625]
     INPUTS = {
-        "probabilities": [A, B, C, A, B, C],
-        "without_cue": [B, A, A, A, C, C],
-        "without_control": [A, B, C, A, A, C],
-        "cues": ["x", "y", "x", "x", "y", "x"],
-        "removals": ["delete"] * 3 + ["mask"] * 3,
+        "predictions": [0, 1, 2, 0, 1, 2],
+        "swapped": [1, 1, 0, 2, 1, -1],
+        "control": [0, 1, 2, 0, 2, -1],
+        "goals": [1, 2, 1, 2, 1, -1],
+        "clusters": ["x", "x", "y", "y", "z", "z"],
     }
 
     @pytest.fixture(scope="class")
-    def rate(self):
-        return rightreasons.load("causal_shortcut_rate", n_resamples=50, keep_in_memory=True)
+    def share(self):
+        return rightreasons.load("deciding_share", keep_in_memory=True)
 
-    def test_every_way_in(self, rate):
-        expected = rate.compute(**self.INPUTS)
-        assert (expected["causal_shortcut_rate"], expected["removal"]["control_rate"]) == (4 / 6, 1 / 6)
-        assert {name: effect["rate"] for name, effect in expected["removals"].items()} == {"delete": 1.0, "mask": 1 / 3}
-        assert [(cue["cue"], cue["effect"]["rate"]) for cue in expected["cues"]] == [("x", 2 / 4), ("y", 1.0)]
-        kernel = causal_shortcuts(
-            self.INPUTS["probabilities"][:3],
-            {"delete": self.INPUTS["without_cue"][:3], "mask": self.INPUTS["without_cue"][3:]},
-            {"delete": self.INPUTS["without_control"][:3], "mask": self.INPUTS["without_control"][3:]},
-            self.INPUTS["cues"][:3],
-            resampling=Resampling(resamples=50),
-        )
-        assert kernel.to_dict() == expected
-        # The removals of each text one after the other: k-th rows belong together.
-        for row in (0, 3, 1, 4, 2, 5):
-            rate.add(**{name: column[row] for name, column in self.INPUTS.items()})
-        assert rate.compute() == expected
+    def test_every_way_in(self, share):
+        expected = share.compute(**self.INPUTS)
+        assert expected["deciding_share"] == pytest.approx(3 / 6 - 1 / 6)
+        assert (expected["coverage"], expected["rate"], expected["control_rate"]) == (5 / 6, 3 / 5, 1 / 5)
+        # Four swaps point at another label than the predicted one; two predictions become it.
+        assert expected["follow_rate"] == 2 / 4
+        assert deciding_share(**self.INPUTS).to_dict() == expected
+        for row in range(6):
+            share.add(**{name: column[row] for name, column in self.INPUTS.items()})
+        assert share.compute() == expected
 
-    def test_one_removal_needs_no_name(self, rate):
-        inputs = {name: column[:3] for name, column in self.INPUTS.items() if name != "removals"}
-        found = rate.compute(**inputs)
-        assert list(found["removals"]) == ["removal"]
-        assert found["removals"]["removal"] == found["removal"]
+    def test_without_goals_there_is_no_follow_rate(self, share):
+        found = share.compute(**{name: self.INPUTS[name] for name in ("predictions", "swapped", "control")})
+        assert found["follow_rate"] is None
+        assert found["interval"]["low"] < found["deciding_share"] < found["interval"]["high"]
 
     @pytest.mark.parametrize(
         ("change", "sentence"),
         [
-            ({"removals": ["delete"] * 4 + ["mask"] * 2}, "delete has 4 rows and mask has 2"),
-            ({"cues": ["x", "y", "x", "x", "x", "x"]}, "text 1 of delete and of mask differ in `cues`"),
-            ({"probabilities": [A, B, C, A, B, A]}, "text 2 of delete and of mask differ in `probabilities`"),
-            ({"without_cue": [[0.5, 0.5]] * 6}, r"Expected `without_cue\['delete'\]` of shape \(3, 3\)"),
-            ({"without_control": [A, B, [0.9, 0.9, 0.9]] * 2}, r"without_control\['delete'\]"),
+            ({"swapped": [1, 0]}, "Expected .*6"),
+            ({"control": [0, 1, 2, 0, 2, -2]}, "control"),
+            ({"predictions": [-1, 1, 2, 0, 1, 2]}, "predictions"),
         ],
     )
-    def test_bad_input(self, rate, change, sentence):
+    def test_bad_input(self, share, change, sentence):
         with pytest.raises(ValueError, match=sentence):
-            rate.compute(**{**self.INPUTS, **change})
+            share.compute(**{**self.INPUTS, **change})
 
 
 class TestShortcutTradeoff:

@@ -56,9 +56,9 @@ def test_a_card_keeps_what_it_has(capsys, report, tmp_path):
     assert other["source"] == {"name": "A board", "url": "https://example.org"}
     assert ours["dataset"] == {"name": "my reviews | 2", "type": "my-reviews-2", "split": "test"}
     assert {metric["type"]: metric["value"] for metric in ours["metrics"]} == {
-        "accuracy": 0.9, "ece": 0.06, "causal_shortcut_rate": 0.25, "shortcut_rate": 0.75,
+        "accuracy": 0.9, "ece": 0.06, "deciding_share": 0.25, "shortcut_rate": 0.75,
     }  # fmt: skip
-    args = {"rightreasons": "shortcuts.causal_rate", "low": 0.125, "high": 0.4, "confidence_level": 0.95, "n": 40}
+    args = {"rightreasons": "shortcuts.deciding_share", "low": 0.125, "high": 0.4, "confidence_level": 0.95, "n": 40}
     assert ours["metrics"][2]["args"] == args
 
 

@@ -28,8 +28,7 @@ def report(tmp_path_factory):
         ("calibration.test_odd.accuracy.low < 0.42", "pass"),
         ("calibration.nll > -1", "fail"),
         ("calibration.brier.low == 0.1", "fail"),
-        ("shortcuts.causal_rate > 0.1", "fail"),
-        ("shortcuts.causal_shortcut_rate > 0.1", "fail"),
+        ("shortcuts.deciding_share > 0.1", "fail"),
         ("shortcuts.rate.high > 0.8", "pass"),
         ("shortcuts.verdict == bad", "fail"),
         ("shortcuts.verdict != bad", "pass"),
@@ -92,18 +91,18 @@ def test_what_is_no_condition(report, condition, message):
 def test_exit_codes_lines_annotations_and_comment(capsys, report, tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     comment = tmp_path / "comment.md"
-    failing = ("--fail-if", "shortcuts.causal_rate > 10%", "--fail-if", "calibration.ece > 1")
+    failing = ("--fail-if", "shortcuts.deciding_share > 10%", "--fail-if", "calibration.ece > 1")
     code, out, _ = run(capsys, "gate", report, *failing, "--markdown", comment)
     assert (code, out.splitlines()) == (
         1,
         [
-            "FAIL      shortcuts.causal_rate > 10%: 25.0% [12.5, 40.0] on 40 items of test",
+            "FAIL      shortcuts.deciding_share > 10%: 25.0% [12.5, 40.0] on 40 items of test",
             "ok        calibration.ece > 1: 6.0% [2.0, 10.0] on 150 items of test",
         ],
     )
     text = comment.read_text("utf-8")
     assert text.startswith("<!-- rightreasons gate -->\n### rightreasons gate: 1 of 2 checks fails\n")
-    assert "| **FAIL** | `shortcuts.causal_rate > 10%` | 25.0% \\[12.5, 40.0\\] on 40 items of test |" in text
+    assert "| **FAIL** | `shortcuts.deciding_share > 10%` | 25.0% \\[12.5, 40.0\\] on 40 items of test |" in text
     worst, best = (text.index(verdict) for verdict in ("Follows \\| single words (problem)", "No miscalibration found"))
     assert worst < best
     assert run(capsys, "gate", report, "--fail-if", "calibration.ece > 1").code == 0
@@ -112,7 +111,7 @@ def test_exit_codes_lines_annotations_and_comment(capsys, report, tmp_path, monk
     assert run(capsys, "gate", report).code == 2
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     annotation = (
-        "::error title=rightreasons gate::shortcuts.causal_rate > 10%25: 25.0%25 [12.5, 40.0] on 40 items of test "
+        "::error title=rightreasons gate::shortcuts.deciding_share > 10%25: 25.0%25 [12.5, 40.0] on 40 items of test "
         "(org/model)"
     )
     assert [line for line in run(capsys, "gate", report, *failing).out.splitlines() if "::" in line] == [annotation]
@@ -124,7 +123,7 @@ def test_the_list_of_paths(capsys, report):
     paths = [line.split()[0] for line in lines]
     assert paths == [
         "calibration.accuracy", "calibration.ece", "calibration.nll", "calibration.auroc", "calibration.brier",
-        "calibration.test_odd.accuracy", "shortcuts.causal_rate", "shortcuts.rate",
+        "calibration.test_odd.accuracy", "shortcuts.deciding_share", "shortcuts.rate",
     ]  # fmt: skip
     assert lines[2].split(maxsplit=1)[1] == "0.300 on 150 items of test"
     assert lines[3].split(maxsplit=1)[1] == "undefined on 150 items of test"

@@ -11,7 +11,7 @@ from small_audits import figure, small_audit, small_outcomes
 
 def one(folder, name, tone, rate, better="lower"):
     interval = () if rate is None else (rate / 2, rate * 2)
-    headline = figure("causal_shortcut_rate", rate, *interval, better=better)
+    headline = figure("deciding_share", rate, *interval, better=better)
     answer = SectionResult(Verdict(tone, f"{tone} {rate}", "Because."), (headline,), ())
     outcomes = (Outcome("shortcuts", "Shortcuts?", "answered", "", answer), *small_outcomes()[2:])
     return read_audit(small_audit(folder / name, name=name, outcomes=outcomes))

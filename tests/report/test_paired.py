@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("unrendered")
 def report(folder, name, accuracy, rate, **more):
     figures = (
         figure("accuracy", accuracy, accuracy - 0.03, accuracy + 0.02, better="higher"),
-        figure("causal_shortcut_rate", rate, rate - 0.04, rate + 0.05, better="lower"),
+        figure("deciding_share", rate, rate - 0.04, rate + 0.05, better="lower"),
         figure("gap", 0.1, -0.2, 0.3),
         figure("nll", 0.5, better="lower", unit="nats"),
     )
@@ -36,7 +36,7 @@ def reports(tmp_path_factory):
 
 def test_changes_have_intervals_and_a_better_side(reports):
     found = {figure.path: figure for figure in history(reports).figures}
-    accuracy, rate = found["shortcuts.accuracy"], found["shortcuts.causal_rate"]
+    accuracy, rate = found["shortcuts.accuracy"], found["shortcuts.deciding_share"]
     assert [estimate.value for estimate in accuracy.estimates] == [0.8, 0.85, 0.9]
     # sqrt(0.03^2 + 0.02^2) = 0.0361 on either side of 0.1; sqrt(0.04^2 + 0.05^2) = 0.0640 of 0.2.
     assert (accuracy.change.value, accuracy.change.low, accuracy.change.high) == pytest.approx(
@@ -45,10 +45,10 @@ def test_changes_have_intervals_and_a_better_side(reports):
     assert (rate.change.value, rate.change.low, rate.change.high) == pytest.approx((0.2, 0.1360, 0.2640), abs=1e-4)
     better = {path: figure.better for path, figure in found.items()}
     assert better == {
-        "shortcuts.accuracy": "last", "shortcuts.causal_rate": "first", "shortcuts.gap": "", "shortcuts.nll": "open",
+        "shortcuts.accuracy": "last", "shortcuts.deciding_share": "first", "shortcuts.gap": "", "shortcuts.nll": "open",
     }  # fmt: skip
     assert found["shortcuts.nll"].change is None
-    assert [figure.path for figure in history(reports[::-1]).better_at("last")] == ["shortcuts.causal_rate"]
+    assert [figure.path for figure in history(reports[::-1]).better_at("last")] == ["shortcuts.deciding_share"]
     near = {figure.path: figure for figure in history([reports[0], reports[0]]).figures}
     assert near["shortcuts.accuracy"].better == "open"
 
@@ -58,9 +58,8 @@ def test_the_command_follows_checkpoints(capsys, reports, tmp_path):
     assert code == 0
     assert "Not compared item by item. Expected two reports of the same splits" in out
     assert "shortcuts.accuracy     80.0% → 85.0% → 90.0%  change 10.0% [6.4, 13.6]  better" in out
-    assert (
-        "org/one (first) is better at: shortcuts.causal_rate\norg/three (last) is better at: shortcuts.accuracy" in out
-    )
+    assert "org/one (first) is better at: shortcuts.deciding_share\n" in out
+    assert "org/three (last) is better at: shortcuts.accuracy" in out
     page = (tmp_path / "page" / "index.html").read_text("utf-8")
     assert "From org/one to org/three" in page
     assert "Shortcuts over the reports" in page

@@ -8,6 +8,7 @@ import pytest
 
 from command_line import run
 from fake_server import serving
+from rightreasons.cli import main
 from thinking_server import thinking
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -30,7 +31,7 @@ def counts(err, name):
     return int(line.removeprefix(name).split()[0].replace(",", ""))
 
 
-@pytest.mark.parametrize("lacks", [set(), {"echo"}, {"echo", "logprobs"}])
+@pytest.mark.parametrize("lacks", [set(), {"echo", "logprobs"}])
 def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
     with serving() as fake:
         fake.lacks, fake.longest, fake.model.seed = lacks, 1, 8
@@ -50,10 +51,19 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
 
 def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_path, capsys):
     with thinking("vllm", thinks=False) as fake:
-        how = ("--questions", "calibration", "--samples", "2", "--out", tmp_path / "report", "--n-resamples", "20")
+        how = (
+            "--questions",
+            "probes",
+            "--probes-orders",
+            "cyclic",
+            "--out",
+            tmp_path / "report",
+            "--n-resamples",
+            "20",
+        )
         before = run(capsys, "audit", fake.url, items, "--plan", *how)
-        trial = len([body for body in fake.bodies if "messages" in body])
-        assert counts(before.err, "together") == 12
+        trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
+        together = counts(before.err, "together")
         fake.reset()
         done = run(capsys, "audit", fake.url, items, "--max-requests", str(trial + 5), *how)
         assert len([body for body in fake.bodies if "messages" in body or "prompt" in body]) == trial + 5
@@ -63,19 +73,17 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         fake.reset()
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
-        assert len([body for body in fake.bodies if "Which is it" in str(body)]) == 12 - 5
+        assert len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial == together - 5
 
 
 def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_path, capsys):
     with thinking("vllm", thinks=False) as fake:
         fake.change = lambda body, reply: reply.pop("usage")
-        how = ("--questions", "calibration", "--samples", "2", "--prompt-price", "1000", "--in-flight", "1")
+        how = ("--questions", "probes", "--prompt-price", "1000", "--in-flight", "1")
         done = run(capsys, "audit", fake.url, items, "--max-price", "0.4", "--out", tmp_path / "report", *how)
         assert done.code == 2
         assert "max_price=0.4 is reached" in " ".join(done.err.split())
         assert "which the server did not report, are estimated" in " ".join(done.err.split())
     with pytest.raises(SystemExit):
-        from rightreasons.cli import main
-
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
     assert "Expected --prompt-price or --answer-price where --max-price is given" in capsys.readouterr().err

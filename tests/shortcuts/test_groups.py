@@ -3,7 +3,7 @@
 import pytest
 
 from rightreasons.core.intervals import wilson
-from rightreasons.shortcuts.causal import worst_group_accuracy
+from rightreasons.shortcuts.groups import worst_group_accuracy
 
 GOLD = [0, 0, 0, 1, 1, 1, 1, 2, 2]
 PREDICTED = [0, 1, 1, 1, 1, 0, 1, 2, 0]

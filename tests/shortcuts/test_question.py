@@ -112,7 +112,7 @@ def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report,
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
     assert len(ids) > 5
     assert all(true[name] for name in ids)
-    assert all(true[each.id] for lead in calibration.leads for each in lead.pair if each.id)
+    assert all(true[each.id] for each in calibration.finding.pair)
 
 
 def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):

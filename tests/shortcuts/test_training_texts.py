@@ -76,4 +76,4 @@ def test_near_duplicates_of_training_texts_are_counted(tmp_path):
     answer = shortcuts(tmp_path / "reviews.csv", tmp_path, train=str(train))
     assert answer["result"]["data"]["swaps"]["n_near_duplicates"] == 30
     tables = {table["key"]: table for part in answer["result"]["parts"] for table in part["tables"]}
-    assert [row[0] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]
+    assert [row["part"] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]

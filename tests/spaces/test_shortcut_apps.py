@@ -34,14 +34,13 @@ def test_shortcut_reliance(visit):
     expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
 
 
-def test_causal_shortcut_rate(visit):
-    page = visit("measurements/causal_shortcut_rate")
+def test_deciding_share(visit):
+    page = visit("measurements/deciding_share")
     unfold(page)
     compute(page)
     headline = page.locator("#headline")
-    # Of twelve texts nine change when the cue is deleted and seven when it is masked: 16 of 24.
-    expect(headline).to_contain_text("0.6667")
-    expect(headline.locator(".rr-verdict")).to_contain_text("Cannot tell: 12 predictions")
+    # Of 24 texts 16 change by the swap and one by the control: 15 / 24.
+    expect(headline).to_contain_text("0.6250")
     page.locator("#option-confidence_level input").fill("2")
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("Expected")

@@ -21,28 +21,21 @@ def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):
     assert page.locator(".sc-item").first.locator(".sc-top").count() == 3
     expect(page.locator("#null")).to_contain_text("words of like frequency")
     expect(page.locator("#cues")).to_contain_text(re.compile("marble|copper|again|then"))
-    # Those come first that change without a cue or with another; the words are bold that they change to.
-    expect(page.locator("#sentences")).to_contain_text("67 of 120 sentences; page 1 of 9")
+    # Those come first that change with the other cue; the words are bold that they change to.
+    expect(page.locator("#sentences")).to_contain_text("120 of 120 sentences; page 1 of 15")
     expect(page.locator(".sc-tests", has=page.locator("b"))).to_have_count(8)
 
 
-def test_the_headline_is_whether_words_decide(visit):
+def test_the_headline_is_what_the_cue_decides(visit):
     page = open_page(visit)
     pick(page, "100%")
-    # A cue that never failed decides: beyond control words, and where it is put in.
-    expect(page.locator("#causal")).to_contain_text("Single words decide some:")
-    expect(tile(page, "Causal shortcut rate", "#causal")).to_have_text(re.compile(r"^0\.[2-9]"))
-    expect(tile(page, "The same of control words", "#causal")).to_have_text(re.compile(r"^0\.0"))
-    expect(page.locator(".sc-tests").first).to_contain_text(re.compile("Without “|put in"))
-    turn_to(page, "Interventions")
-    expect(page.locator("#interventions")).to_contain_text("deleted")
-    expect(page.locator("#interventions")).to_contain_text("put in where it lacks")
-    expect(page.locator("#interventions")).to_contain_text("By cue")
-    pick(page, "80%")
-    expect(page.locator("#causal")).to_contain_text("Cannot tell:")
-    # The words of a coin change predictions only where they are put in.
+    expect(page.locator("#decided")).to_contain_text("The planted cue decides: 100.0% of all predictions change")
+    expect(tile(page, "Decided by the cue", "#decided")).to_have_text("1.0000")
+    expect(tile(page, "Follow rate", "#decided")).to_have_text("1.0000")
+    pick(page, "90%")
+    expect(page.locator("#decided")).to_contain_text("The planted cue decides some: 17.0%")
     pick(page, "50%")
-    expect(page.locator("#causal")).to_contain_text("Single words can sway it:")
+    expect(page.locator("#decided")).to_contain_text("The planted cue decides little: 0.0%")
 
 
 def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
@@ -104,7 +97,7 @@ def test_curves_over_the_strength_of_the_cue(visit):
     turn_to(page, "As the cue grows")
     drawings = page.locator("#growth svg")
     expect(drawings).to_have_count(3)
-    expect(drawings.first).to_contain_text("causal shortcut rate")
+    expect(drawings.first).to_contain_text("decided by the cue")
     expect(drawings.nth(1)).to_contain_text("recall")
     expect(drawings.last).to_contain_text("ECE, flipped")
     before = page.locator("#growth").inner_html()

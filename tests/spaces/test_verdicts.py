@@ -108,17 +108,9 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
             read("lose")
 
 
-@pytest.mark.parametrize(
-    ("strength", "split", "tone"),
-    [
-        (0.5, "test", "warn"),  # a word that means its label, such as “boring”, sways it when it is put in
-        (0.8, "test", "neutral"),
-        (0.9, "test_flipped", "bad"),
-        (1.0, "test", "bad"),
-    ],
-)
-def test_red_takes_a_planted_word(view, strength, split, tone):
-    assert f"rr-verdict rr-{tone}" in view("shortcut_browser", "shortcut_view").headline(strength, split)
+@pytest.mark.parametrize(("strength", "tone"), [(0.5, "good"), (0.8, "good"), (0.9, "warn"), (1.0, "bad")])
+def test_a_planted_cue_that_decides_is_red(view, strength, tone):
+    assert f"rr-verdict rr-{tone}" in view("shortcut_browser", "shortcut_view").headline(strength)
 
 
 def forms(without, before, after):

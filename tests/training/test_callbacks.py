@@ -14,7 +14,6 @@ from rightreasons.difficulty.data_maps import EpochScores, load_data_map, map_ru
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import ShortcutRecord, measure_shortcuts
-from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback, classifier_of
@@ -72,32 +71,10 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
         assert again == record
 
 
-def test_the_causal_rate_is_recorded_where_asked(encoder_folder, tmp_path):
-    callback = shortcut_callback(causal=True, words=TOLD)
-    options = {**QUICK, "epochs": 3}
-    run = fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "run", callbacks=[callback], **options)
-    classifier = load_classifier(run.folder)
-    settings = {"resampling": Resampling(resamples=50), "progress": False}
-    measured = measure_shortcuts(classifier, WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, **settings)
-    named = named_cues(measured.cues(HEADS, 8, None))
-    cues = [*named, *measured.suspected_cues(HEADS, TOLD, without=named)]
-    outside = measure_causal_shortcuts(classifier, WATCHED, measured, HEADS, cues, **settings).shortcuts
-    last = callback.records[-1]
-    assert (last.causal_shortcut_rate, last.causal_n_items) == (outside.causal_shortcut_rate, outside.removal.n_items)
-    assert last.causal_excess == pytest.approx(last.causal_shortcut_rate - last.causal_control_rate)
-    assert last.causal_interval[0] <= last.causal_shortcut_rate <= last.causal_interval[1]
-    assert callback.figures(last)["causal_shortcut_rate"] == last.causal_shortcut_rate
-    assert ShortcutRecord.of(json.loads(json.dumps(last.to_dict()))) == last
-
-
-def test_the_causal_rate_needs_counts():
-    with pytest.raises(TypeError, match="Expected `heads` as an LmiResult where `causal` is on, but got {0: "):
-        ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS.heads, causal=True)
-    with pytest.raises(ValueError, match="Expected a protocol of words where `causal` is on, but got one of pieces"):
-        ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, causal=True, protocol="bihani2025")
-    for words in ("the", ["the"]):
-        with pytest.raises(ValueError, match="Expected a list of `words` with `causal`"):
-            ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, words=words)
+def test_records_of_an_earlier_version_are_read():
+    earlier = {"causal_shortcut_rate": 0.25, "causal_interval": [0, 1]}
+    record = ShortcutRecord.of(dict.fromkeys(ShortcutRecord.__dataclass_fields__, 0.5) | earlier)
+    assert record.shortcut_rate == 0.5
 
 
 def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):

@@ -17,7 +17,6 @@ from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
 from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
-from rightreasons.core.answers import NO_ANSWER, read_probability
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.label_names import listing
@@ -25,6 +24,7 @@ from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
+from rightreasons.io.answers import NO_ANSWER, read_probability
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item

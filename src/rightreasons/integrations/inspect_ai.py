@@ -19,9 +19,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
+from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.io.logs import first_letters, inspect_reply, letter_log_probabilities
 
 

@@ -47,7 +47,7 @@ from rightreasons.core.validation import (
     parse_json,
     read_text,
 )
-from rightreasons.io.logs import inspect_columns, is_inspect, is_lm_eval, lm_eval_columns, read_archive
+from rightreasons.io.logs import LIGHTEVAL, inspect_columns, is_inspect, is_log, log_columns, read_archive
 
 EXPANSION = 100
 """A file may hold this many times its size, or `SMALL` bytes if that is more."""
@@ -195,6 +195,8 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
     with unpacked(path, where=where) as file:
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
+            if isinstance(table, pa.Table) and {*table.column_names} >= LIGHTEVAL:
+                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where) or {}, where)
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
@@ -570,9 +572,9 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
             stream.seek(0)
             chunks = _records(stream, where)
             first = next((chunk for chunk in chunks if chunk), [])
-            if first and is_lm_eval(first[0]):
+            if first and is_log(first[0]):
                 rows = [*first, *itertools.chain.from_iterable(chunks)]
-                return table_of(lm_eval_columns(rows, where, filter_name=form.log_filter), where)
+                return table_of(log_columns(rows, where, log_filter=form.log_filter) or {}, where)
             return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
@@ -588,7 +590,7 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
     """Find the table, or the tables of splits, in a document of JSON, in any of the usual orientations."""
     if is_inspect(content):
         return table_of(inspect_columns(content, where, scorer=form.log_filter), where)
-    if is_lm_eval(content):
+    if is_log(content):
         content = [content]
     if isinstance(content, Mapping):
         values = list(content.values())
@@ -616,8 +618,8 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
             content = [content]
     if not isinstance(content, list):
         raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
-    if content and is_lm_eval(content[0]):
-        return table_of(lm_eval_columns(content, where, filter_name=form.log_filter), where)
+    if content and is_log(content[0]):
+        return table_of(log_columns(content, where, log_filter=form.log_filter) or {}, where)
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)

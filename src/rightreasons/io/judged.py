@@ -70,9 +70,10 @@ def answers_alone(columns: Columns, where: str, *, options: PredictionOptions) -
     labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
     if options.score_columns or options.confidence_column or options.correct_column or names & {*CONFIDENCE_COLUMNS}:
         return None
-    if len(names & {*ANSWER_COLUMNS}) != 1 or has_scores(columns, where):
+    n_answers, is_told = len(names & {*ANSWER_COLUMNS}), bool(names & {*CORRECT_COLUMNS})
+    if n_answers > 1 or not (n_answers or is_told) or has_scores(columns, where):
         return None
-    if not names & {*CORRECT_COLUMNS} and (len(labels) != 1 or UNREAD not in columns):
+    if not is_told and (len(labels) != 1 or UNREAD not in columns):
         return None
     right, used = correctness(columns, where, labels, options)
     if UNREAD in columns:

@@ -44,6 +44,12 @@ EXPORTED = ("asked", "prompt", "choices", "options", "label")
 UNREAD = "answer_unread"
 """The column that says which samples hold no answer that can be read; not there where all do."""
 
+LACK = "answer_lack"
+"""The column that says why a sample holds no answer, "" where it holds one; not there where all do."""
+
+LEFT_OUT = "answers_left_out"
+"""The column that holds, in every row, how many samples without an answer are not among the rows."""
+
 _TOLD = frozenset((*EXPORTED, "id", "number", "task", "text", "text_pair", "turns"))
 """Fields of such a document that are columns of their own, or none."""
 
@@ -257,9 +263,12 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
     columns |= field_columns(metadata, columns)
     if "confidence" not in columns:
         return columns
+    n_unread = columns.pop(LEFT_OUT)[0]
     answered = [value is not None for value in columns["confidence"]]
     if not all(answered):
-        _warn(len(answered) - sum(answered), len(answered), where, "have no answer")
+        _warn(n_unread, len(answered), where, "have no answer")
+        _warn(len(answered) - sum(answered) - n_unread, len(answered), where, "tell no log-probability of their answer")
+        columns |= {LEFT_OUT: [n_unread] * len(answered)} if n_unread else {}
     return {
         key: [value for value, is_kept in zip(column, answered, strict=True) if is_kept]
         for key, column in columns.items()
@@ -338,6 +347,8 @@ def _exported(
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
+    if not n_left_out:
+        return
     warnings.warn(
         f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", UserWarning, stacklevel=3
     )
@@ -350,25 +361,74 @@ def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> d
         "label": [],
     }
     answers: list[int | None] = []
-    letters: list[dict[str, float]] = []
+    letters: list[dict[int, float]] = []
     for sample in samples:
-        n_choices = len(sample["choices"])
-        columns["label"].append(_right(sample, n_choices, where))
+        choices = list(map(str, sample["choices"]))
+        columns["label"].append(_right(sample, len(choices), where))
         answer = str(_score(sample, scorer).get("answer") or "").strip()
-        answers.append(LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[:n_choices] else None)
-        letters.append(letter_log_probabilities(sample.get("output") or {}, n_choices, answer))
+        picked = LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[: len(choices)] else None
+        answers.append(picked)
+        letters.append(_told(sample, choices, picked))
     if all(len(own) == len(choices) for own, choices in zip(letters, columns["choices"], strict=True)):
-        return columns | {"logits": [[own[letter] for letter in sorted(own)] for own in letters]}
+        return columns | {"logits": [[own[place] for place in sorted(own)] for own in letters]}
     columns["correct"] = [int(answer == label) for answer, label in zip(answers, columns["label"], strict=True)]
-    picked = [None if answer is None else LETTERS[answer] for answer in answers]
-    if any(letter in own for letter, own in zip(picked, letters, strict=True)):
+    if any(picked in own for picked, own in zip(answers, letters, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
+        columns[LEFT_OUT] = [answers.count(None)] * len(answers)
         columns["confidence"] = [
-            math.exp(own[letter]) if letter in own else None for letter, own in zip(picked, letters, strict=True)
+            None if picked is None or picked not in own else math.exp(own[picked])
+            for picked, own in zip(answers, letters, strict=True)
         ]
     else:
-        columns["answer"] = [letter or "" for letter in picked]
+        columns["answer"] = ["" if picked is None else LETTERS[picked] for picked in answers]
+        columns |= _lacks(samples, [picked is None for picked in answers])
     return columns
+
+
+def _told(sample: Mapping[str, Any], choices: Sequence[str], picked: int | None) -> dict[int, float]:
+    """Return the log-probability of each choice where the letter of the answer was generated.
+
+    Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
+    as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
+    """
+    output = sample.get("output") or {}
+    marks = [_bare(token.get("token")) for token in _tokens(output)]
+    letter = next((mark for mark in reversed(marks) if len(mark) == 1 and mark in LETTERS[: len(choices)]), "")
+    if picked is None or not letter:
+        return {}
+    told = letter_log_probabilities(output, len(choices), letter)
+    for texts in (_asked(sample), _said_by_user(sample.get("messages"))):
+        lines = {line.strip() for text in texts for line in text.split("\n")}
+        places = [
+            next((place for place, text in enumerate(choices) if f"{mark}) {text.strip()}" in lines), -1)
+            for mark in LETTERS[: len(choices)]
+        ]
+        if sorted(places) == [*range(len(choices))] and places[LETTERS.index(letter)] == picked:
+            return {places[LETTERS.index(mark)]: value for mark, value in told.items()}
+    own = letter in told and (LETTERS[picked] != letter or bool(_asked(sample)))
+    return {picked: told[letter]} if own else {LETTERS.index(mark): value for mark, value in told.items()}
+
+
+def _asked(sample: Mapping[str, Any]) -> list[str]:
+    """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
+    events = [one for one in sample.get("events") or () if isinstance(one, Mapping) and one.get("event") == "model"]
+    held = sample.get("attachments")
+    attached = held if isinstance(held, Mapping) else {}
+    texts = _said_by_user(events[-1].get("input")) if events else []
+    return [str(attached.get(text.removeprefix("attachment://"), text)) for text in texts]
+
+
+def _said_by_user(messages: Any) -> list[str]:
+    """Return what the user said in some messages."""
+    told = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
+    return [words_of(one.get("content")) for one in told if one.get("role") == "user"]
+
+
+def _lacks(samples: Sequence[Mapping[str, Any]], unread: Sequence[bool]) -> dict[str, list[Any]]:
+    """Return why samples hold no answer: by their end, or because none can be read; {} where all do."""
+    ends = [inspect_reply(sample.get("output") or {}).lack for sample in samples]
+    lacks = [(end or "no answer that can be read") if lost else "" for end, lost in zip(ends, unread, strict=True)]
+    return {UNREAD: list(unread), LACK: lacks} if any(unread) else {}
 
 
 def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
@@ -378,6 +438,7 @@ def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dic
         "answer": [str(score.get("answer") or "") for score in scores],
         "target": [_target(sample) for sample in samples],
     }
+    columns |= _lacks(samples, [not str(score.get("answer") or "").strip() for score in scores])
     right = [{"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}.get(str(score.get("value"))) for score in scores]
     return columns if None in right else {**columns, "correct": right}
 
@@ -502,17 +563,126 @@ NORMALIZED = ("per_character", "per_byte", "unconditional")
 """Columns of log-likelihoods in other measures than their sum."""
 
 _SIGN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
-_METRICS = ("exact_match", "acc", "em")
+_METRICS = ("correct", "exact_match", "acc", "em")
 
 
-def is_lm_eval(row: object) -> bool:
-    """Tell whether a JSON object is a sample of lm-evaluation-harness.
+LIGHTEVAL = frozenset(("doc", "metric", "model_response"))
+"""Columns of the details of lighteval."""
+
+EVERY_EVAL = frozenset(("sample_id", "interaction_type", "input", "output", "evaluation"))
+"""Keys of the samples of Every Eval Ever."""
+
+
+def is_log(row: object) -> bool:
+    """Tell whether a JSON object is a sample of a log.
 
     Example:
-        >>> is_lm_eval({"text": "good", "label": 1})
+        >>> is_log({"text": "good", "label": 1})
         False
     """
-    return isinstance(row, dict) and row.keys() >= KEYS
+    return isinstance(row, dict) and any(row.keys() >= keys for keys in (KEYS, LIGHTEVAL, EVERY_EVAL))
+
+
+def log_columns(rows: Sequence[Any], where: str, *, log_filter: str | None = None) -> dict[str, list[Any]] | None:
+    """Turn the rows of a log into columns: samples of lm-evaluation-harness, lighteval's details, Every Eval Ever's.
+
+    Args:
+        rows: The rows.
+        where: The name of the file, for errors.
+        log_filter: The filter whose answers are meant, where there are several.
+
+    Returns:
+        Column by name; None where the rows are of no log.
+
+    Example:
+        >>> doc = {"id": "7", "query": "Sky?", "choices": [" blue", " red"], "gold_index": [0]}
+        >>> row = {"doc": doc, "metric": {"acc": 1}, "model_response": {"logprobs": [-1.0, -2.0], "text": []}}
+        >>> columns = log_columns([row], "details.parquet")
+        >>> columns["choices"], columns["label"], columns["logits"]
+        ([['blue', 'red']], [0], [[-1.0, -2.0]])
+        >>> log_columns([{"text": "good", "label": 1}], "file.jsonl") is None
+        True
+    """
+    first = rows[0] if rows and isinstance(rows[0], Mapping) else {}
+    if first.keys() >= KEYS:
+        return lm_eval_columns(rows, where, filter_name=log_filter)
+    for keys, read in ((LIGHTEVAL, _lighteval), (EVERY_EVAL, _every_eval)):
+        if first.keys() >= keys:
+            for number, row in enumerate(rows, start=1):
+                if not isinstance(row, Mapping) or any(not isinstance(row.get(key), (Mapping, str)) for key in keys):
+                    raise ValueError(f"Expected a sample with {listing(sorted(keys))} in each row of {where}, but row "
+                                     f"{number} is {one_line(row, 40)}.")  # fmt: skip
+            return read(rows, where)
+    return None
+
+
+def _lighteval(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
+    """Return the columns of lighteval's details: likelihoods of choices, or generated answers."""
+    documents = [row["doc"] for row in rows]
+    replies = [row["model_response"] for row in rows]
+    golds = [_listed(document.get("gold_index")) for document in documents]
+    choices = [[str(text).removeprefix(" ") for text in _listed(document.get("choices"))] for document in documents]
+    columns: dict[str, list[Any]] = {"id": _distinct([str(document.get("id")) for document in documents])}
+    asked = [str(document.get("query", "")) for document in documents]
+    scores = [_listed(reply.get("logprobs")) for reply in replies]
+    if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
+        odd = next((name for name, gold in zip(columns["id"], golds, strict=True) if len(gold) != 1), None)
+        if odd is not None:
+            raise ValueError(f"Expected one right choice of each item of {where}, but {odd!r} has another number.")
+        columns |= {"prompt": asked, "choices": choices, "label": [int(gold[0]) for gold in golds]}
+        columns["logits"] = [[float(value) for value in own] for own in scores]
+        return columns | _normalized(columns["logits"], choices)
+    texts = [_listed(reply.get("text_post_processed")) or _listed(reply.get("text")) for reply in replies]
+    answers = [Reply.of(str(own[0]) if own else "") for own in texts]
+    targets = [
+        [own[place] for place in gold if 0 <= place < len(own)] for gold, own in zip(golds, choices, strict=True)
+    ]
+    metrics = [row["metric"] for row in rows]
+    return columns | _answered(asked, answers, ["; ".join(own) for own in targets], metrics)
+
+
+def _every_eval(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
+    """Return the columns of samples of Every Eval Ever: answers, and whether they were right."""
+    answers = [
+        Reply.of(
+            str((_listed(row["output"].get("raw")) or [""])[-1]),
+            thinking="\n".join(map(str, _listed(row["output"].get("reasoning_trace")))),
+        )
+        for row in rows
+    ]
+    asked = [str(row["input"].get("raw") or row["input"].get("formatted") or "") for row in rows]
+    targets = ["; ".join(map(str, _listed(row["input"].get("reference")))) for row in rows]
+    columns: dict[str, list[Any]] = {"id": _distinct([str(row["sample_id"]) for row in rows])}
+    return columns | _answered(
+        asked, answers, targets, [{"correct": row["evaluation"].get("is_correct")} for row in rows]
+    )
+
+
+def _answered(
+    asked: Sequence[str], replies: Sequence[Reply], targets: Sequence[str], metrics: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """Return the columns of generated answers; `correct` where a metric says it of each."""
+    columns: dict[str, list[Any]] = {
+        "text": list(asked),
+        "answer": [reply.text for reply in replies],
+        "target": list(targets),
+    }
+    lacks = [reply.lack for reply in replies]
+    columns |= {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
+    usual = [name for name in _METRICS if name in metrics[0]]
+    for name in (*usual, *(name for name in metrics[0] if name not in usual)):
+        if all(own.get(name) in (0, 1) for own in metrics):
+            return {**columns, "correct": [int(own[name]) for own in metrics]}
+    return columns
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names, or numbers where one comes twice."""
+    return list(names) if len(set(names)) == len(names) else [str(number) for number in range(len(names))]
 
 
 def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None = None) -> dict[str, list[Any]]:
@@ -541,7 +711,7 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
     for number, row in enumerate(rows, start=1):
-        if not is_lm_eval(row):
+        if not isinstance(row, dict) or not row.keys() >= KEYS:
             raise ValueError(
                 f"Expected a sample of lm-evaluation-harness, with {', '.join(sorted(KEYS))}, in each line of {where}, "
                 f"but line {number} is {str(row)[:40]!r}."
@@ -714,19 +884,25 @@ def _choice_texts(document: Any, n_choices: int) -> list[str] | None:
 
 
 def _generated(rows: Sequence[Mapping[str, Any]], requests: Sequence[list[list[Any]]]) -> dict[str, list[Any]]:
-    answers = []
-    for row in rows:
-        answer = row["filtered_resps"]
-        while isinstance(answer, list) and answer:
-            answer = answer[0]
-        answers.append(answer if isinstance(answer, str) else "")
-    columns = {
-        "text": [str(asked[0][0]) for asked in requests],
-        "answer": answers,
-        "target": [str(row["target"]) for row in rows],
-    }
-    metric = next((name for name in _METRICS if all(row.get(name) in (0, 1) for row in rows)), None)
-    return columns if metric is None else {**columns, "correct": [int(row[metric]) for row in rows]}
+    raw, read = (
+        [str(_innermost(row[name])) if isinstance(_innermost(row[name]), str) else "" for row in rows]
+        for name in ("resps", "filtered_resps")
+    )
+    replies = [Reply.of(text) for text in raw]
+    lacks = [
+        reply.lack or ("no answer that can be read" if answer.strip() in ("", "[invalid]") else "")
+        for reply, answer in zip(replies, read, strict=True)
+    ]
+    metric = [{name: row[name] for name in _METRICS if name in row} for row in rows]
+    columns = _answered([str(asked[0][0]) for asked in requests], replies, [str(row["target"]) for row in rows], metric)
+    columns["answer"] = read
+    return {**columns, **({UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {})}
+
+
+def _innermost(value: Any) -> Any:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value
 
 
 def _ids(rows: Sequence[Mapping[str, Any]], documents: Sequence[Mapping[str, Any]], where: str) -> list[str]:

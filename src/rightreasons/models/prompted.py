@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
@@ -28,6 +27,7 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
+from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
 from rightreasons.models.protocol import BRIEF, Ability, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt

@@ -185,7 +185,7 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     """Return the figures of an audit by their paths, in the order of the report.
 
     A path is the question and the key of the figure in audit.json, without the word "shortcut" where the question says
-    it: `shortcuts.causal_rate`. A figure of another split has the split in the middle.
+    it: `shortcuts.rate`. A figure of another split has the split in the middle.
 
     Args:
         audit: What `read_audit` returns.
@@ -237,8 +237,8 @@ def short_path(path: str) -> str:
     """Return a path without the word "shortcut" in the key, so that the keys of audit.json may be typed too.
 
     Example:
-        >>> short_path("shortcuts.causal_shortcut_rate.low"), short_path("shortcuts.shortcut_rate")
-        ('shortcuts.causal_rate.low', 'shortcuts.rate')
+        >>> short_path("shortcuts.shortcut_rate.low"), short_path("shortcuts.deciding_share")
+        ('shortcuts.rate.low', 'shortcuts.deciding_share')
     """
     question, dot, rest = path.partition(".")
     return question + dot + (rest.replace("shortcut_", "") if question == "shortcuts" else rest)

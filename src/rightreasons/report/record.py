@@ -12,11 +12,11 @@ import rightreasons
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.predictions import predictions_file
 from rightreasons.audited.splits import AuditSplit
-from rightreasons.core.errors import counted
 from rightreasons.core.options import Options
 from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.words import level_percent, percent, short_name
+from rightreasons.report.answers import measure_answers
 from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
@@ -71,6 +71,7 @@ def record_of(
         },
         "environment": _environment(),
         "subject": subject,
+        "answers": None if (answers := measure_answers(context)) is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
 
@@ -106,8 +107,10 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
     shown = short_name((context.stored is not None and logged_model(model)) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
+    answers = measure_answers(context)
     if context.stored is not None:
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
+        source += [] if answers is None else [("Answers", answers.sentence)]
     else:
         n_parameters = record["model"]["n_parameters"]
         source = [("Model", model if n_parameters is None else f"{model} ({n_parameters:,} parameters)")]
@@ -142,7 +145,7 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
             for s in record["dataset"]["splits"]
         ),
     )
-    tables = (splits, *_left_out_table(context))
+    tables = (*([] if answers is None else [answers.table()]), splits, *_left_out_table(context))
     return render_page(
         Page(
             title=f"Audit of {shown} on {data}",
@@ -151,7 +154,8 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
                 ("on", data),
                 ("split", primary.name),
                 ("items", items),
-                *([("right", f"{int(primary.labels.sum()):,} of {len(primary):,}")] if _only_right(context) else []),
+                *([] if answers is None else [("right", percent(answers.low))]),
+                *([] if answers is None or not answers.n_unread else [("unread", f"{answers.n_unread:,}")]),
                 *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
                 ("classes", str(len(context.label_names)))
                 if context.label_names
@@ -197,15 +201,8 @@ def _left_out_table(context: AuditContext) -> tuple[Table, ...]:
 
 def _right(context: AuditContext) -> str:
     """Say how many generated answers are right, where no section does, as they have no confidence."""
-    split = context.primary
-    if not context.answers_once or not context.has_scores(split) or not split.labeled.any():
-        return ""
-    right = (context.scores(split).predicted == split.labels)[split.labeled]
-    total = len(right) + len(split.left_out)
-    return (
-        f"The model answers {len(right):,} of {counted(total, 'item')} of “{split.name}”, {int(right.sum()):,} of them "
-        f"rightly: {percent(right.sum() / total)} of all, {percent(right.mean())} of those answered."
-    )
+    answers = measure_answers(context) if context.answers_once else None
+    return "" if answers is None else answers.sentence
 
 
 def _only_right(context: AuditContext) -> bool:

@@ -27,8 +27,9 @@ from rightreasons.core.validation import check_kind
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Section
+from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.words import not_scored_told
+from rightreasons.report.answers import AnswerFigures, conflicting, measure_answers, withheld
 from rightreasons.report.files import OWN, Report
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
@@ -210,6 +211,10 @@ def audit(
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
+    answers = measure_answers(context)
+    outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
+    if answers is not None and (answers.n_unread or context.answers_once):
+        say(answers.sentence)
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
         record = record_of(context, every, everything, options_of, report.subject)
@@ -385,6 +390,19 @@ def _answer(section: Section, why_not: str, context: AuditContext, options: Opti
         sentence = in_one_sentence(error)
         warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
         return Outcome(section.question, section.title, "failed", sentence)
+
+
+def _withheld(outcome: Outcome, answers: AnswerFigures | None, context: AuditContext) -> Outcome:
+    """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
+    if outcome.result is None:
+        return outcome
+    result = withheld(outcome.result, answers)
+    conflict = conflicting(context) if outcome.question == "calibration" else ""
+    if conflict:
+        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}. `score_columns` names one of them."
+        verdict = Verdict("neutral", "Depends on the normalization", summary)
+        result = dataclasses.replace(result, verdict=verdict, finding=None)
+    return dataclasses.replace(outcome, result=result)
 
 
 def _check_answered(outcomes: Sequence[Outcome]) -> None:

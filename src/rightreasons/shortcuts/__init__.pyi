@@ -1,7 +1,5 @@
-from .causal import causal_shortcuts as causal_shortcuts
-from .causal import worst_group_accuracy as worst_group_accuracy
+from .groups import worst_group_accuracy as worst_group_accuracy
 from .measure import measure_shortcuts as measure_shortcuts
-from .measure_causal import measure_causal_shortcuts as measure_causal_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
 from .reliance import find_shortcuts as find_shortcuts
@@ -11,12 +9,10 @@ from .tradeoff import detection_quality as detection_quality
 from .tradeoff import shortcut_tradeoff as shortcut_tradeoff
 
 __all__ = [
-    "causal_shortcuts",
     "deciding_share",
     "detection_quality",
     "find_shortcuts",
     "lmi",
-    "measure_causal_shortcuts",
     "measure_shortcuts",
     "measure_swaps",
     "shortcut_reliance",

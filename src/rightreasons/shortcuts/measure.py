@@ -25,7 +25,6 @@ from rightreasons.models.gradients.attribution import Attributions, integrated_g
 from rightreasons.models.loading import Classifier
 from rightreasons.models.occlusion import Occlusion, occlude
 from rightreasons.models.protocol import Scorer
-from rightreasons.shortcuts.causal import CausalShortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.shortcuts.reliance import Heads, ShortcutReliance, chance_of_hit, find_shortcuts, summarize
@@ -347,19 +346,10 @@ class ShortcutMeasurement:
         first, last = self.attributions.scores.offsets[row : row + 2]
         return self.attributions.starts[first:last], self.attributions.ends[first:last]
 
-    def record(self, *, step: int = 0, epoch: float = 0.0, causal: CausalShortcuts | None = None) -> ShortcutRecord:
-        """Return the figures alone, as one row of a table over training; `causal` where the cues were tested."""
+    def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
+        """Return the figures alone, as one row of a table over training."""
         reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
         null, gaps = reliance.null["frequency"], self.attributions.gap
-        tested: dict[str, Any] = {}
-        if causal is not None:
-            tested = {
-                "causal_shortcut_rate": causal.causal_shortcut_rate,
-                "causal_interval": _ends(causal.removal.interval),
-                "causal_control_rate": causal.removal.control_rate,
-                "causal_excess": causal.removal.excess,
-                "causal_n_items": causal.removal.n_items,
-            }
         return ShortcutRecord(
             step=step,
             epoch=epoch,
@@ -382,7 +372,6 @@ class ShortcutMeasurement:
             n_left_out=self.n_left_out,
             baseline=self.attributions.baseline,
             n_bins=self.protocol.n_bins,
-            **tested,
         )
 
 
@@ -412,11 +401,6 @@ class ShortcutRecord(Result):
         n_left_out: Number of predictions left out of all figures, because their attributions are not valid.
         baseline: Where the paths of the attributions begin.
         n_bins: Number of bins of the calibration error.
-        causal_shortcut_rate: Share of the predictions with a named cue that change without it; None where not tested.
-        causal_interval: Its Wilson interval.
-        causal_control_rate: Share of them that change without a control word.
-        causal_excess: `causal_shortcut_rate - causal_control_rate`.
-        causal_n_items: Number of predictions with a named cue and a control word.
     """
 
     step: int
@@ -440,16 +424,14 @@ class ShortcutRecord(Result):
     n_left_out: int = 0
     baseline: str = "zeros"
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
-    causal_shortcut_rate: float | None = None
-    causal_interval: tuple[float, float] | None = None
-    causal_control_rate: float | None = None
-    causal_excess: float | None = None
-    causal_n_items: int | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
-        """Build a record from its `to_dict`, as JSON gives it back."""
-        fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        """Build a record from its `to_dict`, as JSON gives it back, without what earlier versions recorded beside."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
+        }
         return cls(**fields)
 
 

@@ -21,9 +21,9 @@ from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.splits import chosen_rows
 from rightreasons.models.running import bars_about
-from rightreasons.shortcuts.causal import WorstGroup
 from rightreasons.shortcuts.duplicates import near_duplicates
 from rightreasons.shortcuts.families.training import Training
+from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues
 from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,
@@ -35,7 +35,6 @@ from rightreasons.shortcuts.measure import (
     suspected_words,
     training_heads,
 )
-from rightreasons.shortcuts.measure_causal import cue_groups, named_cues
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement, measure_swaps
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions

@@ -209,11 +209,9 @@ def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
         ("F1", "f1", ""),
         ("ECE", "ece", "ece_interval"),
         ("blind picks", "null_rate", "dashed"),
-        ("causal shortcut rate", "causal_shortcut_rate", "causal_interval"),
-        ("of control words", "causal_control_rate", "dashed"),
     ]
     drawn = []
-    for name, figure, interval in lines if any(row.causal_interval for row in m.records) else lines[:4]:
+    for name, figure, interval in lines:
         ends = [getattr(row, interval) for row in m.records] if "interval" in interval else None
         drawn.append(Curve(name, [getattr(row, figure) for row in m.records], ends, dashed=interval == "dashed"))
     steps = [row.step for row in m.records]

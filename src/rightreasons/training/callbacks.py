@@ -16,13 +16,10 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
-from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
 from rightreasons.core.validation import (
-    check_bool,
     check_count,
     check_ids,
     check_labels,
@@ -45,10 +42,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, class_names
 from rightreasons.models.running import open_store, processes
 from rightreasons.probes.measure import ProbeRecord, measure_probes, probe_tables
-from rightreasons.shortcuts.measure import N_CUES, ShortcutRecord, WithheldError, measure_shortcuts
-from rightreasons.shortcuts.measure_causal import measure_causal_shortcuts, named_cues
-from rightreasons.shortcuts.mutual_information import LmiResult
-from rightreasons.shortcuts.protocols import protocol_of
+from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
 from rightreasons.training.examples import Table, as_dataset
 
@@ -290,15 +284,10 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint; with
     `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
-    With `causal`, the predictions are also made again without the cues that are named at that moment and without
-    control words (`measure_causal_shortcuts`): at most five forward passes over the texts more at each evaluation.
-
     Args:
         texts: N labeled texts to watch, such as the validation set.
         labels: (N,) their labels.
         heads: The `LmiResult` of the training data, or a mapping from labels to the words of their heads.
-        causal: Whether to record the causal shortcut rate too; default False. `heads` is then an `LmiResult`.
-        words: With `causal`, words to test at each evaluation, beside those that the detector names.
         out: A JSON file for the records; None keeps them only with the Trainer.
         resampling: Level, resamples (200 by default) and seed of the intervals.
         **options: Of `measure_shortcuts`: `text_pairs`, `protocol` (the heads must be of its tokens) and
@@ -325,21 +314,12 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         labels: Any,
         heads: Heads,
         *,
-        causal: bool = False,
-        words: Sequence[str] = (),
         out: str | os.PathLike[str] | None = None,
         resampling: Resampling = Resampling(resamples=200),
         **options: Any,
     ) -> None:
         super().__init__("shortcuts", ShortcutRecord.of, out)
-        if causal and not isinstance(heads, LmiResult):
-            raise TypeError(f"Expected `heads` as an LmiResult where `causal` is on, but got {kind_of(heads)}.")
         check_options(options, MEASURED_BY, "ShortcutCallback")
-        if causal and protocol_of(options.get("protocol")).unit != "word":
-            raise ValueError("Expected a protocol of words where `causal` is on, but got one of pieces.")
-        if isinstance(words, str) or (words and not causal):
-            raise OptionError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.", option="words")
-        self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
         self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
@@ -361,28 +341,13 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         except WithheldError as error:
             warnings.warn(f"No shortcuts are recorded at step {step}: {error}", stacklevel=2)
             return None
-        if not self._causal or not isinstance(self._heads, LmiResult):
-            return measured.record(step=step, epoch=epoch)
-        named, pairs = named_cues(measured.cues(self._heads, N_CUES, None)), self._options.get("text_pairs")
-        tested = measure_causal_shortcuts(
-            classifier,
-            [self._texts[row] for row in measured.rows],
-            measured,
-            self._heads,
-            [*named, *measured.suspected_cues(self._heads, self._words, without=named)],
-            text_pairs=None if pairs is None else [pairs[row] for row in measured.rows],
-            resampling=self._resampling,
-            progress=False,
-        )
-        return measured.record(step=step, epoch=epoch, causal=tested.shortcuts)
+        return measured.record(step=step, epoch=epoch)
 
     def figures(self, record: ShortcutRecord) -> dict[str, float]:
         """Return the figures that join an evaluation, without its prefix."""
         figures = {"shortcut_rate": record.shortcut_rate, "shortcut_excess": record.excess}
         if record.shortcut_tradeoff is not None:
             figures["shortcut_tradeoff"] = record.shortcut_tradeoff
-        if record.causal_shortcut_rate is not None:
-            figures["causal_shortcut_rate"] = record.causal_shortcut_rate
         return figures
 
 

@@ -35,10 +35,7 @@ INPUTS = {
         {"tokens": TOKENS, "attributions": ROWS, "predictions": [0, 1, 1], "references": [0, 1, 1]},
         {"heads": {"0": ["good"], "1": ["bad"]}, "n_resamples": 20},
     ),
-    "causal_shortcut_rate": (
-        {"probabilities": ROWS, "without_cue": ROWS, "without_control": ROWS, "cues": ["a", "b", "a"]},
-        {"n_resamples": 20},
-    ),
+    "deciding_share": ({"predictions": [0, 0, 1], "swapped": [1, 0, -1], "control": [0, 0, 1]}, {}),
     "behavioral_pass_rate": ({"predictions": [0, 2, 1]}, {"outputs": "labels", "n_resamples": 20}),
     "contrast_consistency": (
         {"predictions": [0, 1, 1, 0], "references": [0, 1, 0, 0], "groups": ["a", "a", "b", "b"],

@@ -318,7 +318,7 @@ class Usage:
         prompt_tokens: Tokens of the prompts, as the server counts them.
         answer_tokens: Generated tokens.
         unreported: Answers for which the server reported no tokens.
-        characters: Characters of the prompts whose tokens were reported.
+        characters: Characters of the prompts.
     """
 
     requests: int = 0
@@ -342,9 +342,8 @@ class Usage:
         """Count a reply to a prompt of so many characters; where the server reports no tokens, they are estimated."""
         self.requests += 1
         counts = _tokens_used(reply)
-        if "prompt_tokens" in counts:
-            self.characters += characters
-        else:
+        self.characters += characters
+        if "prompt_tokens" not in counts:
             self.unreported += 1
             said = len(json.dumps(reply.get("choices"), ensure_ascii=False)) if "choices" in reply else 0
             counts = {"prompt_tokens": round(characters / CHARACTERS_PER_TOKEN)}
@@ -531,7 +530,9 @@ class Client:
                 raise BadReplyError("a list of models without `data`")
             return [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
 
-        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        known = self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        self._sent = 0  # a list of models is free
+        return known
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
         """Send a request and read its reply, again where that may help.

@@ -42,7 +42,7 @@ class ServerOptions(Options):
         if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
             raise OptionError(
                 "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
-                option="max_price",
+                option=("prompt_price", "answer_price", "max_price"),
             )
 
     def more(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import unicodedata
 
 import pytest
 
-from rightreasons.core.answers import NO_ANSWER, read_answer, read_probability
+from rightreasons.io.answers import NO_ANSWER, read_answer, read_probability
 
 LETTERS = ["A", "B", "C", "D"]
 TEXTS = ["a loud dog", "A cat", "the old man", "In Paris"]

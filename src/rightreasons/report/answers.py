@@ -1,0 +1,252 @@
+"""How many answers are right, as harnesses count: an answer that cannot be read is wrong, and shown as a bound too."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.intervals import Estimate, mean, rate
+from rightreasons.core.results import Result
+from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
+from rightreasons.page.parts import Column, SectionResult, Table, Verdict
+from rightreasons.page.words import percent
+
+if TYPE_CHECKING:
+    from rightreasons.audited.context import AuditContext
+    from rightreasons.audited.splits import AuditSplit
+
+MOST_UNREAD = 0.1
+"""Share of answers that cannot be read beyond which nothing is concluded from the others."""
+
+_MOST_GROUPS = 12
+_GROUPS = ("group", "subject", "domain", "category", "doc.subject", "doc.category")
+_ANSWERS = ("answer", "answers", "response", "output", "completion")
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerGroup(Result):
+    """How many answers of a group are right.
+
+    Attributes:
+        kind: "group", "place of the right choice" or "length of the answer".
+        name: The group.
+        n_items: Its answers.
+        accuracy: Share of them that are right.
+    """
+
+    kind: str
+    name: str
+    n_items: int
+    accuracy: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerFigures(Result):
+    """How many answers to a split are right; see `measure_answers`.
+
+    Attributes:
+        split: The split.
+        n_items: Labeled items, those without an answer among them.
+        n_units: What is independent: samples of several epochs, or groups, are one.
+        accuracy: Share of right answers; one that cannot be read is wrong.
+        standard_error: Of the accuracy, over units: sqrt(U / (U - 1) sum_u (sum of deviations in u)^2) / N. Where every
+            sample has as many epochs, it is that of inspect_ai.
+        low: The accuracy, if none of the answers that cannot be read is right: the same as `accuracy`.
+        high: The accuracy, if all of them are.
+        of_read: Share of right answers among those that can be read; None where none can.
+        lacks: Why answers cannot be read -> how many; {} where all can.
+        agreement: Of samples with several epochs, the share of pairs of answers that are both right or both wrong.
+        groups: The same by group, by place of the right choice, and by length of the answer.
+    """
+
+    split: str
+    n_items: int
+    n_units: int
+    accuracy: Estimate
+    standard_error: float | None
+    low: float
+    high: float
+    of_read: Estimate | None
+    lacks: Mapping[str, int]
+    agreement: Estimate | None
+    groups: tuple[AnswerGroup, ...]
+
+    @property
+    def n_unread(self) -> int:
+        """How many answers cannot be read."""
+        return sum(self.lacks.values())
+
+    @property
+    def sentence(self) -> str:
+        """The figures in one sentence."""
+        low, high = (percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None)
+        said = f"{percent(self.low)} of {self.n_items:,} answers are right [{low}, {high}]"
+        if self.n_units < self.n_items:
+            said += f", over {self.n_units:,} samples"
+        if not self.n_unread:
+            return f"{said}."
+        named = ", ".join(f"{count:,} {lack}" for lack, count in self.lacks.items())
+        return (
+            f"{said}. {self.n_unread:,} cannot be read ({named}) and count as wrong; if all were right it would be "
+            f"{percent(self.high)}."
+        )
+
+    def table(self) -> Table:
+        """The accuracy by group, as a table of the page."""
+        return Table(
+            key="answers",
+            title="How many answers are right: one that cannot be read counts as wrong",
+            columns=(
+                Column("kind", "By", "text"),
+                Column("name", "Group", "text"),
+                Column("n", "Answers", "count"),
+                Column("right", "Right", "share"),
+                Column("low", "from", "share"),
+                Column("high", "to", "share"),
+            ),
+            rows=tuple(
+                (one.kind, one.name, one.n_items, one.accuracy.value, one.accuracy.low, one.accuracy.high)
+                for one in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
+            ),
+        )
+
+
+def measure_answers(context: AuditContext) -> AnswerFigures | None:
+    """Count the right answers of the primary split, whatever its source; None where no label is known."""
+    split = context.primary
+    if not context.has_scores(split) or not split.labeled.any():
+        return None
+    scores = context.scores(split)
+    known = split.labeled
+    right = split.labels == 1 if context.task == "confidence" else scores.predicted == split.labels
+    right, names = right[known], [name for name, has in zip(split.ids, known.tolist(), strict=True) if has]
+    lacks = split.column(LACK) or [""] * len(split)
+    unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
+    more = [_named(reason) for _, reason in split.left_out]
+    more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
+    units = None if split.clusters is None else split.clusters[known]
+    codes = np.arange(len(names)) if units is None else np.unique(units, return_inverse=True)[1]
+    codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(np.int64)
+    hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
+    n_units = len(np.unique(codes))
+    clusters = None if n_units == len(hits) else codes
+    accuracy = rate(hits, context.resampling, clusters)
+    if accuracy is None:
+        return None
+    told = Counter(lack for lack in (*unread, *more) if lack)
+    readable = np.array([not lack for lack in unread], dtype=np.bool_)
+    return AnswerFigures(
+        split=split.name,
+        n_items=len(hits),
+        n_units=n_units,
+        accuracy=accuracy,
+        standard_error=_standard_error(hits, codes),
+        low=float(hits.mean()),
+        high=float(hits.mean()) + sum(told.values()) / len(hits),
+        of_read=rate(right[readable], context.resampling, None if units is None else units[readable]),
+        lacks=dict(told.most_common()),
+        agreement=_agreement(right, units, split, context),
+        groups=tuple(_groups(split, right, known, units, context)),
+    )
+
+
+def withheld(result: SectionResult, figures: AnswerFigures | None) -> SectionResult:
+    """Return the answer to a question without its verdict, where too few answers can be read for one."""
+    if figures is None or figures.n_unread <= MOST_UNREAD * figures.n_items or result.verdict.tone == "neutral":
+        return result
+    share = percent(figures.n_unread / figures.n_items)
+    named = ", ".join(f"{count:,} {lack}" for lack, count in figures.lacks.items())
+    summary = (
+        f"{share} of the answers cannot be read ({named}), more than {percent(MOST_UNREAD)}: the others alone conclude "
+        f"nothing. By them it would be: {result.verdict.label}."
+    )
+    return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
+
+
+def conflicting(context: AuditContext) -> str:
+    """Name the normalizations of log-likelihoods under which confidence is too high and too low; "" where they agree.
+
+    A log of likelihoods holds their sums, and per character and byte: a softmax over each is another confidence.
+    """
+    split = context.primary
+    if context.stored is None or context.task != "multiple_choice" or not context.has_scores(split):
+        return ""
+    gaps = {}
+    for name in ("logits", *NORMALIZED):
+        column = split.column(name)
+        if column is None or any(
+            len(set(map(len, (row, first)))) > 1 for row, first in zip(column, column, strict=True)
+        ):
+            continue
+        confidence, right = [], []
+        for row, label in zip(column, split.labels.tolist(), strict=True):
+            if label >= 0:
+                shares = np.exp(np.asarray(row) - np.max(row))
+                confidence.append(float(shares.max() / shares.sum()))
+                right.append(float(np.argmax(row) == label))
+        gaps[name] = mean(np.array(confidence) - np.array(right), context.resampling, bounds=(-1.0, 1.0))
+    over = [name for name, gap in gaps.items() if gap is not None and gap.low is not None and gap.low > 0]
+    under = [name for name, gap in gaps.items() if gap is not None and gap.high is not None and gap.high < 0]
+    if not over or not under:
+        return ""
+    return f"by {', '.join(over)} the confidence is too high, by {', '.join(under)} too low"
+
+
+def _named(reason: str) -> str:
+    """Return a reason without the text that it quotes."""
+    return "no answer that can be read" if reason.startswith("no answer in") else reason
+
+
+def _standard_error(hits: NDArray[np.bool_], codes: NDArray[np.int64]) -> float | None:
+    n_units = len(np.unique(codes))
+    if n_units < 2:
+        return None
+    sums = np.bincount(codes, hits - hits.mean())
+    return float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()) / len(hits))
+
+
+def _agreement(
+    right: NDArray[np.bool_], units: NDArray[Any] | None, split: AuditSplit, context: AuditContext
+) -> Estimate | None:
+    if units is None or split.column("source_id") is None:
+        return None
+    codes = np.unique(units, return_inverse=True)[1]
+    sizes = np.bincount(codes).astype(np.float64)
+    hits = np.bincount(codes, right)
+    pairs = sizes * (sizes - 1)
+    alike = hits * (hits - 1) + (sizes - hits) * (sizes - hits - 1)
+    several = pairs > 0
+    return mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0)) if several.any() else None
+
+
+def _groups(
+    split: AuditSplit,
+    right: NDArray[np.bool_],
+    known: NDArray[np.bool_],
+    units: NDArray[Any] | None,
+    context: AuditContext,
+) -> list[AnswerGroup]:
+    """Return the accuracy by group, by place of the right choice, and by length of the answer in thirds."""
+    columns = [("group", held) for name in _GROUPS if (held := split.column(name)) is not None][:1]
+    if context.task == "multiple_choice":
+        columns.append(("place of the right choice", [f"choice {label + 1}" for label in split.labels.tolist()]))
+    given = next((held for name in _ANSWERS if (held := split.column(name)) is not None), [])
+    if len({len(str(text)) for text in given}) > 3:
+        lengths = np.array([len(str(text)) for text in given])
+        ends = np.quantile(lengths, [1 / 3, 2 / 3])
+        names = np.array(["short", "middle", "long"])[np.searchsorted(ends, lengths)]
+        columns.append(("length of the answer", names.tolist()))
+    rows = []
+    for kind, column in columns:
+        values = np.array([str(value) for value in column])[known]
+        for value in sorted(set(values.tolist()))[:_MOST_GROUPS]:
+            inside = values == value
+            share = rate(right[inside], context.resampling, None if units is None else units[inside])
+            if share is not None:
+                rows.append(AnswerGroup(kind, value, int(inside.sum()), share))
+    return rows

@@ -1,0 +1,216 @@
+"""Every log ends in a report with figures: accuracy by sample and epoch as its harness tells it, and what is unread."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from rightreasons.io import read_predictions
+from rightreasons.report.runner import audit
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+LETTERS = "ABCD"
+
+
+def audited(path, tmp_path, **how):
+    result = audit(predictions=path, out=tmp_path / "report", progress=False, n_resamples=50, **how)
+    return result.audit["answers"], result
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------- inspect_ai
+
+
+def letters_first(content, *, logprobs):
+    """Make an output that thinks aloud, then answers, with a log-probability for each letter at each letter token."""
+    from inspect_ai.model import (
+        ChatCompletionChoice,
+        ChatMessageAssistant,
+        Logprob,
+        Logprobs,
+        ModelOutput,
+        ModelUsage,
+        TopLogprob,
+    )
+
+    tokens = []
+    for token in content.replace("\n", " \n ").split(" "):
+        if token in ("A", "B", "C"):
+            top = [TopLogprob(token=letter, logprob=math.log(0.8 if letter == token else 0.1)) for letter in "ABC"]
+            tokens.append(Logprob(token=token, logprob=math.log(0.8), top_logprobs=top))
+        else:
+            tokens.append(Logprob(token=token, logprob=-0.1, top_logprobs=[]))
+    message = ChatMessageAssistant(content=content)
+    choice = ChatCompletionChoice(message=message, stop_reason="stop", logprobs=Logprobs(content=tokens))
+    choice = choice if logprobs else choice.model_copy(update={"logprobs": None})
+    return ModelOutput(model="mock", choices=[choice], usage=ModelUsage(input_tokens=9, output_tokens=9))
+
+
+def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False):
+    """Run inspect_ai on thirty questions of three choices, of which the one with "right" in it is right."""
+    import inspect_ai
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import get_model
+    from inspect_ai.scorer import choice
+    from inspect_ai.solver import multiple_choice
+
+    samples = []
+    for n in range(30):
+        texts = [f"wrong {n}", f"other {n}", f"odd {n}"]
+        texts[n % 3] = f"right {n}"
+        samples.append(Sample(id=n, input=f"Which, {n}?", choices=texts, target=LETTERS[n % 3]))
+    task = inspect_ai.Task(
+        dataset=MemoryDataset(samples), solver=multiple_choice(cot=cot, shuffle=random.Random(5) if shuffle else None),
+        scorer=choice(), epochs=epochs,
+    )  # fmt: skip
+    model = get_model("mockllm/model", custom_outputs=answer)
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", max_samples=1)
+    assert log.status == "success", log.error
+    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    return log.location.removeprefix("file://"), told
+
+
+def shown_letter(messages, start):
+    """Return the letter before a choice as it was shown."""
+    text = messages[-1].text
+    return next(line[0] for line in text.splitlines() if line[1:3] == ") " and line[3:].startswith(start))
+
+
+@pytest.mark.parametrize("cot", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_shuffled_choices_keep_their_answers_and_their_confidences(tmp_path, shuffle, cot):
+    pytest.importorskip("inspect_ai")
+    draw = random.Random(1)
+
+    def answer(messages, *_):
+        right = shown_letter(messages, "right")
+        letter = right if draw.random() < 0.7 else draw.choice(sorted({*"ABC"} - {right}))
+        other = "A" if letter != "A" else "B"
+        thought = f"It may be {other} at first sight.\n" if cot else ""
+        return letters_first(f"{thought}ANSWER: {letter}", logprobs=True)
+
+    log, told = evaluated(tmp_path, answer, shuffle=shuffle, cot=cot)
+    figures, result = audited(log, tmp_path, questions=["calibration"])
+    assert figures["n_items"] == 30
+    assert figures["low"] == pytest.approx(told["accuracy"], abs=1e-12)
+    assert figures["standard_error"] == pytest.approx(told["stderr"], abs=1e-12)
+    assert figures["lacks"] == {}
+    # Every answer has the confidence of its own letter.
+    table = result.audit["dataset"]["splits"][0]
+    assert table["n_items"] == 30
+    # Every answer has the confidence of its own letter, 0.8: another letter has 0.1.
+    predictions = np.asarray(read_predictions(log).predictions, dtype=float)
+    shares = np.exp(predictions).max(axis=1) if predictions.ndim == 2 else predictions
+    np.testing.assert_allclose(shares, 0.8)
+
+
+def test_epochs_are_clustered_by_sample_as_the_harness_does(tmp_path):
+    pytest.importorskip("inspect_ai")
+    draw = random.Random(3)
+    easy = {n: draw.random() for n in range(30)}
+
+    def answer(messages, *_):
+        number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
+        said = "right" if draw.random() < easy[number] else "wrong" if number % 3 else "other"
+        return letters_first(f"ANSWER: {shown_letter(messages, said)}", logprobs=False)
+
+    log, told = evaluated(tmp_path, answer, epochs=4)
+    figures, _ = audited(log, tmp_path)
+    assert (figures["n_items"], figures["n_units"]) == (120, 30)
+    assert figures["low"] == pytest.approx(told["accuracy"], abs=1e-12)
+    assert figures["standard_error"] == pytest.approx(told["stderr"], abs=1e-12)
+    naive = math.sqrt(figures["low"] * (1 - figures["low"]) / 120)
+    assert figures["standard_error"] > 1.3 * naive
+    assert 0 < figures["agreement"]["value"] < 1
+
+
+def test_an_answer_that_is_refused_cut_or_unread_is_wrong_and_named(tmp_path):
+    pytest.importorskip("inspect_ai")
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+    def answer(messages, *_):
+        number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
+        if number < 12:
+            content, reason = ("", "content_filter") if number < 5 else ("I cannot say.", "stop")
+            content, reason = ("<think>The right one", "max_tokens") if 5 <= number < 9 else (content, reason)
+            output = ModelOutput.from_content("mock", content, stop_reason=reason)
+            return output.model_copy(update={"usage": ModelUsage(input_tokens=9, output_tokens=9)})
+        return letters_first(f"ANSWER: {shown_letter(messages, 'right')}", logprobs=False)
+
+    log, told = evaluated(tmp_path, answer)
+    figures, result = audited(log, tmp_path)
+    # 18 of 30 are right; 12 are unread.
+    assert told["accuracy"] == figures["low"] == pytest.approx(0.6)
+    assert figures["high"] == pytest.approx(1.0)
+    assert figures["lacks"] == {
+        "stopped by a content filter": 5, "not finished: its thinking does not end": 4, "no answer that can be read": 3,
+    }  # fmt: skip
+    assert "12 cannot be read (5 stopped by a content filter, 4 not finished" in result.page.read_text("utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------------- others
+
+
+def test_lighteval_details_of_likelihoods_and_of_answers(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    draw = np.random.default_rng(0)
+
+    def row(n, response, metric):
+        doc = {"id": str(n), "query": f"Question {n}?", "choices": [" yes it is", " no"], "gold_index": [n % 2]}
+        return {"doc": doc, "metric": metric, "model_response": {"logprobs": [], "text": [], **response}}
+
+    likely = [row(n, {"logprobs": draw.normal(size=2).tolist()}, {"acc": 1}) for n in range(40)]
+    right = [int(np.argmax(one["model_response"]["logprobs"]) == n % 2) for n, one in enumerate(likely)]
+    path = tmp_path / "details_task_2026.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(likely), path)
+    figures, _ = audited(path, tmp_path, questions=["calibration"])
+    assert figures["low"] == pytest.approx(np.mean(right))
+    said = [row(n, {"text": ["<think>yes" if n < 10 else "yes"]}, {"em": int(n >= 10 and n % 2)}) for n in range(40)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(said), path)
+    figures, _ = audited(path, tmp_path)
+    assert figures["low"] == pytest.approx(15 / 40)
+    assert figures["lacks"] == {"not finished: its thinking does not end": 10}
+
+
+def test_samples_of_every_eval_ever_and_plain_rows_with_correct(tmp_path):
+    rows = [
+        {"sample_id": f"s{n}", "interaction_type": "single_turn", "input": {"raw": "Why?", "reference": ["so"]},
+         "output": {"raw": ["so" if n % 3 else "no"]}, "evaluation": {"score": 1.0, "is_correct": n % 3 > 0}}
+        for n in range(30)
+    ]  # fmt: skip
+    figures, _ = audited(lines(tmp_path / "x_samples.jsonl", rows), tmp_path)
+    assert figures["low"] == pytest.approx(20 / 30)
+    plain = [{"id": n, "question": f"Why {n}?", "correct": n % 4 == 0, "subject": "ab"[n % 2]} for n in range(40)]
+    figures, _ = audited(lines(tmp_path / "plain.jsonl", plain), tmp_path)
+    assert figures["low"] == pytest.approx(10 / 40)
+    groups = {row["name"]: row["accuracy"]["value"] for row in figures["groups"] if row["kind"] == "group"}
+    assert groups == {"a": 0.5, "b": 0.0}  # multiples of 4 are even
+
+
+def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(tmp_path):
+    draw = np.random.default_rng(2)
+    rows = []
+    for n in range(120):
+        texts = [f" yes {n}", f" no {n}, as " + "it is " * 20]
+        sums = [-2.0 - draw.exponential(), -30.0 - draw.exponential()]  # the short one nearly always
+        row = {"doc_id": n, "doc": {"q": n}, "target": str(int(draw.random() < 0.9)), "filter": "none", "acc": 1.0}
+        row["arguments"] = {f"gen_args_{i}": {"arg_0": f"Q{n}?", "arg_1": text} for i, text in enumerate(texts)}
+        row["resps"] = row["filtered_resps"] = [[str(value), "False"] for value in sums]
+        rows.append({**row, "metrics": ["acc"]})
+    path = lines(tmp_path / "samples_task_2026-01-01T00-00-00.0.jsonl", rows)
+    _, result = audited(path, tmp_path, questions=["calibration"])
+    verdict = result["calibration"].result.verdict
+    assert verdict.label == "Depends on the normalization", verdict
+    assert verdict.tone == "neutral"
+    assert "by logits the confidence is too high, by per_character, per_byte too low" in verdict.summary
