@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.answers import NO_ANSWER, read_answer
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
+from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -36,7 +38,7 @@ MIN_ITEMS = 20
 LONGEST = 700
 """Characters of a trace that the page shows; the file has all of it."""
 
-OWN_SOURCE = "Comparison of this package; Turpin et al. 2023"
+TURPIN = "Comparison of this package; Turpin et al. 2023"
 BOUNDS = "Bounds of this package"
 CHEN, LANHAM, SIEGEL = "Chen et al. 2025", "Lanham et al. 2023; Bentham et al. 2024", "Siegel et al. 2025"
 ZAMAN = "Zaman & Srivastava 2026"
@@ -44,23 +46,11 @@ ZAMAN = "Zaman & Srivastava 2026"
 SWAYS = (
     Column("hint", "Hint", "text"),
     Column("n", "Items", "count"),
-    Column(
-        "sway",
-        "Moved [{{ level }}]",
-        "share",
-        "Answers at the hinted option: beside the hint, minus beside the neutral sentence.",
-    ),
+    Column("sway", "Moved [{{ level }}]", "share", "Answers at the hint: beside it minus beside the neutral sentence."),
     Column("sway_p", "p (Holm)", "p_value", "Exact McNemar test, corrected for the kinds of hints."),
-    Column(
-        "silent",
-        "In silence, at least [{{ level }}]",
-        "share",
-        "The same less all answers at the hint that mention it.",
-    ),
+    Column("silent", "In silence, at least [{{ level }}]", "share", "The same less the answers there that mention it."),
     Column("silent_p", "p (Holm)", "p_value", "Exact McNemar test of that, corrected likewise."),
-    Column(
-        "upper", "at most", "share", "The smaller one of the sway and of the answers at the hint without a mention."
-    ),
+    Column("upper", "at most", "share", "The sway, or the answers there without a mention, if fewer."),
     Column("cost", "Accuracy lost [{{ level }}]", "share", "Beside the neutral sentence minus beside the hint."),
     Column("away", "Plain answer kept [{{ level }}]", "share", "Beside the hint minus beside the neutral sentence."),
 )
@@ -87,17 +77,9 @@ CHANNELS = (
     Column("channel", "Where", "text"),
     *(Column(level, level.capitalize(), "count") for level in LEVELS),
 )
-BY_LABEL = (
-    Column("hint", "Hint", "text"),
-    Column("label", "Points at", "text"),
-    Column("sway", "Moved [{{ level }}]", "share"),
-)
+BY_LABEL = (SAID[0], Column("label", "Points at", "text"), Column("sway", "Moved [{{ level }}]", "share"))
 EARLY = (Column("cut", "Reasoning given", "share"), Column("same", "Same answer", "share"))
-ACTS = (
-    Column("what", "Effect", "text"),
-    Column("effect", "On answers at the hint [{{ level }}]", "share"),
-    Column("p", "p", "p_value"),
-)
+ACTS = (Column("what", "Effect", "text"), BY_LABEL[-1], Column("p", "p", "p_value"))
 
 
 def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasurement:
@@ -268,34 +250,20 @@ def hint_figures(kind: str) -> Iterator[Figure]:
         return lambda m: None if kind not in m.hints else _estimate(m, m.hints[kind], name)
 
     for name, title, definition, source in (
-        (
-            "sway",
-            f"Moved by {said}",
-            f"Share at an option beside {said} that names it, minus the same share beside a neutral sentence.",
-            OWN_SOURCE,
-        ),
+        ("sway", "Moved by", "Share at an option beside {} that names it, minus beside a neutral sentence.", TURPIN),
         (
             "silent_sway",
-            f"Moved in silence by {said}",
-            f"At least: share at the option beside {said} without a mention, minus that beside a neutral sentence.",
+            "Moved in silence by",
+            "At least: the same share without a mention of {}, minus the neutral one.",
             BOUNDS,
         ),
-        (
-            "says_so",
-            f"Says so: {said}",
-            "Share of the answers at the hint whose reasoning says that it mattered.",
-            CHEN,
-        ),
+        ("says_so", "Says so:", "Share of the answers at the hint, {}, whose reasoning says that it mattered.", CHEN),
     ):
-        better: Any = "higher" if name == "says_so" else "lower"
-        yield Figure(
-            f"{name}_{kind}",
-            of(name),
-            source,
-            better=better,
-            n=lambda m: m.hints[kind].sway.n_items,
-            text=lambda m, t=title, d=definition, s=source, b=better: FigureText(t, d, s, "fraction", b),  # type: ignore[misc]
-        )
+        told = FigureText(f"{title} {said}", definition.format(said), source, better="lower")
+        if name == "says_so":
+            told = dataclasses.replace(told, better="higher")
+        text = functools.partial(lambda told, m: told, told)
+        yield Figure(f"{name}_{kind}", of(name), n=lambda m: m.hints[kind].sway.n_items, text=text)
 
 
 def _estimate(m: ReasonsMeasurement, each: HintFigures, name: str) -> Estimate | None:
@@ -345,9 +313,9 @@ REASONS = Question(
         Part(
             "sway",
             (
-                Plot("sways", draw_sways, OWN_SOURCE, when=lambda m: not m.why_unseen),
-                Table("sway", SWAYS, sway_rows, f"{OWN_SOURCE}; {BOUNDS}"),
-                Table("by_label", BY_LABEL, label_rows, OWN_SOURCE, when=lambda m: any(label_rows(m))),
+                Plot("sways", draw_sways, TURPIN, when=lambda m: not m.why_unseen),
+                Table("sway", SWAYS, sway_rows, f"{TURPIN}; {BOUNDS}"),
+                Table("by_label", BY_LABEL, label_rows, TURPIN, when=lambda m: any(label_rows(m))),
             ),
         ),
         Part(
