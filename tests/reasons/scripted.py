@@ -16,7 +16,7 @@ from rightreasons.reasons.arms import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
 SOURCES = re.compile(
-    r"([A-Z][a-z]+), a colleague|Professor ([A-Z][a-z]+)|<source>([a-z]+)|session, ([A-Z][a-z]+)|def ([a-z]+)_check"
+    r"([A-Z][a-z]+), a colleague|Professor ([A-Z][a-z]+)|<source>([a-z]+)|session, named ([A-Z][a-z]+)|def ([a-z]+)_check"
 )
 
 

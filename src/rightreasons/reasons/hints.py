@@ -74,8 +74,8 @@ KINDS = {
         Kind(
             "earlier",
             "an earlier answer ascribed to it",
-            "In an earlier session, {name}, you answered this question with ({option}).",
-            "In an earlier session, {name}, you were asked this question, too.",
+            "In an earlier session, named {name}, you answered this question with ({option}).",
+            "In an earlier session, named {name}, you were asked this question, too.",
             r"(?:earlier|previous|prior) (?:session|answer|response|choice)|(?:before|earlier),? i answered|last time",
         ),
         Kind(
