@@ -15,9 +15,7 @@ from rightreasons.models.protocol import Answers
 from rightreasons.reasons.arms import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
-SOURCES = re.compile(
-    r"([A-Z][a-z]+), a colleague|Professor ([A-Z][a-z]+)|<source>([a-z]+)|session, named ([A-Z][a-z]+)|def ([a-z]+)_check"
-)
+SOURCES = re.compile(r"(\w+), a colleague|Professor (\w+)|<source>(\w+)|session, named (\w+)|def ([a-z]+)_check")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -185,8 +185,8 @@ class Source:
             return found
         for start, end in sentences(text):
             sentence = text[start:end]
-            marked, n_named = self._source.subn(_SOURCE, sentence)
-            if not n_named and not _REFERS.search(sentence):
+            marked = _REFERS.sub(_SOURCE, self._source.sub(_SOURCE, sentence))
+            if _SOURCE not in marked:
                 continue
             if len(sentence.split()) > 3 and " ".join(sentence.casefold().split()) in self._words:
                 continue
