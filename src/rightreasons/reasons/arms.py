@@ -174,12 +174,7 @@ class Arms:
     # --------------------------------------------------------------------------------------------------------- private
 
     def _source(self, kind: str, item: Item) -> Source:
-        return Source.of(kind, item.id, self._question(item), seed=self.seed)
-
-    def _question(self, item: Item) -> str:
-        """Return the question with its options, alone."""
-        prompt = self.rendering.request(item).prompt
-        return str(prompt if isinstance(prompt, str) else prompt[-1]["content"]).strip()
+        return Source.of(kind, item.id, _question(self.rendering.request(item).prompt), seed=self.seed)
 
     def _goal(self, plain: Trace) -> int:
         """Draw the option that the hints of an item name; -1 where there is none."""
@@ -196,7 +191,7 @@ class Arms:
         own, reasoned = self.rendering.request(item).prompt, instruction == REASONED and not turns
         letters = LETTERS[: len(self.rendering.texts(item))]
         answers = tuple(f"{_SAMPLE if reasoned else ''}{letter}" for letter in letters)
-        said = "\n\n".join(filter(None, [self._question(item), more, instruction]))
+        said = "\n\n".join(filter(None, [_question(own), more, instruction]))
         if isinstance(own, str):
             told = "\n\n".join(turn["content"] for turn in turns)
             text = f"{said}\n\n{told}".rstrip() + ("" if reasoned else "\n\nAnswer:")
@@ -308,6 +303,11 @@ def unconcluded(text: str) -> str:
     while spans and _CONCLUDES.search(text[slice(*spans[-1])]):
         spans.pop()
     return text[: spans[-1][1]].rstrip() if spans else ""
+
+
+def _question(prompt: str | Sequence[Message]) -> str:
+    """Return the question of a request with its options."""
+    return str(prompt if isinstance(prompt, str) else prompt[-1]["content"]).strip()
 
 
 def _said(arm: str, source: Source, goal: int) -> str:
