@@ -87,3 +87,23 @@ def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_p
     with pytest.raises(SystemExit):
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
     assert "Expected --prompt-price or --answer-price where --max-price is given" in capsys.readouterr().err
+
+
+def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
+    with serving() as fake:
+        fake.lacks, fake.longest, fake.model.seed = {"echo", "logprobs"}, 1, 8
+
+        def refuses(number, body):
+            asked = str(body.get("messages", body.get("prompt")))
+            bad = "none of the above" in asked.lower()
+            return (400, {}, json.dumps({"error": {"message": "content policy violation"}})) if bad else None
+
+        fake.faults = refuses
+        how = ("--questions", "probes", "--n-resamples", "20", "--probes-ks", "1", "--out", tmp_path / "report")
+        done = run(capsys, "audit", fake.url, items, *how)
+        assert done.code == 0, done.err
+    line = next(line for line in done.err.splitlines() if "of the questions without an answer" in line)
+    assert line.startswith("24 requests of the questions without an answer, such as i0/none_")
+    assert line.endswith("the server refuses the request (400: content policy violation)")
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "Requests of the questions that have no answer" in page

@@ -91,7 +91,7 @@ _BUT = re.compile(r".*?\b(?:but|rather|instead)\b(?: rather)?,?(?: (?:it is|it's
 """What the right answer follows where another was denied."""
 
 _DANGER = re.compile(
-    r"\b(?:not|no|never|nor|neither|none|nobody|nothing|cannot|without|if|whether|unless|suppose\w*|assum\w+"
+    r"\b(?:not|no|never|nor|neither|none|nobody|nothing|cannot|without|if|whether|unless|suppose\w*|assumed?|assuming"
     r"|imagine|might|could|"
     r"may|maybe|perhaps|possibly|thought|seems?|seemed|appears?|first|initially|originally|some|many|people"
     r"|others|they|user|"

@@ -72,6 +72,9 @@ class Prompted:
         examples: Labeled items for few-shot examples, which `prompt.shots` asks for.
         seed: Decides few-shot examples and drawn answers.
 
+    Attributes:
+        failures: Item, of whatever was asked so far -> why it has no score.
+
     Raises:
         ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
             template or the label words do not fit, or there are no examples.
@@ -114,6 +117,7 @@ class Prompted:
         )
         self._example: Request | None = None
         self._way = ""
+        self.failures: dict[str, str] = {}
 
     def other_way(self) -> Prompted | None:
         """Return the same prompt without the chat template, or with it where this goes without.
@@ -275,6 +279,7 @@ class Prompted:
         self._way = way
         row_of = dict(zip(places, rows, strict=True))
         failures = failures | empty
+        self.failures |= failures
         able = [place for place, item in enumerate(items) if item.id not in failures]
         logits = Ragged.of(
             np.concatenate([row_of[place] for place in able]) if able else np.empty(0), [len(row_of[n]) for n in able]

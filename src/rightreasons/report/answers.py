@@ -117,7 +117,7 @@ class AnswerFigures(Result):
 
 
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
-    """Count the right answers of the primary split, whatever its source; None where no label is known."""
+    """Count the right answers to the primary split; None where no label is known."""
     split = context.primary
     if not context.has_scores(split) or not split.labeled.any():
         return None
@@ -155,9 +155,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     )
 
 
-def withheld(result: SectionResult, figures: AnswerFigures | None) -> SectionResult:
+def withheld(result: SectionResult, figures: AnswerFigures) -> SectionResult:
     """Return the answer to a question without its verdict, where too few answers can be read for one."""
-    if figures is None or figures.n_unread <= MOST_UNREAD * figures.n_items or result.verdict.tone == "neutral":
+    if figures.n_unread <= MOST_UNREAD * figures.n_items or result.verdict.tone == "neutral":
         return result
     share = percent(figures.n_unread / figures.n_items)
     named = ", ".join(f"{count:,} {lack}" for lack, count in figures.lacks.items())
@@ -195,6 +195,16 @@ def conflicting(context: AuditContext) -> str:
     if not over or not under:
         return ""
     return f"by {', '.join(over)} the confidence is too high, by {', '.join(under)} too low"
+
+
+def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
+    """Return why requests of any question have no answer: the reason, how many, and the first of them."""
+    known = {name for split in context.all_splits for name, _ in split.left_out}
+    items: dict[str, list[str]] = {}
+    for name, reason in (context.prompted.failures if context.prompted is not None else {}).items():
+        if name not in known:
+            items.setdefault(_named(reason), []).append(name)
+    return [(reason, len(names), names[0]) for reason, names in items.items()]
 
 
 def _named(reason: str) -> str:

@@ -16,7 +16,7 @@ from rightreasons.core.options import Options
 from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.words import level_percent, percent, short_name
-from rightreasons.report.answers import measure_answers
+from rightreasons.report.answers import AnswerFigures, failed_of, measure_answers
 from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
@@ -71,9 +71,14 @@ def record_of(
         },
         "environment": _environment(),
         "subject": subject,
-        "answers": None if (answers := measure_answers(context)) is None else answers.to_dict(),
+        "answers": None if (answers := answers_of(context)) is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
+
+
+def answers_of(context: AuditContext) -> AnswerFigures | None:
+    """Return how many answers of a log or of a prompted model are right; None for other models."""
+    return measure_answers(context) if context.stored is not None or context.prompted is not None else None
 
 
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
     shown = short_name((context.stored is not None and logged_model(model)) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
-    answers = measure_answers(context)
+    answers = answers_of(context)
     if context.stored is not None:
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
         source += [] if answers is None else [("Answers", answers.sentence)]
@@ -145,7 +150,12 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
             for s in record["dataset"]["splits"]
         ),
     )
-    tables = (*([] if answers is None else [answers.table()]), splits, *_left_out_table(context))
+    tables = (
+        *([] if answers is None else [answers.table()]),
+        splits,
+        *_left_out_table(context),
+        *_failed_table(context),
+    )
     return render_page(
         Page(
             title=f"Audit of {shown} on {data}",
@@ -197,6 +207,17 @@ def _left_out_table(context: AuditContext) -> tuple[Table, ...]:
     columns = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
     title = "Items that the model could not score, which no figure counts"
     return (Table(key="left_out", title=title, columns=columns, rows=rows),) if rows else ()
+
+
+def _failed_table(context: AuditContext) -> tuple[Table, ...]:
+    """Say why requests of the questions have no answer, in no table or one."""
+    rows = () if context.prompted is None else tuple(failed_of(context))
+    columns = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
+    return (
+        (Table(key="failed", title="Requests of the questions that have no answer", columns=columns, rows=rows),)
+        if rows
+        else ()
+    )
 
 
 def _right(context: AuditContext) -> str:

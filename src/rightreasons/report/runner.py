@@ -29,11 +29,11 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.words import not_scored_told
-from rightreasons.report.answers import AnswerFigures, conflicting, measure_answers, withheld
+from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, withheld
 from rightreasons.report.files import OWN, Report
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
-from rightreasons.report.record import page_of, record_of
+from rightreasons.report.record import answers_of, page_of, record_of
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -211,10 +211,13 @@ def audit(
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
-    answers = measure_answers(context)
-    outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
+    answers = answers_of(context)
+    if answers is not None:
+        outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
     if answers is not None and (answers.n_unread or context.answers_once):
         say(answers.sentence)
+    for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
+        say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
         record = record_of(context, every, everything, options_of, report.subject)
@@ -392,7 +395,7 @@ def _answer(section: Section, why_not: str, context: AuditContext, options: Opti
         return Outcome(section.question, section.title, "failed", sentence)
 
 
-def _withheld(outcome: Outcome, answers: AnswerFigures | None, context: AuditContext) -> Outcome:
+def _withheld(outcome: Outcome, answers: AnswerFigures, context: AuditContext) -> Outcome:
     """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
     if outcome.result is None:
         return outcome
