@@ -27,8 +27,7 @@ from blocks import write_block
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.splits import chosen_rows
-from rightreasons.io.tables import open_multiple_choice
+from rightreasons.io.tables import chosen_rows, open_multiple_choice
 from rightreasons.models.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.likelihoods import WAYS
 from rightreasons.models.packaged import demo_language_model

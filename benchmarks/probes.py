@@ -21,7 +21,7 @@ import torch
 
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import encode, length_batches, pad
 from rightreasons.models.causal import choose_causal, load_causal
 from rightreasons.models.choices import choose

@@ -7,7 +7,6 @@ from benchmarks.validity.scenario import Outcome, Scenario
 
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.information import v_information
 from rightreasons.probes.judges import judge_bias
 
 Floats = np.ndarray
@@ -104,20 +103,6 @@ def judgments(n_items: int, ties: float):
     return draw
 
 
-def information(rng: np.random.Generator, seed: int) -> Outcome:
-    """Inputs that make their label more probable by skewed amounts."""
-    bits = rng.gamma(2, 0.4, 120) - 0.3
-    p = np.minimum(0.2 * 2**bits, 0.99)
-    found = v_information(
-        np.column_stack((p, 1 - p)), [0.2, 0.8], np.zeros(120, int), scores="probabilities",
-        resampling=Resampling(resamples=400, seed=seed),
-    )  # fmt: skip
-    return {"interval": (found.interval.low, found.interval.high, _BITS)}
-
-
-_BITS = float(
-    np.log2(np.minimum(0.2 * 2 ** (np.random.default_rng(3).gamma(2, 0.4, 1_000_000) - 0.3), 0.99) / 0.2).mean()
-)
 _DRAWS = sigmoid(np.random.default_rng(2).normal(0, np.sqrt(2), 1_000_000))
 _CONSISTENT = float(np.mean(_DRAWS**2 + (1 - _DRAWS) ** 2))
 _ENDS = (0.3, 0.6)
@@ -140,5 +125,4 @@ SCENARIOS = (
     Scenario("compare_confidence", "many values and three, 0.1 and 0.05 too sure, 150 items", three_values(0.1, 0.05)),
     Scenario("judge_bias", "60 items of one to three pairs, no preference", judgments(60, 0.0), conservative=True),
     Scenario("judge_bias", "25 items of one to three pairs, a third of ties", judgments(25, 1 / 3), conservative=True),
-    Scenario("v_information", "120 inputs of skewed information", information),
 )

@@ -335,8 +335,6 @@ HANDED_ON = {
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
     "WordShifts.flipped": ("share",),
-    "InformationMeasurement.misled": ("share",),
-    "measure_information": ("v_information",),
     "measure_templates": ("mcnemar", "share"),
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeCallback.measure": ("measure_probes",),

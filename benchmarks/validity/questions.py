@@ -9,8 +9,8 @@ from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
+from rightreasons.behavior.expectations import answer_scores
 from rightreasons.behavior.generalization import compare_generalization, compare_mean_generalization
-from rightreasons.behavior.normalization import answer_scores
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error, fuzzy_calibration_error
 from rightreasons.calibration.human import human_calibration

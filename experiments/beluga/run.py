@@ -34,8 +34,7 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.suites.cases import Case
 from rightreasons.datasets.suites.files import open_suite
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.splits import chosen_rows
-from rightreasons.io.tables import open_questions
+from rightreasons.io.tables import chosen_rows, open_questions
 
 HERE = Path(__file__).resolve().parent
 

@@ -21,7 +21,7 @@ from typing import Any
 import datasets
 
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.packaged import demo_encoder
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.training.finetune import FineTuned, fine_tune

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
-from rightreasons.page.words import decimal, p_equals
+from rightreasons.page.prose import decimal, p_equals
 
 PRIOR = {"no_question": "no question", "wrong_question": "wrong question", "no_right_answer": "no right answer"}
 K = "4"

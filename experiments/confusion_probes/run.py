@@ -23,7 +23,7 @@ from report import write_report
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import Pool
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.choices import choose, is_joint, load_chooser
 from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.protocol import Scorer

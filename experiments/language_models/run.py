@@ -22,7 +22,7 @@ from typing import Any
 from report import write_report
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.causal import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.packaged import demo_language_model

@@ -38,7 +38,7 @@ from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.classification import classification_scores
 from rightreasons.core.intervals import Estimate, wilson
 from rightreasons.core.validation import softmax
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer

@@ -17,7 +17,7 @@ from typing import Any
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.io.uploads import check_upload
-from rightreasons.page.words import short_name, written
+from rightreasons.page.prose import short_name, written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit

@@ -48,7 +48,7 @@ cases behind it.
 """
 
 FORMAT = f"""
-**Suite**: JSON lines or parquet as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
+**Suite**: JSON lines as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
 `test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
 column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
 only `prediction`, if no test needs a confidence; names go by name. Or a **log**: a samples file of

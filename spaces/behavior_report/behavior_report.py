@@ -18,7 +18,7 @@ from rightreasons.io.uploads import check_upload
 from rightreasons.widget.pages import by_name
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
-SUITE_FILES = (".jsonl", ".gz", ".parquet", ".csv")
+SUITE_FILES = (".jsonl", ".gz", ".csv")
 MAX_MODELS = 12
 
 
@@ -95,7 +95,7 @@ def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str,
 def open_suite(path: Path) -> Suite:
     """Open a suite in our format, or a CSV in the form of HateCheck."""
     if not path.name.lower().endswith(SUITE_FILES):
-        raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz, .parquet or .csv, but got {path.name!r}.")
+        raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz or .csv, but got {path.name!r}.")
     with by_name(path):
         return read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
 

@@ -221,7 +221,7 @@ def probes(
 def of_a_log(path: str, log_filter: str = "") -> str:
     """Measure the probes of a whole set of items whose forms a harness has asked, as `rightreasons probes` does."""
     from rightreasons.core.intervals import Estimate
-    from rightreasons.page.words import written as figure_of
+    from rightreasons.page.prose import written as figure_of
     from rightreasons.report.runner import audit
 
     file = check_upload(path)

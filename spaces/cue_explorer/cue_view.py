@@ -21,7 +21,7 @@ from rightreasons.cues.plots import CuePoint, cue_productivity
 from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.io.uploads import check_upload
-from rightreasons.page.words import percent
+from rightreasons.page.prose import percent
 from rightreasons.widget.pages import by_name, figure, table, tiles, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"

@@ -11,7 +11,7 @@ from typing import Any
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.io.uploads import check_upload
-from rightreasons.page.words import written
+from rightreasons.page.prose import written
 from rightreasons.report.card import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit

@@ -23,7 +23,7 @@ from rightreasons.core.validation import MAX_PAGE_BINS, check_count, check_score
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.io.uploads import check_upload
 from rightreasons.page.plots import reliability_diagram
-from rightreasons.page.words import p_value, percent
+from rightreasons.page.prose import p_value, percent
 from rightreasons.widget.pages import FILTER, figure, table, tiles, typed_text, verdict
 
 RUNS = Path(__file__).resolve().parent / "bundled"

@@ -15,7 +15,7 @@ from rightreasons.core.validation import check_count, check_number, check_one_of
 from rightreasons.core.verdict import MARGINS, decide
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
-from rightreasons.page.words import percent
+from rightreasons.page.prose import percent
 from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
 from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality

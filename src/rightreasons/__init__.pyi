@@ -15,8 +15,8 @@ from .behavior.generalization import generalization_score as generalization_scor
 from .behavior.rates import pass_rates as pass_rates
 from .calibration.errors import ece as ece
 from .calibration.plots import reliability_diagram as reliability_diagram
+from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
-from .calibration.selective import auroc as auroc
 from .core.arrays import Ragged as Ragged
 from .core.resampling import Resampling as Resampling
 from .cues.easy_hard import easy_hard_gap as easy_hard_gap

@@ -10,7 +10,7 @@ import pytest
 import rightreasons
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
-from rightreasons.calibration.summary import calibration_summary
+from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.report.runner import audit
 
 pytestmark = pytest.mark.usefixtures("unrendered")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightreasons.behavior.normalization import NORMALIZERS, answer_scores, normalize_answer
+from rightreasons.behavior.expectations import NORMALIZERS, answer_scores, normalize_answer
 
 
 @pytest.mark.parametrize(

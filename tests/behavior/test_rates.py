@@ -154,54 +154,42 @@ def test_an_answer_may_be_a_text():
         cases({"name": "confidence", "above": 0.5, "label": 3}, THREE)
 
 
-def high_confidence(text, answer, confidence, label, meta):
-    return confidence.max() > 0.55
+def high_confidence(texts, answers, confidences, labels, meta):
+    return [confidence.max() > 0.55 for confidence in confidences]
 
 
-def moved(first, answer, first_confidence, confidence, label, meta):
-    return confidence[1] - first_confidence[1]
+def moved(texts, answers, confidences, labels, meta):
+    # P(class 1) must rise: .3 to .5 and .7; .25 to .1; .3 to .02; the first text of a case is not asked.
+    return [None, *(confidence[1] - confidences[0][1] for confidence in confidences[1:])]
 
 
 def at_most_one_zero(texts, answers, confidences, labels, meta):
-    return None if len(answers) == 1 else [(answers == 0).sum() <= 1] * len(answers)
+    return [None if len(answers) == 1 else (answers == 0).sum() <= 1] * len(answers)
 
 
-def short(text, answer, confidence, label, meta):
-    return len(text) < 3
+def short(texts, answers, confidences, labels, meta):
+    return [len(text) < 3 for (text,) in texts]
 
 
 @pytest.mark.parametrize(
-    ("function", "per", "passed"),
+    ("function", "passed"),
     [
-        (high_confidence, "example", [False, True, False, False]),
-        # P(class 1) must rise: .3 to .5 and .7; .25 to .1; .3 to .02
-        (moved, "pair", [True, None, False, False]),
-        (at_most_one_zero, "case", [True, None, True, True]),
-        (
-            lambda texts, answers, *rest: [at_most_one_zero(None, each, *rest) for each in answers],
-            "functionality",
-            None,
-        ),
-        (short, "example", [True, False, True, True]),
+        (high_confidence, [False, True, False, False]),
+        (moved, [True, None, False, False]),
+        (at_most_one_zero, [True, None, True, True]),
+        (short, [True, False, True, True]),
     ],
 )
-def test_a_python_function_may_decide(function, per, passed):
+def test_a_python_function_may_decide(function, passed):
     given = dataclasses.replace(THREE, texts=[(text,) for text in ("a", "b", "c", "long", "e", "f", "g", "h")])
-    assert cases({"name": "python", "function": function, "per": per}, given) == (passed or [True, None, True, True])
+    assert cases({"name": "python", "function": function}, given) == passed
 
 
-def test_a_python_function_may_aggregate_and_slice():
-    few = {"name": "python", "function": lambda *each: len(each[1]) == 2, "per": "case"}
-    with pytest.raises(ValueError, match=r"the function '<lambda>' to return one result per example, 3, but got False"):
-        cases(few, THREE)
-    pairs = {"name": "python", "function": lambda *each: [len(each[1]) == 2] * len(each[1]), "per": "case"}
+def test_a_python_function_may_choose_the_cases():
+    with pytest.raises(ValueError, match=r"the function to return one result per example, 3, but got False"):
+        cases({"name": "python", "function": lambda *each: len(each[1]) == 2}, THREE)
+    pairs = {"name": "python", "function": lambda *each: [len(each[1]) == 2] * len(each[1])}
     assert cases({**ONE, "where": pairs}, THREE) == [None, None, False, False]
-    # Two of three, none of one, none of two, none of two are answered 1.
-    assert cases({**ONE, "aggregate": lambda results: results.mean() > 0.5}, THREE) == [True, False, False, False]
-    with pytest.raises(ValueError, match="result of the function '<lambda>', but it raised ZeroDivisionError"):
-        cases({"name": "python", "function": lambda *each: 1 / 0}, THREE)
-    with pytest.raises(TypeError, match="to return a number, a boolean or None, but got 'yes'"):
-        cases({"name": "python", "function": lambda *each: "yes"}, THREE)
 
 
 def test_sentiment_shift():

@@ -132,7 +132,7 @@ def answers(expectation, labels=None, scores=SCORES):
             None,
         ),
         (
-            {"name": "python", "function": of_one_kind, "per": "case"},
+            {"name": "python", "function": of_one_kind},
             None,
             "The function “of_one_kind” decides.",
             None,

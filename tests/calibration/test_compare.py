@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.compare import COMPARED, compare_confidence
-from rightreasons.calibration.summary import calibration_summary
+from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.core.resampling import Resampling
 
 FEW = Resampling(resamples=300)

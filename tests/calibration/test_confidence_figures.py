@@ -12,9 +12,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from rightreasons.calibration.errors import calibration_error, macro_ce
-from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.calibration.selective import auroc, selective_scores
-from rightreasons.calibration.summary import calibration_summary
+from rightreasons.calibration.proper_scores import auroc, brier_score, negative_log_likelihood, selective_scores
+from rightreasons.calibration.recalibration import calibration_summary
 
 RAGGED = [[0.9, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.1, 0.7]]
 

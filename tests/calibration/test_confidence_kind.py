@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.errors import CalibrationBins, calibration_error, macro_ce
-from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.calibration.selective import selective_scores
+from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood, selective_scores
+from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.calibration.smooth import consistency, ece_sweep, smooth_ece
-from rightreasons.calibration.summary import calibration_summary
 from rightreasons.core.resampling import Resampling
 
 CONFIDENCE = [0.0, 0.3, 0.3, 0.45, 0.9, 0.9, 1.0]

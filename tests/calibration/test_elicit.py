@@ -8,9 +8,7 @@ import pytest
 
 from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 from rightreasons.calibration.options import SOURCES, ElicitOptions
-from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.scores import Scores
 from rightreasons.io.judged import read_confidence
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Likelihoods
@@ -66,25 +64,10 @@ class Told:
         return Answers.of([(DRAWN[self.word(r)] if options.n > 1 else [SAID[self.word(r)]]) for r in requests])
 
 
-class Inference:
-    """A classifier of inference for which "fine", "good" and "great" mean the same."""
-
-    label_names = ("contradiction", "entailment")
-
-    def predict(self, texts, *, text_pairs=None, ids=None, labels=None, progress=True, out=None):
-        alike = ("fine", "good", "great")
-        same = [one.endswith(alike) and two.endswith(alike) for one, two in zip(texts, text_pairs, strict=True)]
-        logits = np.array([[0.0, 1.0] if each else [1.0, 0.0] for each in same])
-        return Scores(tuple(map(str, range(len(texts)))), logits, None, self.label_names)
-
-
 @pytest.fixture
-def every(monkeypatch):
-    import rightreasons.models
-
-    monkeypatch.setattr(rightreasons.models, "predict", lambda nli, texts, **more: nli.predict(texts, **more))
+def every():
     scorer = Prompted(Prompt(scoring="sum"), Told(), LABELS)
-    return elicit_confidence(scorer, ROWS, options=ElicitOptions(SOURCES, n_samples=4), nli=Inference())
+    return elicit_confidence(scorer, ROWS, options=ElicitOptions(SOURCES, n_samples=4))
 
 
 def test_every_source_by_hand(every):
@@ -99,29 +82,9 @@ def test_every_source_by_hand(every):
     np.testing.assert_array_equal(table.confidence["verbalized"], [0.9, np.nan, 0.25])
     # Of 3 answers that can be read 2 are positive; 3 of 3 are negative; of "odd" one is read, and is positive.
     assert table.confidence["samples"] == pytest.approx([2 / 3, 1, 0])
-    # "positive" and "Positive." are one meaning of four; three of three; "fine", "good", "great" mean another.
-    assert table.confidence["meaning"] == pytest.approx([0.5, 1, 0])
-    assert every.entropy[1] == 0
-    # Shares of 1/2, 1/4, 1/4; and of 3/4, 1/4.
-    assert every.entropy[0] == pytest.approx(1.5 * math.log(2))
-    assert every.entropy[2] == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
     assert every.said["verbalized"]["two"] == "No idea."
     measured = measure_confidence(table)
     assert {one.name: one.n_confident for one in measured.sources}["verbalized"] == 2
-
-
-def test_a_letter_means_what_it_stands_for(monkeypatch):
-    import rightreasons.models
-
-    monkeypatch.setattr(rightreasons.models, "predict", lambda nli, texts, **more: nli.predict(texts, **more))
-    monkeypatch.setitem(DRAWN, "good", ["B", "(A)", "no", "great"])
-    scorer = Prompted(Prompt(scoring="sum", style="letters"), Told())
-    rows = {"id": ["one"], "prompt": ["good film?"], "choices": [["no", "fine"]], "label": [1]}
-    found = elicit_confidence(scorer, rows, options=ElicitOptions(("meaning",), n_samples=4), nli=Inference())
-    # The answer is (B), "fine": "B" is it, "great" means it, and "(A)" and "no" are the other.
-    assert found.answers.tolist() == [1]
-    assert found.table.confidence["meaning"] == pytest.approx([0.5])
-    assert found.entropy == pytest.approx([math.log(2)])
 
 
 def test_rows_are_a_table_again(every, tmp_path):
@@ -130,7 +93,7 @@ def test_rows_are_a_table_again(every, tmp_path):
     assert rows[1] == {
         "item": "two", "answer": 0, "correct": 0, "group": "a", "confidence_probability": pytest.approx(0.75),
         "confidence_p_true": pytest.approx(0.5), "confidence_verbalized": None, "confidence_samples": 1.0,
-        "confidence_meaning": 1.0, "said_verbalized": "No idea.", "said_samples": DRAWN["bad"],
+        "said_verbalized": "No idea.", "said_samples": DRAWN["bad"],
     }  # fmt: skip
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = read_confidence(file)
@@ -163,7 +126,6 @@ def test_items_without_an_answer_have_no_confidence():
 @pytest.mark.parametrize(
     ("sources", "change", "sentence"),
     [
-        (("meaning",), {}, "classifier of inference"),
         (("verbalized",), {"abilities": frozenset(("likelihoods",))}, "verbalized needs text, which told cannot give"),
         (("p_true",), {"abilities": frozenset(("text",))}, "p_true needs next words"),
         (("probability",), {"abilities": frozenset(("text",))}, "this model's are generated"),
@@ -219,14 +181,3 @@ def test_options_and_labels():
         elicit_confidence(Prompted(Prompt(), Told(), LABELS), {**ROWS, "label": [1, -1, 0]})
     with pytest.raises(TypeError, match="Expected a scorer, but got str"):
         elicit_confidence("gpt", ROWS)
-
-
-def test_meaning():
-    # 1 entails 0 and 0 entails 1; 2 and 3 each other; 3 does not entail 0.
-    table = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
-    assert meaning_clusters(table).tolist() == [0, 0, 1, 1]
-    assert semantic_entropy([0, 0, 1, 1]) == pytest.approx(math.log(2))
-    with pytest.raises(ValueError, match=r"shape \(n, n\)"):
-        meaning_clusters([[1, 0]])
-    with pytest.raises(ValueError, match="at least one label"):
-        semantic_entropy([])

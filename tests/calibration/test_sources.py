@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.elicit import measure_confidence
-from rightreasons.calibration.summary import calibration_summary
+from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.core.resampling import Resampling
 from rightreasons.io.judged import read_confidence
 

@@ -45,7 +45,7 @@ def test_show_names_the_labels(suite, capsys):
     assert "Labels: 0 bad, 1 good" in said.out.splitlines()
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
 def test_write_makes_the_cases(suite, tmp_path, capsys, suffix):
     out = tmp_path / f"all.{suffix}"
     said = run(capsys, "suite", "write", suite, out)
@@ -56,7 +56,7 @@ def test_write_makes_the_cases(suite, tmp_path, capsys, suffix):
 def test_mistakes_are_one_sentence(suite, tmp_path, capsys):
     said = run(capsys, "suite", "write", suite, tmp_path / "all.csv")
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "OUT to end in .jsonl, .jsonl.gz or .parquet, but got 'all.csv'" in said.err
+    assert "OUT to end in .jsonl or .jsonl.gz, but got 'all.csv'" in said.err
     suite.write_text(suite.read_text().replace("{a:thing}", "{a:thig}"))
     said = run(capsys, "suite", "show", suite)
     assert said.code == 2

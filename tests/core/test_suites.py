@@ -4,8 +4,7 @@ import inspect
 
 import pytest
 
-from rightreasons.behavior.expectations import EXPECTATIONS
-from rightreasons.behavior.normalization import NORMALIZERS
+from rightreasons.behavior.expectations import EXPECTATIONS, NORMALIZERS
 from rightreasons.core.suites import (
     EXPECTATION_PARAMETERS,
     NORMALIZATIONS,

@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.datasets.squad import articles_of
+from rightreasons.datasets.texts import articles_of
 from rightreasons.io.tables import open_questions
 
 datasets.disable_progress_bars()

@@ -14,10 +14,9 @@ from command_line import run
 from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.data_maps import EpochScores, write_epoch
-from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
-from rightreasons.difficulty.page_information import INFORMATION
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.difficulty.plots import difficulty_scatter
+from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
@@ -64,7 +63,7 @@ def test_a_ranking_is_no_verdict(answered):
     verdict = answered[0].verdict
     assert (verdict.tone, verdict.label) == ("neutral", "Ranked by fragility")
     assert "is no verdict" in verdict.summary
-    assert {rule.tone for each in (EIGENVALUE, LEFT_OUT, INFORMATION) for rule in each.verdict} == {"neutral"}
+    assert {rule.tone for each in (EIGENVALUE, LEFT_OUT) for rule in each.verdict} == {"neutral"}
 
 
 def test_what_was_not_tried_without_wordnet_is_said_with_the_line_that_installs_it(

@@ -6,7 +6,7 @@ import pytest
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.difficulty.usable_information import measure_word_shifts
+from rightreasons.difficulty.measure import measure_word_shifts
 from rightreasons.models.occlusion import occlude
 from rightreasons.shortcuts.measure import measure_shortcuts, occlusion_attributions
 from rightreasons.shortcuts.mutual_information import lmi

@@ -13,7 +13,7 @@ import pytest
 import rightreasons
 from choice_items import good_items
 from rightreasons.datasets.perturbing.planting import mirror_dataset
-from rightreasons.io.rating_sheets import write_rating_sheets
+from rightreasons.io.judged import write_rating_sheets
 from rightreasons.models.choices import load_chooser
 from tiny_models import tiny_texts
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.calibration.selective import selective_scores
+from rightreasons.calibration.proper_scores import selective_scores
 from rightreasons.io.logs import letter_log_probabilities
 from rightreasons.io.predictions import read_predictions
 

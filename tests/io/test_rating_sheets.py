@@ -7,7 +7,7 @@ import pytest
 
 from rightreasons.cues.agreement import human_performance
 from rightreasons.datasets.perturbing.planting import mirror_dataset
-from rightreasons.io.rating_sheets import read_rating_sheets, write_rating_sheets
+from rightreasons.io.judged import read_rating_sheets, write_rating_sheets
 
 ITEMS = [
     {

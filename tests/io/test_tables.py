@@ -6,8 +6,14 @@ import datasets
 import pytest
 
 from rightreasons.datasets.publishing import write_splits
-from rightreasons.io.splits import choose_split, chosen_rows, labeled_items
-from rightreasons.io.tables import open_dataset, open_multiple_choice, open_splits
+from rightreasons.io.tables import (
+    choose_split,
+    chosen_rows,
+    labeled_items,
+    open_dataset,
+    open_multiple_choice,
+    open_splits,
+)
 
 datasets.disable_progress_bars()
 

@@ -42,9 +42,7 @@ def test_a_card_keeps_what_it_has(capsys, report, tmp_path):
     card = ModelCard.load(file)
     text = card.text.replace("\r\n", "\n")
     assert text.startswith("# Mine\n\nText with <b>tags</b> and `code`.\n\n<!-- rightreasons: begin -->\n## Right")
-    assert (
-        "| Does it decide by shortcuts? | **Follows \\| single words** (problem) | causal shortcut rate 25.0%" in text
-    )
+    assert "| Does it decide by shortcuts? | **Follows \\| single words** (problem) | deciding share 25.0%" in text
     assert text.index("Does it decide by shortcuts?") < text.index("Is it calibrated?")
     assert "Does it behave?" not in text
     data = card.data.to_dict()

@@ -13,14 +13,13 @@ from safetensors.torch import load_file, save_file
 from transformers import BertTokenizerFast
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.predictions import read_predictions
-from rightreasons.audited.splits import choose_splits
+from rightreasons.audited.splits import choose_splits, read_predictions
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
 from rightreasons.models.loading import load_classifier
-from rightreasons.page.words import short_name
+from rightreasons.page.prose import short_name
 from rightreasons.report.comparison import compare
 from rightreasons.report.questions import available_questions, load_sections
 from rightreasons.report.runner import audit

@@ -15,9 +15,9 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
-from rightreasons.difficulty.page_contrast import CONTRAST, ContrastAnswers
+from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers
-from rightreasons.page.words import decimal, percent
+from rightreasons.page.prose import decimal, percent
 from rightreasons.probes.question import probe_name
 
 RESAMPLING = Resampling(resamples=50)

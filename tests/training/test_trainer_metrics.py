@@ -2,7 +2,6 @@ import pickle
 import subprocess
 import sys
 
-import datasets
 import numpy as np
 import pytest
 import torch
@@ -269,58 +268,3 @@ def test_multiple_choice_is_evaluated_alike(tmp_path):
         assert logits.shape == (20, 3)
     assert figures[1] == pytest.approx(figures[0], abs=1e-7)
     assert figures[0]["accuracy"] == np.mean(logits.argmax(axis=1) == np.arange(20) % 3)
-
-
-CONTRAST = ("contrast_consistency", "contrast_accuracy", "original_accuracy")
-# Set a is right throughout; b has one of two revisions wrong; the last row is in no set: 1 of 2, 2 of 3, 2 of 2.
-SETS = {
-    "label": [0, 1, 1, 0, 0, 1],
-    "pair_id": ["a", "a", "b", "b", "b", ""],
-    "role": ["original", "revised", "original", "revised", "revised", "original"],
-}
-ANSWERED = np.log([[3.0, 1], [1, 3], [1, 3], [3, 1], [1, 3], [3, 1]])
-
-
-@pytest.mark.parametrize("make", [lambda columns: columns, datasets.Dataset.from_dict], ids=["columns", "Dataset"])
-def test_contrast_sets_of_the_evaluation(make):
-    want = {"contrast_consistency": 1 / 2, "contrast_accuracy": 2 / 3, "original_accuracy": 1.0}
-    metrics = compute_metrics(*CONTRAST, contrast_sets=make(SETS))
-    labels = np.array(SETS["label"])
-    assert metrics(evaluation(ANSWERED, labels)) == pytest.approx(want)
-    assert len(repr(metrics)) < 200
-    # Batch by batch, twice, and after an interrupted evaluation.
-    for _ in range(2):
-        for rows in (slice(0, 2), slice(2, 5)):
-            assert metrics(evaluation(ANSWERED[rows], labels[rows]), compute_result=False) == {}
-        assert metrics(evaluation(ANSWERED[5:], labels[5:]), compute_result=True) == pytest.approx(want)
-    metrics(evaluation(ANSWERED[:2], labels[:2]), compute_result=False)
-    metrics.reset()
-    assert metrics(evaluation(ANSWERED, labels)) == pytest.approx(want)
-    renamed = {"label": SETS["label"], "set": SETS["pair_id"]}
-    by_name = compute_metrics("accuracy", "contrast_accuracy", contrast_sets=make(renamed), groups_column="set")
-    assert by_name(evaluation(ANSWERED, labels)) == pytest.approx({"accuracy": 4 / 6, "contrast_accuracy": 2 / 3})
-
-
-def test_an_item_without_a_label_leaves_its_set_out():
-    metrics = compute_metrics(*CONTRAST, contrast_sets={**SETS, "label": [0, 1, 1, 0, None, 1]})
-    figures = metrics(evaluation(ANSWERED, np.array([0, 1, 1, 0, -100, 1])))
-    assert figures == {"contrast_consistency": 1.0, "contrast_accuracy": 1.0, "original_accuracy": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("options", "labels", "message"),
-    [
-        ({}, None, "Expected `contrast_sets`, the Dataset of the evaluation .* for 'contrast_accuracy', but got None"),
-        ({"contrast_sets": {"text": ["a"]}}, None, r"but got \['text'\]"),
-        ({"contrast_sets": {"label": [0, 1]}}, None, "named by pair_id, source_id or `groups_column`"),
-        ({"contrast_sets": SETS, "n_bins": 3}, None, "an option of compute_metrics"),
-        ({"contrast_sets": SETS}, [1, 0, 1, 0, 0, 1], "to be those of the 6 rows of `contrast_sets`, in their order"),
-        ({"contrast_sets": SETS}, [*SETS["label"], 0], "to be those of the 6 rows"),
-        ({"contrast_sets": SETS}, SETS["label"][:4], "each of the 5 items of `contrast_sets`, but 1 of them have none"),
-    ],
-)
-def test_contrast_sets_that_are_not_those_of_the_evaluation(options, labels, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        compute_metrics("contrast_accuracy", **options)(
-            evaluation(np.resize(ANSWERED, (len(labels), 2)), np.array(labels))
-        )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.audited.predictions import safe_name
 from rightreasons.audited.splits import (
     AuditSplit,
+    safe_name,
 )
 from rightreasons.audited.stored import StoredModel
 from rightreasons.core.errors import unknown_name
@@ -281,7 +281,7 @@ class AuditContext:
         Returns:
             The items, and what the model says of them.
         """
-        from rightreasons.io.splits import chosen_rows
+        from rightreasons.io.tables import chosen_rows
         from rightreasons.models.occlusion import occlude
 
         key = split.name, limit

@@ -391,8 +391,7 @@ def _items_of(
     dataset: Any, settings: AuditOptions, read: Predictions, where: str
 ) -> tuple[Task, str, datasets.Dataset]:
     """Open the split of a data set that the predictions are about."""
-    from rightreasons.io.splits import choose_split
-    from rightreasons.io.tables import open_splits
+    from rightreasons.io.tables import choose_split, open_splits
 
     task: Task = "multiple_choice"
     asked = settings.task or ("classification" if read.label_names else None)

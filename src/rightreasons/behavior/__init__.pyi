@@ -1,4 +1,6 @@
+from .expectations import answer_scores as answer_scores
 from .expectations import evaluate_cases as evaluate_cases
+from .expectations import normalize_answer as normalize_answer
 from .generalization import compare_generalization as compare_generalization
 from .generalization import generalization_score as generalization_score
 from .learning.collect import collect_scores as collect_scores
@@ -11,8 +13,6 @@ from .measure import failing_cases as failing_cases
 from .measure import measure_behavior as measure_behavior
 from .measure import measure_reading as measure_reading
 from .measure import score_stored as score_stored
-from .normalization import answer_scores as answer_scores
-from .normalization import normalize_answer as normalize_answer
 from .rates import pass_rates as pass_rates
 
 __all__ = [

@@ -6,7 +6,8 @@ where it holds, 0 where it fails, NaN where it does not apply. Expectations comp
 labels. A case passes when all of its applicable examples pass, unless `aggregate` says otherwise; pairwise
 expectations, which compare with the first example, do not count that one.
 
-The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently.
+The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently. Texts are compared after a
+normalization, and by exact match and token F1.
 """
 
 from __future__ import annotations
@@ -14,15 +15,168 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+import string
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.behavior.normalization import normalize_answer
+from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
-from rightreasons.core.validation import check_number, check_vector
+from rightreasons.core.validation import check_number, check_one_of, check_same_length, check_texts, check_vector
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_FIRST_ARTICLE = re.compile(r"^(a|an|the) ")
+
+
+def normalize_answer(text: str, normalization: str = "squad") -> str:
+    """Bring a text to the form in which answers are compared.
+
+    | name | what it does |
+    | --- | --- |
+    | `none` | nothing: texts are compared as they are |
+    | `casefold` | folds the case, and leaves one space between words |
+    | `article` | drops the spaces around the text and a leading a, an or the, as CheckList's suite of reading does |
+    | `ropes` | lowers the case, drops ASCII punctuation, and leaves one space between words; articles stay |
+    | `squad` | as `ropes`, and drops the articles a, an and the |
+
+    Args:
+        text: A text.
+        normalization: The name.
+
+    Returns:
+        The normalized text.
+
+    Raises:
+        ValueError: If there is no normalization of this name.
+
+    References:
+        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+        EMNLP, section 6.1, with the released script of version 1.1. Lin, Tafjord, Clark and Gardner (2019), "Reasoning
+        Over Paragraph Effects in Situations", MRQA, with the released script of version 1.0.
+
+    Example:
+        >>> normalize_answer("The  Cat's  pajamas, an hour!")
+        'cats pajamas hour'
+        >>> normalize_answer("The  Cat's  pajamas, an hour!", "ropes")
+        'the cats pajamas an hour'
+    """
+    return NORMALIZERS[check_one_of(normalization, tuple(NORMALIZERS), "normalization")](text)
+
+
+def _ropes(text: str) -> str:
+    return " ".join(text.lower().translate(_PUNCTUATION).split())
+
+
+def _squad(text: str) -> str:
+    # Punctuation goes first: "A." is an article.
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+NORMALIZERS: Mapping[str, Callable[[str], str]] = {
+    "none": lambda text: text,
+    "casefold": lambda text: " ".join(text.casefold().split()),
+    "article": lambda text: _FIRST_ARTICLE.sub("", text.strip()),
+    "ropes": _ropes,
+    "squad": _squad,
+}
+"""The normalization of each name; `core.suites` declares the same names for suites."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerScores(Result):
+    """How well texts answer questions; see `answer_scores`.
+
+    Attributes:
+        exact_match: Share of answers that are one of the references, in [0, 1].
+        f1: Mean token F1 with the nearest reference, in [0, 1].
+        n_items: How many questions.
+        exact_match_interval: Wilson interval of `exact_match`.
+        f1_interval: Interval of `f1` (`bootstrap_mean` in [0, 1]).
+        exact: One entry per question: whether the answer matches.
+        f1_scores: One F1 per question.
+    """
+
+    exact_match: float
+    f1: float
+    n_items: int
+    exact_match_interval: Interval
+    f1_interval: Interval
+    exact: list[bool]
+    f1_scores: list[float]
+
+
+def answer_scores(
+    predictions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    normalization: str = "squad",
+    resampling: Resampling = Resampling(),
+) -> AnswerScores:
+    """Score text answers against the answers that people gave.
+
+    Every prediction is compared with each of its references after `normalize_answer`, and the best comparison counts.
+    F1 is that of the words, counted with repetition: with c words in common (as multisets), P = c / words of the
+    prediction and R = c / words of the reference, it is 2 P R / (P + R). As in SQuAD 1.1 it is 0 where nothing is in
+    common, also between two answers without words.
+
+    Args:
+        predictions: N answers; an empty answer is allowed.
+        references: N lists of at least one right answer.
+        normalization: The name of what is done to texts before they are compared, one of `normalize_answer`: "squad",
+            "ropes" (which keeps articles), "article", "casefold" or "none".
+        resampling: Level of the intervals, and how that of F1 is resampled.
+
+    Returns:
+        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100, and that of ROPES the
+        same with normalization="ropes".
+
+    Raises:
+        TypeError: If a prediction or a reference is not a text.
+        ValueError: If there are more or fewer predictions than lists of references, or a list is empty, or there is no
+            normalization of this name.
+
+    References:
+        Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+        EMNLP, section 6.1.
+
+    Example:
+        >>> result = answer_scores(["the Denver Broncos", "in 1976"], [["Denver Broncos"], ["1976", "the year 1976"]])
+        >>> result.exact, [round(value, 4) for value in result.f1_scores]
+        ([True, False], [1.0, 0.6667])
+        >>> answer_scores(["the Denver Broncos"], [["Denver Broncos"]], normalization="ropes").exact
+        [False]
+    """
+    texts = check_texts(predictions, "predictions", allow_empty=True)
+    check_same_length(predictions=texts, references=references)
+    exact, f1 = [], []
+    for number, (text, answers) in enumerate(zip(texts, references, strict=True)):
+        normalized = normalize_answer(text, normalization)
+        answers = check_texts(answers, f"references[{number}]", allow_empty=True)
+        right = [normalize_answer(answer, normalization) for answer in answers]
+        exact.append(normalized in right)
+        f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
+    return AnswerScores(
+        exact_match=float(np.mean(exact)),
+        f1=float(np.mean(f1)),
+        n_items=len(texts),
+        exact_match_interval=wilson(sum(exact), len(exact), confidence_level=resampling.level),
+        f1_interval=bootstrap_mean(f1, bounds=(0.0, 1.0), resampling=resampling),
+        exact=exact,
+        f1_scores=f1,
+    )
+
+
+def _f1(prediction: list[str], reference: list[str]) -> float:
+    common = sum((Counter(prediction) & Counter(reference)).values())
+    # 2 P R / (P + R) with P = c / m and R = c / n is 2 c / (m + n).
+    return 2 * common / (len(prediction) + len(reference)) if common else 0.0
+
 
 Results = NDArray[np.float64]
 
@@ -233,48 +387,34 @@ def negated(answers: Answers, *, of: Mapping[str, Any]) -> Results:
     return 1 - _of_examples(of, answers)
 
 
-def python(answers: Answers, *, function: Callable[..., Any], per: str = "example") -> Results:
-    """Expect what a Python function says, with the arguments and the results of CheckList's expectations.
-
-    A result above 0 (or True) passes, any other number (or False) fails, and None or NaN does not apply.
+def python(answers: Answers, *, function: Callable[..., Any]) -> Results:
+    """Expect what a Python function says of each case.
 
     Args:
-        answers: The answers; the confidence of each is its row of probabilities, or the confidence in it alone, or 1.0
+        answers: The answers; the confidence in each is its row of probabilities, or the confidence in it alone, or 1.0
             where neither is known.
-        function: Called once per example with (text, answer, confidence, label, meta), per pair with (first answer,
-            answer, first confidence, confidence, label, meta), or per case or functionality with a list of each of the
-            five, whereupon it returns one result per example.
-        per: "example", "pair", "case" or "functionality".
+        function: Called once per case with its texts, answers, confidences, labels and meta, each a list of one entry
+            per example. It returns one result per example: a result above 0 (or True) passes, any other number (or
+            False) fails, and None or NaN does not apply.
     """
     nothing = [None] * len(answers)
-    texts = [each[0] if len(each) == 1 else each for each in answers.texts] if answers.texts is not None else nothing
     known = answers.confidences if answers.probabilities is None else answers.probabilities
-    preds, confs = answers.predictions, [1.0] * len(answers) if known is None else known
-    labels = nothing if answers.labels is None else answers.labels
-    meta = nothing if answers.meta is None else answers.meta
-    columns = (texts, preds, confs, labels, meta)
-    values: list[Any]
-    if per == "example":
-        values = [_called(function, *each) for each in zip(*columns, strict=True)]
-    elif per == "pair":
-        values = [
-            _called(function, preds[start], preds[row], confs[start], confs[row], labels[row], meta[row])
-            for row, start in enumerate(answers.first)
-        ]
-    else:
-        spans = list(itertools.pairwise(answers.offsets))
-        cases = [tuple(column[start:stop] for column in columns) for start, stop in spans]
-        if per == "case":
-            rows = [_called(function, *case) for case in cases]
-        else:
-            rows = _listed(_called(function, *map(list, zip(*cases, strict=True))), len(cases), function, "case")
-        sizes = np.diff(answers.offsets).tolist()
-        values = [
-            value
-            for row, size in zip(rows, sizes, strict=True)
-            for value in ([None] * size if row is None else _listed(row, size, function, "example"))
-        ]
-    return np.array([_outcome(value, function) for value in values], dtype=np.float64)
+    columns = (
+        answers.texts or nothing,
+        answers.predictions,
+        [1.0] * len(answers) if known is None else known,
+        nothing if answers.labels is None else answers.labels,
+        answers.meta or nothing,
+    )
+    results = []
+    for start, stop in itertools.pairwise(answers.offsets):
+        given = function(*(column[start:stop] for column in columns))
+        values = np.array(given, dtype=np.float64)  # None becomes NaN
+        n = stop - start
+        if values.shape != (n,):
+            raise ValueError(f"Expected the function to return one result per example, {n}, but got {given!r}.")
+        results.append(np.where(np.isnan(values), np.nan, values > 0))
+    return np.concatenate(results)
 
 
 def unknown(answers: Answers, *, why: str) -> Results:
@@ -386,44 +526,11 @@ def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Re
         return results[starts]
     if skips_first(spec):
         results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
-    if callable(how):
-        rows = [row[~np.isnan(row)] for row in np.split(results, starts[1:])]
-        return np.array([_outcome(_called(how, row), how) if len(row) else np.nan for row in rows])
     asked, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
     share = np.divide(passed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
     if how == "any":
         return np.where(asked > 0, (share > 0).astype(np.float64), np.nan)
     return np.where(asked > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
-
-
-def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except Exception as error:
-        kind = type(error).__name__
-        raise ValueError(f"Expected a result of {_name(function)}, but it raised {kind}: {error}.") from error
-
-
-def _listed(values: Any, n: int, function: Callable[..., Any], unit: str) -> Any:
-    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n:
-        raise ValueError(f"Expected {_name(function)} to return one result per {unit}, {n}, but got {values!r}.")
-    return values
-
-
-def _outcome(value: Any, function: Callable[..., Any]) -> float:
-    if value is None:
-        return np.nan
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"Expected {_name(function)} to return a number, a boolean or None, but got {value!r}."
-        ) from None
-    return np.nan if np.isnan(number) else float(number > 0)
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
 
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:

@@ -20,8 +20,7 @@ from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswer
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.suites import EXPECTATION_PARAMETERS, combined
 from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn, shortened
-from rightreasons.page.prose import Prose
-from rightreasons.page.words import percent
+from rightreasons.page.prose import Prose, percent
 
 TYPES = {
     "MFT": ("minimum functionality", "the answer is known"),

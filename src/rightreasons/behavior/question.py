@@ -28,9 +28,8 @@ from rightreasons.core.verdict import Decision, Margin, decide
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.page import parts as p
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import prose
+from rightreasons.page.prose import not_scored_told, percent, prose, short_name
 from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
-from rightreasons.page.words import not_scored_told, percent, short_name
 
 RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5

@@ -7,12 +7,11 @@ from .measure import measure_calibration as measure_calibration
 from .plots import reliability_diagram as reliability_diagram
 from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
+from .proper_scores import selective_scores as selective_scores
 from .recalibration import fit_temperature as fit_temperature
 from .recalibration import recalibrate as recalibrate
-from .selective import selective_scores as selective_scores
 from .smooth import consistency as consistency
 from .smooth import smooth_ece as smooth_ece
-from .summary import semantic_entropy as semantic_entropy
 
 __all__ = [
     "brier_score",
@@ -28,6 +27,5 @@ __all__ = [
     "recalibrate",
     "reliability_diagram",
     "selective_scores",
-    "semantic_entropy",
     "smooth_ece",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import TopLabel, top_label
-from rightreasons.calibration.selective import selective_of
+from rightreasons.calibration.proper_scores import selective_of
 from rightreasons.core.binning import BinSums, finished_error, raw_error, residual_bias
 from rightreasons.core.intervals import (
     MAX_LEFT_OUT,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,12 @@ from numpy.typing import NDArray
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
-from rightreasons.calibration.summary import meaning_clusters, semantic_entropy
-from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, share
-from rightreasons.core.label_names import listing
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.io.answers import NO_ANSWER, read_probability
+from rightreasons.io.answers import read_probability
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
@@ -53,7 +49,6 @@ class Elicited:
         answers: (N,) the answers: classes or choices; -1 for an item without one.
         prompts: Source -> what was asked about the first item, verbatim.
         said: Source -> item -> the text, or list of texts, that the model wrote.
-        entropy: (N,) semantic entropy in nats of the drawn answers; None unless "meaning" is asked.
         failures: What was asked ("answers", or a source) -> item -> why it has none.
     """
 
@@ -61,7 +56,6 @@ class Elicited:
     answers: NDArray[np.int64]
     prompts: Mapping[str, str]
     said: Mapping[str, Mapping[str, Any]]
-    entropy: NDArray[np.float64] | None = None
     failures: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -90,7 +84,6 @@ def elicit_confidence(
     rows: Mapping[str, Sequence[Any]],
     *,
     options: ElicitOptions,
-    nli: Any = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> Elicited:
@@ -100,7 +93,6 @@ def elicit_confidence(
     - "p_true": \(p(A) / (p(A) + p(B))\) where the model is asked whether its answer is (A) true or (B) false;
     - "verbalized": the number from 0 to 1, or percentage, that it says; no confidence where there is none, or several;
     - "samples": the share of drawn answers that give the answer, of those that give any (self-consistency);
-    - "meaning": the share of drawn answers that mean the same as the answer, by a model of inference.
 
     Args:
         scorer: A `Scorer`; for all sources but "probability" a `Prompted` one. Its answers are what the confidence is
@@ -108,7 +100,6 @@ def elicit_confidence(
         rows: Columns `id`, `label`, and `text` (perhaps `text_pair`), or `prompt` and `choices`.
         options: The fields of `ElicitOptions`: sources (of those above), n_samples and temperature of drawn answers,
             max_new_tokens of what is generated, and seed.
-        nli: A classifier with a label that begins with "entail", for "meaning".
         progress: Whether to show a progress bar.
         out: Folder in which the answers are kept, to go on from.
 
@@ -117,13 +108,12 @@ def elicit_confidence(
 
     Raises:
         TypeError: If the scorer is no scorer.
-        ValueError: If a source needs what the model cannot do, or there is no label, or no model of inference; or if a
-            server ends before all is asked.
+        ValueError: If a source needs what the model cannot do, or there is no label; or if a server ends before all is
+            asked.
 
     References:
         Kadavath et al. (2022), Language Models (Mostly) Know What They Know, section 3. Tian et al. (2023), Just Ask
         for Calibration. Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models.
-        Kuhn et al. (2023), Semantic Uncertainty.
     """
     prompted = scorer if isinstance(scorer, Prompted) else None
     if not isinstance(scorer, Scorer):
@@ -133,8 +123,6 @@ def elicit_confidence(
             f"Expected a prompted language model for {', '.join(options.sources)}, but {scorer.name} is none: it has "
             "the probability alone."
         )
-    if "meaning" in options.sources and nli is None:
-        raise OptionError("Expected a classifier of inference (`nli`) for meaning, but got none.", option="nli")
     for reason in () if prompted is None else lacking_sources(prompted, options).values():
         raise ValueError(reason)
     folder = None if out is None else Path(out)
@@ -160,7 +148,6 @@ def elicit_confidence(
     confidence: dict[str, NDArray[np.float64]] = {}
     prompts: dict[str, str] = {}
     said: dict[str, Mapping[str, Any]] = {}
-    entropy = None
     failures: dict[str, Mapping[str, str]] = {"answers": scores.failures}
     if "probability" in options.sources:
         confidence["probability"] = _spread(scores.confidence, places, len(names))
@@ -175,17 +162,12 @@ def elicit_confidence(
                 if texts:
                     said[source] = dict(zip(scores.ids, texts, strict=True))
                 confidence[source] = _spread(values, places, len(names))
-        if {"samples", "meaning"} & set(options.sources):
+        if "samples" in options.sources:
             prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
             _check_there(engine, folder)
             texts = [[reply.text for reply in row] for row in drawn]
             said["samples"] = dict(zip(scores.ids, texts, strict=True))
-            if "samples" in options.sources:
-                confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
-            if "meaning" in options.sources:
-                values, of_items = asking.meaning(drawn, nli)
-                confidence["meaning"] = _spread(values, places, len(names))
-                entropy = _spread(of_items, places, len(names))
+            confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
         failures |= asking.failures
     right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
     table = ConfidenceTable(
@@ -195,7 +177,7 @@ def elicit_confidence(
         groups=tuple(map(str, rows["group"])) if "group" in rows else None,
         used=f"asked of {scorer.name}",
     )
-    return Elicited(table, answers, prompts, said, entropy, {name: each for name, each in failures.items() if each})
+    return Elicited(table, answers, prompts, said, {name: each for name, each in failures.items() if each})
 
 
 def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
@@ -214,7 +196,7 @@ def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
                 )
         else:
             reason = lacking(engine, _ability(engine) if source == "p_true" else "text", source)
-            if not reason and source in ("samples", "meaning") and options.n_samples > 1:
+            if not reason and source == "samples" and options.n_samples > 1:
                 # A server that takes the likeliest token at any temperature; engines here draw.
                 repeats = f"Expected a server that draws answers for {source}, but {engine.name} repeats one."
                 reason = "" if getattr(engine, "draws", True) else repeats
@@ -307,29 +289,6 @@ class _Asking:
             shares.append(known.count(answer) / len(known) if known else np.nan)
         return np.array(shares)
 
-    def meaning(self, drawn: Sequence[Sequence[Reply]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones.
-
-        A letter or number means what it stands for.
-        """
-        shares, entropies = [], []
-        entails = _Inference(nli)
-        marked = self._drawing.rendering.style != "words"
-        for item, answer, replies in zip(self.items, self.words, drawn, strict=True):
-            question = str(item.fields.get("prompt") or item.fields.get("text") or "")
-            own = self._drawing.rendering.texts(item)
-            read = [self._drawing.read(item, reply) if marked else NO_ANSWER for reply in replies]
-            texts = [own[n] if n >= 0 else reply.text for n, reply in zip(read, replies, strict=True)]
-            spoken = [text.strip() for text in texts if text.strip()]
-            if not spoken:
-                shares.append(np.nan)
-                entropies.append(np.nan)
-                continue
-            clusters = meaning_clusters(entails.table(question, [answer, *spoken]))
-            shares.append(float((clusters[1:] == clusters[0]).mean()))
-            entropies.append(semantic_entropy(meaning_clusters(entails.table(question, spoken))))
-        return np.array(shares), np.array(entropies)
-
     @functools.cached_property
     def _drawing(self) -> Prompted:
         scorer = self.scorer
@@ -360,44 +319,6 @@ def _check_there(engine: Engine | None, folder: Path | None) -> None:
 def _ability(engine: Engine) -> Ability:
     """Return how the probabilities of (A) and (B) are asked for."""
     return "likelihoods" if "likelihoods" in engine.abilities else "next_words"
-
-
-class _Inference:
-    """Whether texts entail one another, by a classifier; each pair is asked once.
-
-    Args:
-        classifier: A classifier of pairs of texts.
-    """
-
-    def __init__(self, classifier: Any) -> None:
-        names = list(classifier.label_names or ())
-        found = [place for place, name in enumerate(names) if name.casefold().startswith("entail")]
-        if len(found) != 1:
-            raise OptionError(
-                f"Expected one label of `nli` that begins with 'entail', but its labels are {listing(names)}.",
-                option="nli",
-            )
-        self.classifier, self.label = classifier, found[0]
-        self.known: dict[tuple[str, str], bool] = {}
-
-    def table(self, question: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return (n, n) whether text i entails text j; texts alike but for case and marks entail each other."""
-        from rightreasons.models.classes import predict
-
-        plain = [" ".join(re.sub(r"[^\w\s]", " ", text).casefold().split()) for text in texts]
-        asked = [f"{question} {text}".strip() for text in texts]
-        pairs = sorted({(one, two) for one in asked for two in asked if one != two} - self.known.keys())
-        if pairs:
-            scores = predict(
-                self.classifier, [one for one, _ in pairs], text_pairs=[two for _, two in pairs], progress=False
-            )
-            self.known.update(zip(pairs, (scores.predicted == self.label).tolist(), strict=True))
-        return np.array(
-            [
-                [plain[i] == plain[j] or self.known.get((asked[i], asked[j]), True) for j in range(len(texts))]
-                for i in range(len(texts))
-            ]
-        )
 
 
 def _followed(request: Request, answer: str, question: str) -> Request:

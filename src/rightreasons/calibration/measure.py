@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from rightreasons.calibration.compare import compare_confidence
@@ -21,9 +23,8 @@ from rightreasons.calibration.errors import (
 )
 from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import brier_of, label_log_probability
+from rightreasons.calibration.proper_scores import brier_of, label_log_probability, selective_of
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
-from rightreasons.calibration.selective import selective_of
 from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, take_rows
@@ -629,200 +630,39 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
     )
 
 
-FIGURES: Mapping[str, Figure] = {
-    "accuracy": Figure(
-        "Accuracy",
-        "Share of items whose most probable class is the label.",
-        "Counted",
-        better="higher",
-        of_answers="Share of items whose given answer was right.",
-        estimate=_accuracy,
-    ),
-    "macro_f1": Figure(
-        "Macro F1",
-        "Mean over the classes of the harmonic mean of precision and recall.",
-        "van Rijsbergen 1979",
-        better="higher",
-        estimate=_by_class(_macro_f1),
-    ),
-    "mean_confidence": Figure(
-        "Mean confidence",
-        "Mean probability of the most probable class.",
-        "Counted",
-        of_answers="Mean confidence in the given answer.",
-        estimate=_bounded(lambda items: items.top.confidence, 0.0, 1.0),
-    ),
-    "confidence_gap": Figure(
-        "Confidence gap",
-        "Mean confidence minus accuracy: above 0 the model is over-confident, below 0 under-confident.",
-        "Counted",
-        estimate=_bounded(_gaps, -1.0, 1.0),
-    ),
-    "ece": Figure(
-        "Calibration error (ECE)",
-        "Mean over the items of |accuracy − mean confidence| of their bin; {n_bins} bins of equal width.",
-        "Naeini et al. 2015; Guo et al. 2017",
-        better="lower",
-        estimate=_error(),
-    ),
-    "ece_debiased": Figure(
-        "ECE, debiased",
-        "ECE less what the noise of the bins' accuracies adds to it.",
-        "Kumar et al. 2019",
-        better="lower",
-        estimate=_error(debias=True),
-    ),
-    "adaptive_ece": Figure(
-        "Adaptive ECE",
-        "As ECE, in {n_bins} bins that hold equally many items.",
-        "Nguyen & O'Connor 2015; Nixon et al. 2019",
-        better="lower",
-        estimate=_error(strategy="quantile"),
-    ),
-    "smooth_ece": Figure(
-        "Smooth ECE",
-        "As ECE, with a smoothing kernel in place of bins, whose width equals the error.",
-        "Błasiok & Nakkiran 2023",
-        better="lower",
-        estimate=_of_top("smooth_ece", _mirrored),
-    ),
-    "ece_sweep": Figure(
-        "ECE-sweep",
-        "As adaptive ECE, in the most bins whose accuracies rise with confidence.",
-        "Roelofs et al. 2022",
-        better="lower",
-        estimate=_of_top("ece_sweep", _mirrored),
-    ),
-    "rmsce_debiased": Figure(
-        "RMS calibration error, debiased",
-        "Root of the weighted mean square of the bins' gaps, less what noise adds to it.",
-        "Kumar et al. 2019",
-        better="lower",
-        estimate=_error(norm="l2", debias=True),
-    ),
-    "mce": Figure(
-        "Largest gap (MCE)",
-        "The largest |accuracy − mean confidence| of a bin.",
-        "Naeini et al. 2015",
-        better="lower",
-        estimate=_error(norm="max"),
-    ),
-    "classwise_ece": Figure(
-        "Classwise ECE",
-        "For each class, ECE of its probability over all items; the mean over the classes.",
-        "Kull et al. 2019; Nixon et al. 2019",
-        better="lower",
-        estimate=_by_class(_error(kind="classwise")),
-    ),
-    "macro_ce": Figure(
-        "MacroCE",
-        "Mean of two means: 1 − confidence over right, and confidence over wrong predictions.",
-        "Si et al. 2022",
-        better="lower",
-        estimate=_of_top("macro_ce", _resampled),
-    ),
-    "brier": Figure(
-        "Brier score",
-        "Mean over the items of the squared distance of the probabilities from the label, from 0 to 2.",
-        "Brier 1950",
-        unit="ratio",
-        better="lower",
-        estimate=_by_class(_bounded(_squared_distances, 0.0, 2.0)),
-    ),
-    "brier_of_answers": Figure(
-        "Brier score of the confidence",
-        "Mean over the items of (confidence − right)², where right is 1 or 0; from 0 to 1.",
-        "Brier 1950",
-        better="lower",
-        estimate=_brier_of_answers,
-    ),
-    "brier_reliability": Figure(
-        "Brier: reliability",
-        "The part of the Brier score that miscalibration adds, in bins.",
-        "Murphy 1973",
-        unit="ratio",
-        better="lower",
-        estimate=_by_class(_of_top("brier_reliability", _less_bias)),
-    ),
-    "brier_resolution": Figure(
-        "Brier: resolution",
-        "The part that the Brier score gains because bins differ in how often they come true.",
-        "Murphy 1973",
-        unit="ratio",
-        better="higher",
-        estimate=_by_class(_of_top("brier_resolution", _less_bias)),
-    ),
-    "brier_uncertainty": Figure(
-        "Brier: uncertainty",
-        "The part of the Brier score that the labels themselves bring: their variance.",
-        "Murphy 1973",
-        unit="ratio",
-        estimate=_by_class(_of_top("brier_uncertainty", _less_bias)),
-    ),
-    "nll": Figure(
-        "Log loss",
-        "Mean of −log probability of the label.",
-        "Good 1952",
-        unit="nats",
-        better="lower",
-        of_answers="Mean of −log of the chance that the confidence gave to what came: right, or wrong.",
-        estimate=_log_loss,
-    ),
-    "aurc": Figure(
-        "AURC",
-        "Mean error rate over all shares of the most confident items.",
-        "Geifman et al. 2019",
-        better="lower",
-        estimate=_of_top("aurc", _resampled),
-    ),
-    "e_aurc": Figure(
-        "Excess AURC",
-        "AURC less that of the best ranking with this accuracy.",
-        "Geifman et al. 2019",
-        better="lower",
-        estimate=_of_top("e_aurc", _resampled),
-    ),
-    "auroc": Figure(
-        "AUROC of confidence",
-        "Chance that a right prediction has more confidence than a wrong one.",
-        "Hendrycks & Gimpel 2017",
-        better="higher",
-        estimate=_of_top("auroc", _of_ranks),
-    ),
+ESTIMATORS: Mapping[str, Estimator] = {
+    "accuracy": _accuracy,
+    "macro_f1": _by_class(_macro_f1),
+    "mean_confidence": _bounded(lambda items: items.top.confidence, 0.0, 1.0),
+    "confidence_gap": _bounded(_gaps, -1.0, 1.0),
+    "ece": _error(),
+    "ece_debiased": _error(debias=True),
+    "adaptive_ece": _error(strategy="quantile"),
+    "smooth_ece": _of_top("smooth_ece", _mirrored),
+    "ece_sweep": _of_top("ece_sweep", _mirrored),
+    "rmsce_debiased": _error(norm="l2", debias=True),
+    "mce": _error(norm="max"),
+    "classwise_ece": _by_class(_error(kind="classwise")),
+    "macro_ce": _of_top("macro_ce", _resampled),
+    "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
+    "brier_of_answers": _brier_of_answers,
+    "brier_reliability": _by_class(_of_top("brier_reliability", _less_bias)),
+    "brier_resolution": _by_class(_of_top("brier_resolution", _less_bias)),
+    "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _less_bias)),
+    "nll": _log_loss,
+    "aurc": _of_top("aurc", _resampled),
+    "e_aurc": _of_top("e_aurc", _resampled),
+    "auroc": _of_top("auroc", _of_ranks),
 }
+"""What computes each figure."""
+
+_TEXTS = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text("utf-8"))
+
+FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ESTIMATORS.items()}
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""
 
 
-SOURCE = "Baan et al. 2022"
-
-VOTE_FIGURES: Mapping[str, FigureText] = {
-    "dist_ce": FigureText(
-        "DistCE",
-        "Mean over the items of the total variation distance of the probabilities from the shares of the votes.",
-        SOURCE,
-        better="lower",
-    ),
-    "ent_ce": FigureText(
-        "EntCE",
-        "Mean over the items of |entropy of the probabilities − entropy of the shares of the votes|.",
-        SOURCE,
-        unit="nats",
-        better="lower",
-    ),
-    "entropy_gap": FigureText(
-        "Entropy gap",
-        "Mean over the items of the entropy of the probabilities minus that of the shares: below 0 it is surer than "
-        "people are.",
-        SOURCE,
-        unit="nats",
-    ),
-    "rank_cs": FigureText(
-        "RankCS",
-        "Share of items whose classes the probabilities and the votes rank alike; ties are broken at random.",
-        SOURCE,
-        better="higher",
-    ),
-}
+VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
 """The figures against the votes of people, by their names in `HumanCalibration`."""
 
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, option
-
-if TYPE_CHECKING:
-    pass
-
-from rightreasons.core.options import QuestionOptions
-
-SOURCES = ("probability", "p_true", "verbalized", "samples", "meaning")
-"""Sources of confidence of a language model; see `ElicitOptions`."""
+from rightreasons.core.options import Options, QuestionOptions, option
 
 ELICITED = ("p_true", "verbalized", "samples")
 """Sources of confidence beside the probability of an answer; see `ElicitOptions`."""
+
+SOURCES = ("probability", *ELICITED)
+"""Sources of confidence of a language model."""
 
 
 VOTE_KINDS = ("counts", "distributions")
@@ -52,10 +45,10 @@ class ElicitOptions(Options):
     sources: tuple[str, ...] = option(
         ("probability", "p_true", "verbalized"),
         "Comma-separated: probability (of the answer), p_true (that it calls its answer true), verbalized (what it "
-        "says), samples (how often it gives the answer again), meaning (how often it gives one that means the same).",
+        "says), samples (how often it gives the answer again).",
         choices=SOURCES,
     )
-    n_samples: int = option(10, "Drawn answers per item, for samples and meaning.", minimum=1)
+    n_samples: int = option(10, "Drawn answers per item, for samples.", minimum=1)
     temperature: float = option(1.0, "Temperature of drawn answers.")
     max_new_tokens: int = option(32, "Maximum tokens of a drawn answer, or of a verbalized confidence.", minimum=1)
     seed: int = option(0, "Seed of drawn answers.", minimum=0)

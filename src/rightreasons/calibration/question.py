@@ -20,9 +20,8 @@ from rightreasons.core.intervals import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell, Column
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import prose
+from rightreasons.page.prose import percent, prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.page.words import percent
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""

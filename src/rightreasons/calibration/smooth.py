@@ -11,7 +11,7 @@ from scipy import fft, optimize
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.calibration.selective import mean_of_ties
+from rightreasons.calibration.proper_scores import mean_of_ties
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.binning import assign_bins, calibrated_clusters
 from rightreasons.core.errors import OptionError

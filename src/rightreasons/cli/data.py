@@ -50,7 +50,7 @@ EXAMPLES = {
     ),
     "suite": (
         "rightreasons suite show my_suite.jsonl --cases 3",
-        "rightreasons suite write checklist_sentiment suite.parquet",
+        "rightreasons suite write checklist_sentiment suite.jsonl.gz",
         "rightreasons suite convert mine.pkl mine.jsonl",
     ),
 }
@@ -319,7 +319,7 @@ def exported_items(
     from rightreasons.audited.splits import limited
     from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
     from rightreasons.cli.items import easy_flags
-    from rightreasons.io.splits import choose_split
+    from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests
 
     task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
@@ -364,7 +364,7 @@ def exported_items(
     )
 
 
-SuiteFile = Annotated[Path, typer.Argument(help=".jsonl, .jsonl.gz or .parquet file.", metavar="OUT")]
+SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")]
 
 
 @COMMANDS["suite"].callback()
@@ -443,8 +443,8 @@ def convert(
 def _check_out(out: Path) -> None:
     from rightreasons.core.store import check_file
 
-    if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
-        raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
+    if not out.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
     check_file(out, "OUT")
 
 

@@ -55,8 +55,7 @@ def open_items(
     Returns:
         The items that have a label, and in words what was taken.
     """
-    from rightreasons.io.splits import TEST_SPLITS, choose_split, labeled_items
-    from rightreasons.io.tables import open_splits
+    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
 
     splits = open_splits(dataset, **source.source("multiple_choice"), **options)
     preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
@@ -168,7 +167,7 @@ def write(
     seed: LimitSeed = 0,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
-    from rightreasons.io.rating_sheets import write_rating_sheets
+    from rightreasons.io.judged import write_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=seed)
@@ -194,7 +193,7 @@ def read(
     """
     from rightreasons.cli.show import write_figures
     from rightreasons.cues.agreement import human_performance
-    from rightreasons.io.rating_sheets import read_rating_sheets
+    from rightreasons.io.judged import read_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     answers = read_rating_sheets(items, sheets)
@@ -288,15 +287,14 @@ def split(
 
 def _labeled(dataset: str, **options: Any) -> dict[str, datasets.Dataset]:
     """Open the labeled items of each split that has some."""
-    from rightreasons.io.splits import labeled_items
-    from rightreasons.io.tables import open_splits
+    from rightreasons.io.tables import labeled_items, open_splits
 
     labeled = {name: labeled_items(items) for name, items in open_splits(dataset, **options).items()}
     return {name: items for name, items in labeled.items() if len(items)}
 
 
 def _test_part(splits: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
-    from rightreasons.io.splits import choose_split
+    from rightreasons.io.tables import choose_split
 
     if not splits:
         raise ValueError(f"Expected items with a label in {where}, but there are none.")

@@ -91,7 +91,6 @@ def confidence(
         str | None,
         typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
     ] = None,
-    nli: Annotated[str | None, typer.Option(help="Classifier of inference, for --elicit meaning.")] = None,
     split: Split = None,
     out: Annotated[Path | None, asked_file("elicit")] = None,
     **declared: Any,
@@ -108,7 +107,7 @@ def confidence(
     if elicit is None:
         given = {**settings.changed(), **prompt.changed(), **declared["server"].changed()}
         alone = {name: value for name, value in given.items() if name not in RESAMPLED}
-        check_unread("elicit", "asks a model", {"nli": nli, "split": split, **alone})
+        check_unread("elicit", "asks a model", {"split": split, **alone})
         table = read_confidence(list(files), options=declared["options"])
     else:
         if len(files) != 2:
@@ -118,7 +117,7 @@ def confidence(
         how |= {name: value for name, value in named.items() if value is not None}
         declared["prompt"] = prompt.replaced(temperature=None)  # that of what is drawn, not of the answer
         kept, declared["settings"] = answers_beside(out), settings.replaced(split=split)
-        elicited = _elicited(files, declared, nli, declared["drawn"].replaced(**how), kept)
+        elicited = _elicited(files, declared, declared["drawn"].replaced(**how), kept)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
         if kept is not None:
             typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', json_lines(elicited.rows()))}")
@@ -132,17 +131,14 @@ def confidence(
     write_figures(out, {**measured.to_dict(), **figures})
 
 
-def _elicited(
-    files: Sequence[str], declared: Mapping[str, Any], nli: str | None, options: ElicitOptions, out: Path | None
-) -> Elicited:
+def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: ElicitOptions, out: Path | None) -> Elicited:
     """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it.
 
     What it answers is kept in the folder `out`, so that the same command goes on from there.
     """
     from rightreasons.audited.opening import is_asked, open_asked
     from rightreasons.calibration.elicit import elicit_confidence
-    from rightreasons.io.splits import TEST_SPLITS, choose_split, labeled_items, limited
-    from rightreasons.models.loading import load_classifier
+    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, limited
 
     model, dataset = files
     if not is_asked(model):
@@ -152,14 +148,13 @@ def _elicited(
     name = choose_split(splits, settings.split, where=dataset, preferred=TEST_SPLITS, others=True)
     items = limited(labeled_items(splits[name]), settings.limit, options.seed)
     rows = {column: items[column][:] for column in items.column_names}
-    inference = None if nli is None else load_classifier(nli)
-    return elicit_confidence(scorer, rows, options=options, nli=inference, out=out)
+    return elicit_confidence(scorer, rows, options=options, out=out)
 
 
 def _show_sources(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
     from rightreasons.calibration.measure import FIGURES
-    from rightreasons.page.words import p_equals, p_value
+    from rightreasons.page.prose import p_equals, p_value
 
     names = {key: _short(FIGURES["brier_of_answers" if key == "brier" else key].name) for key in (*COLUMNS, *PAIRED)}
     compared = [one for one in measured.sources if one.figures]
@@ -284,7 +279,7 @@ def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | Non
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.judged import read_judgments, read_pairs
-    from rightreasons.io.splits import chosen_rows
+    from rightreasons.io.tables import chosen_rows
     from rightreasons.probes.judges import judge_pairs
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)
@@ -305,7 +300,7 @@ def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | Non
 
 
 def _cells(figure: Preference) -> tuple[str, ...]:
-    from rightreasons.page.words import p_equals
+    from rightreasons.page.prose import p_equals
 
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
     about = f"({counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')})"

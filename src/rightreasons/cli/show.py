@@ -102,7 +102,7 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print a table for each split and one for the questions, and which model is better at what."""
-    from rightreasons.page.words import p_equals, p_value, written
+    from rightreasons.page.prose import p_equals, p_value, written
 
     if comparison.not_paired:
         _say(f"Not compared item by item. {comparison.not_paired}")
@@ -137,7 +137,7 @@ def show_comparison(comparison: Comparison) -> None:
 
 def show_history(comparison: Comparison) -> None:
     """Print the figures of several reports side by side, and at what the first and the last are better."""
-    from rightreasons.page.words import number, written
+    from rightreasons.page.prose import number, written
 
     figures, history = comparison.side_by_side, comparison.history
     if not figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,41 +13,7 @@ import lazy_loader
 
 from rightreasons.core.errors import missing
 
-OTHER_NAMES = {
-    "accuracy": "training.compute_metrics",
-    "adaptive_ece": "ece",
-    "analysis": "calibration",
-    "attribute": "models.integrated_gradients",
-    "attributions": "models.integrated_gradients",
-    "auditing": "audit",
-    "checklist": "datasets.open_suite",
-    "dataset": "load_data",
-    "eigenvalue": "models.fisher_information",
-    "evaluate": "audit",
-    "evaluator": "evaluators",
-    "f1": "training.compute_metrics",
-    "fisher": "models.fisher_information",
-    "from_pretrained": "load_model",
-    "ig": "models.integrated_gradients",
-    "load_suite": "datasets.open_suite",
-    "mce": "ece",
-    "metric": "load",
-    "metrics": "load",
-    "models.load": "load_model",
-    "pipeline": "load_model",
-    "nll": "calibration.negative_log_likelihood",
-    "plot": "reliability_diagram",
-    "plots": "reliability_diagram",
-    "pmi": "lmi",
-    "read": "load_data",
-    "read_csv": "load_data",
-    "read_report": "report.read_audit",
-    "run": "audit",
-    "shortcut_rate": "shortcut_reliance",
-    "temperature_scaling": "calibration.fit_temperature",
-    "train": "training.fine_tune",
-    "Trainer": "training.fine_tune",
-}
+OTHER_NAMES = Path(__file__).with_name("other_names.json")
 """What people call things, and their names here."""
 
 _EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
@@ -78,9 +45,9 @@ def suggestion(wanted: str, package: str = "rightreasons") -> str:
         >>> suggestion("expected_calibration_error"), suggestion("load_suite")
         (' Did you mean rightreasons.calibration.calibration_error?', ' Did you mean rightreasons.datasets.open_suite?')
     """
-    places = public_names()
+    places, others = public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
     inside = f"{package}.{wanted}".partition(".")[2]
-    near = OTHER_NAMES.get(inside) or OTHER_NAMES.get(wanted) or places.get(wanted)
+    near = others.get(inside) or others.get(wanted) or places.get(wanted)
     if near is None:
         within = [known for known in places if known in wanted or wanted in known]
         close = difflib.get_close_matches(wanted, within or list(places), n=1, cutoff=0.0 if within else 0.5)

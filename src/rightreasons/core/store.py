@@ -39,7 +39,7 @@ def package_code() -> str:
     """
     digest = hashlib.blake2b(digest_size=8)
     root = Path(__file__).parents[1]
-    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json")):
+    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json", ".yaml")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     for name in LIBRARIES:
         digest.update(f"{name}=={_installed(name)}\0".encode())

@@ -36,7 +36,7 @@ AGGREGATES = ("all", "any", "first")
 """How the results of a case's examples become one; a share is the other way."""
 
 NORMALIZATIONS = ("none", "casefold", "article", "ropes", "squad")
-"""What may be done to texts before they are compared; see `behavior.normalization`."""
+"""What may be done to texts before they are compared; see `behavior.expectations`."""
 
 MAX_DEPTH = 10
 """The number of levels to which expectations may be nested."""
@@ -94,15 +94,7 @@ EXPECTATION_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
     "and": {"of": _PARTS},
     "or": {"of": _PARTS},
     "not": {"of": Parameter("an expectation", Mapping, required=True)},
-    "python": {
-        "function": Parameter("a Python function", Callable, required=True),
-        "per": Parameter(
-            "example, pair, case or functionality",
-            str,
-            among=("example", "pair", "case", "functionality"),
-            default="example",
-        ),
-    },
+    "python": {"function": Parameter("a Python function", Callable, required=True)},
     "unknown": {"why": Parameter("a text", str, required=True)},
 }
 """The parameters of every expectation, by the name that a suite gives it."""
@@ -127,7 +119,7 @@ def skips_first(spec: Mapping[str, Any]) -> bool:
     """
     if spec.get("skip_first") is not None:
         return bool(spec["skip_first"])
-    return spec["name"] in PAIRWISE or spec.get("per") == "pair" or any(map(skips_first, combined(spec)))
+    return spec["name"] in PAIRWISE or any(map(skips_first, combined(spec)))
 
 
 def combined(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -219,7 +211,7 @@ def _check_conditions(spec: Mapping[str, Any], where: str) -> None:
             )
     how = spec.get("aggregate")
     is_share = isinstance(how, (int, float)) and not isinstance(how, bool) and 0 < how <= 1
-    if not (how is None or is_share or callable(how) or (isinstance(how, str) and how in AGGREGATES)):
+    if not (how is None or is_share or (isinstance(how, str) and how in AGGREGATES)):
         raise ValueError(
             f"Expected `aggregate` of {where} to be all, any, first or a share above 0 and up to 1, but got {how!r}."
         )

@@ -6,11 +6,12 @@ Also the words of a text, in the sense that every word-level statistic of this p
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import string
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,46 +37,11 @@ CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
 GRAMMAR_CATEGORIES = ("stop_word", "punctuation", "sub_word")
 """The categories that carry no lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical there."""
 
-FUNCTION_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "pronouns": (
-            "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself "
-            "she her hers herself it its itself they them their theirs themselves one oneself "
-            "who whom whose which what whoever whatever whichever this that these those"
-        ),
-        "determiners": (
-            "a an the all any both each either every few less many more most much neither no none other others "
-            "another own same several some such"
-        ),
-        "prepositions": (
-            "about above across after against along among around at before behind below beneath beside besides "
-            "between beyond by despite down during except for from in inside into near of off on onto out outside "
-            "over per since through throughout till to toward towards under until unto up upon via with within without"
-        ),
-        "conjunctions": "and as because but if lest nor or so than though although unless when whenever where "
-        "whereas wherever whether while yet",
-        "auxiliaries": (
-            "am is are was were be been being have has had having do does did doing done can cannot could may might "
-            "must ought shall should will would"
-        ),
-        "adverbs": (
-            "again also ever further here hence how however just never not now once only then there therefore thus "
-            "too very why"
-        ),
-        # What word splitters leave of "don't", "it's", "we'll", "I'm" and their like, and the whole forms.
-        "contractions": (
-            "s t d m o y ll re ve ma ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan "
-            "shouldn wasn weren won wouldn "
-            "i'm i've i'll i'd we're we've we'll we'd you're you've you'll you'd he's he'll he'd she's she'll she'd "
-            "it's it'll it'd they're they've they'll they'd that's that'll there's what's who's let's "
-            "ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
-            "shan't shouldn't should've wasn't weren't won't wouldn't"
-        ),
-    }
-)
+FUNCTION_WORDS: Mapping[str, str] = json.loads(Path(__file__).with_name("function_words.json").read_text("utf-8"))
 """The closed word classes of English, by part of speech: compiled for this package from a grammar's classes
 (Apache-2.0 as the package). It serves where the paper uses NLTK's list of stop words; to use that very list, pass it
-as `stop_words`."""
+as `stop_words`. The contractions are what word splitters leave of "don't", "it's" and their
+like, and the whole forms."""
 
 STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
 """The function words of English, lower case; see `FUNCTION_WORDS`."""

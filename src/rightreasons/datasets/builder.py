@@ -68,8 +68,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "planted": "planted_shortcuts",
     "texts": "sst2 cola trec ag_news tweeteval_emotion tweeteval_hate tweeteval_irony tweeteval_sentiment qqp "
-    "imdb_contrast imdb_counterfactual",
-    "squad": "squad",
+    "imdb_contrast imdb_counterfactual squad",
     "checklist": "checklist_sentiment checklist_paraphrase checklist_reading",
     "commonsense": "anli hellaswag piqa socialiqa perturbed_anli perturbed_hellaswag perturbed_piqa "
     "perturbed_socialiqa",

@@ -15,14 +15,12 @@ from typing import Any, ClassVar
 
 import datasets
 
-from rightreasons.datasets.builder import Builder, Config, Source, sha256_of
+from rightreasons.datasets.builder import Builder, Config, sha256_of
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.checklist import PickledTest, pickled_tests, read_pickled_suite, replacements
 from rightreasons.datasets.suites.suite import Suite, example_features
 
 Row = dict[str, Any]
-
-_RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
 
 _DAMAGED = (
     AttributeError,
@@ -86,31 +84,17 @@ class CheckList(Builder):
 
     BUILDER_CONFIG_CLASS = SuiteConfig
     BUILDER_CONFIGS: ClassVar[list[Config]] = [SuiteConfig(name="default")]
-    FOLDER = "checklist"
-    CITATION = (
-        "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
-    )
-    LICENSE = "MIT"
-    HOMEPAGE = "https://github.com/marcotcr/checklist"
 
-    STEM: ClassVar[str]
     TEXT_COLUMNS: ClassVar[tuple[str, ...]]
     LABEL_NAMES: ClassVar[tuple[str, ...] | None] = None
-    ARCHIVE: ClassVar[tuple[int, str]]
 
     _kept: tuple[Path, Suite] | None = None
-
-    @classmethod
-    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        name, (size, sha256) = f"{cls.STEM}_suite.tar.gz", cls.ARCHIVE
-        return ((Source(f"release/{name}", f"{_RELEASE}/{name}", size, sha256),),)
 
     def features(self) -> datasets.Features:
         return example_features(self.TEXT_COLUMNS, self.LABEL_NAMES)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        files = tuple(self.files) or (self.forms("default")[0][0].path,)
-        return dict.fromkeys(SPLITS, files)
+        return dict.fromkeys(SPLITS, (self.SOURCES[0].path,))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         suite = self._read(next(iter(files.values())))
@@ -137,32 +121,23 @@ class CheckListSentiment(CheckList):
     """Sentiment: 38 functionalities over tweets about airlines; labels 0 negative, 1 neutral, 2 positive."""
 
     NAME = "checklist_sentiment"
-    STEM = "sentiment"
     TEXT_COLUMNS = ("text",)
     LABEL_NAMES = ("negative", "neutral", "positive")
-    DESCRIPTION = "CheckList's sentiment suite. Some texts are abusive."
-    ARCHIVE = (2109760, "d546320bd859e04fc3eb5f11b62ca96d7b19b29010b8925843cbfb8722091111")
 
 
 class CheckListParaphrase(CheckList):
     """Paraphrase detection: 53 functionalities over Quora questions; labels 0 not_duplicate, 1 duplicate."""
 
     NAME = "checklist_paraphrase"
-    STEM = "qqp"
     TEXT_COLUMNS = ("text", "text_pair")
     LABEL_NAMES = ("not_duplicate", "duplicate")
-    DESCRIPTION = "CheckList's suite of Quora question pairs."
-    ARCHIVE = (3902543, "60836d96a7f64b8006b78134a75f6664677a90318b0830768d971dbde35e64c4")
 
 
 class CheckListReading(CheckList):
     """Reading comprehension: 24 functionalities over SQuAD; the expected answer is a text."""
 
     NAME = "checklist_reading"
-    STEM = "squad"
     TEXT_COLUMNS = ("context", "question")
-    DESCRIPTION = "CheckList's suite of SQuAD questions."
-    ARCHIVE = (3599964, "2942d48eaa71cdd525416db253571207a6f64c1ec79ad3b2aa2dbda98d05253e")
 
 
 def read_checklist(
@@ -214,7 +189,7 @@ def convert_checklist(path: Path, *, text_columns: Sequence[str] | None = None) 
     """
     checksum = sha256_of(path)
     for released in (CheckListSentiment, CheckListParaphrase, CheckListReading):
-        if checksum == released.ARCHIVE[1]:
+        if checksum == released.SOURCES[0].sha256:
             names = released.LABEL_NAMES
             return read_checklist(path, released.NAME, released.TEXT_COLUMNS, label_names=names, run=True)
     return read_pickled_suite(path, text_columns=text_columns)

@@ -2,7 +2,6 @@ from .contrast import contrast_consistency as contrast_consistency
 from .contrast import flip_rates as flip_rates
 from .contrast_sets import measure_contrast_sets as measure_contrast_sets
 from .data_maps import data_map as data_map
-from .information import v_information as v_information
 from .measure import measure_difficulty as measure_difficulty
 from .overlap import distribution_overlap as distribution_overlap
 from .ranking import accuracy_by_difficulty as accuracy_by_difficulty
@@ -10,7 +9,6 @@ from .ranking import paired_difficulty as paired_difficulty
 from .ranking import rank_correlation as rank_correlation
 from .substitutions import replacement_sources as replacement_sources
 from .substitutions import substitution_tests as substitution_tests
-from .usable_information import measure_information as measure_information
 
 __all__ = [
     "accuracy_by_difficulty",
@@ -20,10 +18,8 @@ __all__ = [
     "flip_rates",
     "measure_contrast_sets",
     "measure_difficulty",
-    "measure_information",
     "paired_difficulty",
     "rank_correlation",
     "replacement_sources",
     "substitution_tests",
-    "v_information",
 ]

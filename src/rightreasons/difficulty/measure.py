@@ -35,6 +35,7 @@ from rightreasons.difficulty.substitutions import (
 )
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
+from rightreasons.models.occlusion import Occlusion
 from rightreasons.models.protocol import Scorer
 
 Floats = NDArray[np.float64]
@@ -50,6 +51,7 @@ CORRELATION_RESAMPLES = 300
 KINDS = ("synonym", "name", "neighbor", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
+KEPT = ("synonym", "name")
 REVERSED = ("antonym",)
 """Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
 
@@ -321,6 +323,84 @@ def measure_difficulty(
     return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)
 
 
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class WordShifts(RankedItems):
+    r"""The n items with words and answers, out of N: their `values` are their largest shifts, in [0, 1].
+
+    \[ D(x) = \max_j TV(x, j), \quad TV(x, j) = \frac12 \sum_k |p_k(x) - p_k(x_{-j})| \]
+
+    for the probabilities p of the labels, or choices, of the text x, and of the text without its word j: the most
+    probability that one left-out word moves to other labels. It is no Fisher information: it is about whole words, not
+    about small steps, and a word may be left out for a good reason to decide otherwise ("not"). Of generated answers,
+    whose distribution is one answer, it is 1 where a word exists without which the answer is another, else 0.
+
+    Attributes:
+        occlusion: What was asked about all N items.
+        mean: (n,) the mean of TV over the words of each item.
+        flips: (n,) how many words of each item change its prediction when one is left out.
+        n_words: (n,) how many of its words have an answer without them.
+    """
+
+    occlusion: Occlusion
+    mean: NDArray[np.float64]
+    flips: NDArray[np.int64]
+    n_words: NDArray[np.int64]
+
+    @property
+    def others(self) -> Mapping[str, NDArray[np.float64]]:
+        """The number of words, and the mean shift."""
+        return {"words": self.n_words.astype(np.float64), "mean_shift": self.mean}
+
+    def shifts(self, place: int) -> NDArray[np.float64]:
+        """Return TV of each word of an item; NaN where there is no answer without it."""
+        return self.occlusion.shifts[int(self.rows[place])]
+
+    def words(self, place: int, count: int = 3) -> list[str]:
+        """Return the words of an item that move most."""
+        shifts, tokens = np.nan_to_num(self.shifts(place), nan=-1.0), self.occlusion.tokens[int(self.rows[place])]
+        return [tokens[word] for word in np.argsort(-shifts, kind="stable")[:count]]
+
+    def flipped(self, resampling: Resampling) -> Estimate:
+        """Return the share of items whose prediction changes without one word or other, with its Wilson interval."""
+        return share(int((self.flips > 0).sum()), len(self), resampling) or Estimate(None)
+
+
+def measure_word_shifts(occlusion: Occlusion) -> WordShifts:
+    """Rank items by the most that one left-out word moves their answer.
+
+    Args:
+        occlusion: From `occlude`.
+
+    Returns:
+        A `WordShifts`: of the items with an answer, and an answer without at least one of their words.
+
+    Raises:
+        ValueError: If there is no such item.
+
+    References:
+        Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, for leaving words
+        out; the total variation and its maximum are this package's.
+    """
+    known = [~np.isnan(row) for row in occlusion.shifts]
+    rows = np.array([row for row, words in enumerate(known) if words.any()], dtype=np.int64)
+    if not len(rows):
+        raise ValueError(f"Expected items with words and answers, but none of {len(occlusion)} is one.")
+    before = np.repeat(occlusion.predicted, np.diff(occlusion.offsets))
+    changed = (occlusion.predicted_without >= 0) & (occlusion.predicted_without != before)
+    shifts = [occlusion.shifts[row] for row in rows.tolist()]
+    spans = [slice(*occlusion.offsets[row : row + 2]) for row in rows.tolist()]
+    return WordShifts(
+        occlusion=occlusion,
+        rows=rows,
+        values=np.array([np.nanmax(row) for row in shifts]),
+        mean=np.array([np.nanmean(row) for row in shifts]),
+        flips=np.array([changed[span].sum() for span in spans], dtype=np.int64),
+        n_words=np.array([known[row].sum() for row in rows.tolist()], dtype=np.int64),
+        labels=np.full(len(rows), -1) if occlusion.labels is None else occlusion.labels[rows],
+        **RankedItems.answers(occlusion.logits, rows),
+    )
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExtremeFlips:
     """What single replaced words do to the most and the least difficult items.
@@ -331,7 +411,6 @@ class ExtremeFlips:
         tests: The substitution tests.
         sources: Where the replacements come from.
         has_wordnet: Whether synonyms and antonyms were tried.
-        kept: Kinds of replacements that keep the meaning of a word: synonyms, names, and neighbors of the same class.
     """
 
     places: list[int]
@@ -339,7 +418,6 @@ class ExtremeFlips:
     tests: SubstitutionTests
     sources: str
     has_wordnet: bool
-    kept: tuple[str, ...]
 
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
         """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
@@ -401,5 +479,4 @@ def measure_flips(
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
     ids = [measured.fisher.ids[measured.rows[place]] for place in places]
     tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
-    kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
-    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet, kept)
+    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet)

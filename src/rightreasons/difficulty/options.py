@@ -7,7 +7,7 @@ from typing import Any
 from rightreasons.core.choices import NEIGHBORS
 from rightreasons.core.options import QuestionOptions, option
 
-MEASURES = ("eigenvalue", "left_out_words", "information", "contrast")
+MEASURES = ("eigenvalue", "left_out_words", "contrast")
 """Measures of difficulty; see `DifficultyOptions`."""
 
 RANKED_ITEMS, LEFT_OUT_ITEMS = 1000, 100
@@ -23,8 +23,8 @@ class DifficultyOptions(QuestionOptions):
     measures: tuple[str, ...] = option(
         (),
         "Comma-separated: eigenvalue (how far each prediction is from changing), left_out_words (what one left-out "
-        "word changes, for any model), information (what a prompted model has from its input) and contrast (contrast "
-        "sets); by default all that apply, left_out_words where a model has no gradients.",
+        "word changes, for any model) and contrast (contrast sets); by default all that apply, left_out_words where a "
+        "model has no gradients.",
         choices=MEASURES,
     )
     items: int | None = option(
@@ -42,8 +42,7 @@ class DifficultyOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs; one with its gradient costs three."""
-        split, wanted = context.primary, self.measures or ("eigenvalue", "information")
-        passes = float(len(split)) if "information" in wanted and context.prompted is not None else 0.0
+        split, wanted, passes = context.primary, self.measures or ("eigenvalue",), 0.0
         by_gradients = "eigenvalue" in wanted and not context.why_no_gradients()
         if "left_out_words" in wanted or not (self.measures or by_gradients):
             passes += min(self.items or LEFT_OUT_ITEMS, len(split)) * (1 + split.mean_words)

@@ -12,32 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.audited.predictions import safe_name
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.difficulty import plots
 from rightreasons.difficulty.data_maps import TrainingDynamics
 from rightreasons.difficulty.measure import (
+    KEPT,
     REVERSED,
     Correlation,
     DifficultyMeasurement,
     ExtremeFlips,
     RankedItems,
+    WordShifts,
     measure_difficulty,
     measure_flips,
+    measure_word_shifts,
 )
 from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
 from rightreasons.difficulty.ranking import MIN_ITEMS
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
-from rightreasons.difficulty.usable_information import WordShifts, measure_word_shifts
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.page.parts import Cell, Column, Example, Mark
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import Prose
+from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.page.words import decimal, percent
 
 N_EXAMPLES = 6
 
@@ -74,6 +74,10 @@ CORRELATIONS = (
     Column("p", "p", "p_value", "Of no correlation."),
     Column("definition", "What it is", "text"),
 )
+
+
+REPLACED = {"meaning kept": KEPT, "meaning reversed": REVERSED, "nearest embeddings": ("neighbor",)}
+"""What a replacement does to the meaning, as far as its source tells -> its kinds; neighbors may do anything."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -204,7 +208,7 @@ class EigenvalueAnswers(RankedAnswers):
         """Count the items at an end that a word of like (or reverse) meaning flips, and those where one was tried."""
         if self.flips is None:
             return 0, 0
-        return self.flips.n_flipped(end == "hardest", self.flips.kept if keeps else REVERSED)
+        return self.flips.n_flipped(end == "hardest", KEPT if keeps else REVERSED)
 
     def flip_rate(self, end: str, *, keeps: bool) -> Estimate | None:
         """Return the share of these items that such a word flips."""
@@ -316,7 +320,7 @@ EIGENVALUE = Question(
     name="eigenvalue",
     order=1,
     title="How far is each prediction from changing?",
-    prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REVERSED=REVERSED),
+    prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REPLACED=REPLACED),
     needs=(
         Need("model", lambda context, options: context.stored is None),
         ENOUGH,

@@ -34,8 +34,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.calibration.proper_scores import brier_score
-from rightreasons.calibration.selective import selective_scores
+from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.smooth import smooth_ece
 from rightreasons.core.validation import check_labels, check_one_of
 from rightreasons.probes.bias import prior_bias

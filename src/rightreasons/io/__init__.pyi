@@ -1,8 +1,8 @@
 from .judged import read_confidence as read_confidence
 from .judged import read_judgments as read_judgments
+from .judged import read_rating_sheets as read_rating_sheets
+from .judged import write_rating_sheets as write_rating_sheets
 from .predictions import read_predictions as read_predictions
-from .rating_sheets import read_rating_sheets as read_rating_sheets
-from .rating_sheets import write_rating_sheets as write_rating_sheets
 from .reading import as_table as as_table
 from .resolve import resolve as resolve
 from .suite_answers import read_suite_answers as read_suite_answers

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.parts import Plot
-from rightreasons.page.words import level_percent
+from rightreasons.page.prose import level_percent
 
 Floats = NDArray[np.float64]
 

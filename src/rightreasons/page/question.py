@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.intervals import Estimate, FigureText
 from rightreasons.page import parts as p
-from rightreasons.page.prose import Prose, Say, action
-from rightreasons.page.words import level_percent
+from rightreasons.page.prose import Prose, Say, action, level_percent
 
 if TYPE_CHECKING:
     from rightreasons.page.plots import Drawing

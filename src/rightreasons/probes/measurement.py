@@ -14,7 +14,7 @@ from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
-from rightreasons.page.words import not_scored_told
+from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect
 from rightreasons.probes.distractors import DistractorFigures, added_choices, measure_distractors
 from rightreasons.probes.measure import (

@@ -12,13 +12,12 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.intervals import Estimate, FigureText, estimate_of
 from rightreasons.core.verdict import MARGINS
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.prompts import Item
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Drawing, dot_rows
-from rightreasons.page.prose import prose
+from rightreasons.page.prose import prose, written
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.page.words import written
 from rightreasons.reasons.arms import CUTS, HINT, Arms, Trace
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (

@@ -14,7 +14,7 @@ from rightreasons.core.intervals import Estimate, mean, rate
 from rightreasons.core.results import Result
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
-from rightreasons.page.words import percent
+from rightreasons.page.prose import percent
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

@@ -17,7 +17,7 @@ from rightreasons.core.intervals import FigureText, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
-from rightreasons.page.words import level_percent, short_name, written
+from rightreasons.page.prose import level_percent, short_name, written
 from rightreasons.report.render import PAGE, Asked, Outcome, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE
 

@@ -14,7 +14,7 @@ from rightreasons.core.errors import counted, one_line
 from rightreasons.core.results import Result
 from rightreasons.core.store import check_file, write_bytes
 from rightreasons.core.validation import check_kind, check_one_of
-from rightreasons.page.words import TONES, short_name
+from rightreasons.page.prose import TONES, short_name
 from rightreasons.report.files import AuditFigure, answers_worst_first, audit_figures
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import LIGHTS

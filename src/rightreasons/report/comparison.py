@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.audited.predictions import read_predictions
+from rightreasons.audited.splits import read_predictions
 from rightreasons.calibration.measure import FIGURES, TESTED, measure_figures, paired_outcomes, paired_test
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.intervals import Estimate, FigureText, holm
@@ -20,9 +20,8 @@ from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
 from rightreasons.page import plots
 from rightreasons.page.plots import Curve, curves
-from rightreasons.page.prose import Prose
+from rightreasons.page.prose import Prose, p_equals, percent, written
 from rightreasons.page.question import Examples, Figure, Part, Plot, Question, Rule, Table, Tables
-from rightreasons.page.words import p_equals, percent, written
 from rightreasons.report.paired import (
     COMPARISON_FILE,
     ComparedFigure,

@@ -16,7 +16,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from rightreasons.audited.context import WORK, AuditContext
-from rightreasons.audited.predictions import predictions_file, save_predictions
+from rightreasons.audited.splits import predictions_file, save_predictions
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options, QuestionOptions
@@ -37,7 +37,7 @@ from rightreasons.core.store import (
     write_text,
 )
 from rightreasons.page.parts import ItemFigure, Section
-from rightreasons.page.words import badness, written
+from rightreasons.page.prose import badness, written
 from rightreasons.report.questions import available_questions, load_sections, question_options
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import AUDIT_FILE, check_audit, read_audit, signed

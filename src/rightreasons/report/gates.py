@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rightreasons.core.errors import OptionTypeError, counted, one_line, unknown_name
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind, check_one_of
-from rightreasons.page.words import TONES, short_name
+from rightreasons.page.prose import TONES, short_name
 from rightreasons.report.card import code, row, text
 from rightreasons.report.files import ENDS, AuditFigure, answers_worst_first, audit_figures, short_path
 from rightreasons.report.render import LIGHTS

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.audited.predictions import Predictions, read_predictions
+from rightreasons.audited.splits import Predictions, read_predictions
 from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.arrays import take_rows
 from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, estimate_of, paired_means
@@ -22,7 +22,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind
 from rightreasons.page.parts import ItemFigure
-from rightreasons.page.words import short_name
+from rightreasons.page.prose import short_name
 from rightreasons.report.files import AuditFigure, audit_figures, items_file, read_items, short_path
 from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
 

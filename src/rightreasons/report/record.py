@@ -10,12 +10,11 @@ from typing import Any
 
 import rightreasons
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.predictions import predictions_file
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.splits import AuditSplit, predictions_file
 from rightreasons.core.options import Options
 from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
-from rightreasons.page.words import level_percent, percent, short_name
+from rightreasons.page.prose import level_percent, percent, short_name
 from rightreasons.report.answers import AnswerFigures, failed_of, measure_answers
 from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page

@@ -27,7 +27,7 @@ from rightreasons.core.intervals import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import Action, Amount, Example, ExampleList, Finding, Headline, Plot, SectionResult, Table
-from rightreasons.page.words import badness, level_percent, number, p_value, written
+from rightreasons.page.prose import badness, level_percent, number, p_value, written
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext

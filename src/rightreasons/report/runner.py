@@ -28,7 +28,7 @@ from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
-from rightreasons.page.words import not_scored_told
+from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, withheld
 from rightreasons.report.files import OWN, Report
 from rightreasons.report.plan import plan_of

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.predictions import safe_name
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
-from rightreasons.io.splits import chosen_rows
+from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.duplicates import near_duplicates
 from rightreasons.shortcuts.families.training import Training

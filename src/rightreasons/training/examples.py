@@ -17,8 +17,7 @@ from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.store import digest_of_arrays, json_lines, write_text
 from rightreasons.core.validation import check_labels, check_texts
 from rightreasons.io.columns import read_labels
-from rightreasons.io.splits import chosen_rows, labeled_items, limited
-from rightreasons.io.tables import open_questions, open_task_items
+from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_questions, open_task_items
 from rightreasons.models.batching import Encoded, encode
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.models.spans import Windows, encode_windows

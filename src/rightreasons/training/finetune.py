@@ -19,7 +19,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.behavior.normalization import answer_scores
+from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
 from rightreasons.core.results import Result

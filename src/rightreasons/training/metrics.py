@@ -12,13 +12,10 @@ from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_of
 from rightreasons.calibration.measure import STATISTICS
 from rightreasons.calibration.proper_scores import brier_of, negative_log_likelihood
-from rightreasons.core.arrays import kind_of
 from rightreasons.core.classification import AVERAGES, ConfusionMatrix
-from rightreasons.core.errors import OptionError, one_line, unknown_name
+from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.options import check_options
 from rightreasons.core.validation import check_one_of, check_same_length
-from rightreasons.difficulty.contrast import contrast_consistency
-from rightreasons.difficulty.contrast_sets import USUAL, ContrastItems
 
 IGNORED = -100
 """The label that the losses of transformers ignore; such items are ignored here too."""
@@ -35,8 +32,6 @@ class ComputeMetrics:
         self._average = check_one_of(options.get("average", "macro"), AVERAGES, "average")
         of_ece = {name: value for name, value in options.items() if name in _ECE_OPTIONS}
         self._calibration = CalibrationErrorOptions.read(of_ece, "compute_metrics")
-        of_contrast = next((name for name in names if name in _CONTRAST), None)
-        self._contrast = None if of_contrast is None else _ContrastSets(of_contrast, options)
         self._batches: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
@@ -66,10 +61,10 @@ class ComputeMetrics:
         figures: Figures = {}
         for name in self.names:
             if name not in figures:
-                figures.update(self._family(name, logits, top, rows))
+                figures.update(self._family(name, logits, top))
         return {name: figures[name] for name in self.names}
 
-    def _family(self, name: str, logits: NDArray[Any], top: TopLabel, rows: NDArray[np.int64]) -> Figures:
+    def _family(self, name: str, logits: NDArray[Any], top: TopLabel) -> Figures:
         """Compute a figure, with those that come along."""
         if name in ("accuracy", "f1"):
             matrix = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
@@ -82,8 +77,6 @@ class ComputeMetrics:
             return {name: brier_of(top).brier}
         if name == "nll":
             return {name: negative_log_likelihood(logits, top.labels, scores="logits").nll}
-        if self._contrast is not None and name in _CONTRAST:
-            return self._contrast.figures(top, rows)
         return {name: STATISTICS[name](top)}
 
     def reset(self) -> None:
@@ -118,12 +111,6 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     | nll | [0, ∞) | lower | mean negative log-likelihood of the label, in nats |
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
     | auroc | [0, 1] | higher | how well confidence separates correct from wrong; None unless there are both |
-
-    | contrast_consistency | [0, 1] | higher | share of the contrast sets of `contrast_sets` that are right throughout |
-    | contrast_accuracy, original_accuracy | [0, 1] | higher | accuracy on revised items and on originals |
-
-    `contrast_sets` is the Dataset that is evaluated, in its order, with its labels and the columns of the sets: those
-    that `rightreasons difficulty` knows, or `groups_column` and `original_column`.
 
     So are the other figures of `rightreasons.calibration.measure.STATISTICS`, functions of the top labels, such
     as `ece_sweep`, `e_aurc` and `brier_reliability`.
@@ -165,65 +152,11 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     return ComputeMetrics(unique, options)
 
 
-class _ContrastSets:
-    """The contrast sets of the table of evaluated items."""
-
-    def __init__(self, figure: str, options: Mapping[str, Any]) -> None:
-        import datasets
-
-        table = options.get("contrast_sets")
-        if isinstance(table, Mapping):
-            table = datasets.Dataset.from_dict(dict(table))
-        if not isinstance(table, datasets.Dataset) or "label" not in table.column_names:
-            got = table.column_names if isinstance(table, datasets.Dataset) else kind_of(table)
-            raise TypeError(
-                f"Expected `contrast_sets`, the Dataset of the evaluation with its labels and sets, for {figure!r}, "
-                f"but got {got}."
-            )
-        self.labels = np.array([IGNORED if label is None else label for label in table["label"][:]], dtype=np.int64)
-        items = ContrastItems.of(
-            table,
-            np.maximum(self.labels, -1),
-            groups_column=options.get("groups_column"),
-            original_column=options.get("original_column"),
-        )
-        if items is None:
-            usual = ", ".join(column for column, _ in USUAL[1:])
-            raise OptionError(
-                f"Expected contrast sets in `contrast_sets`, named by {usual} or `groups_column`, but its columns are "
-                f"{', '.join(table.column_names)}.",
-                option="groups_column",
-            )
-        self.items = items
-
-    def figures(self, top: TopLabel, rows: NDArray[np.int64]) -> Figures:
-        """Compute the figures from the top labels of rows of the table."""
-        if rows[-1] >= len(self.labels) or (self.labels[rows] != top.labels).any():
-            raise ValueError(
-                f"Expected the labels of the evaluation to be those of the {len(self.labels):,} rows of "
-                "`contrast_sets`, in their order, but they are others."
-            )
-        predicted = np.full(len(self.labels), IGNORED, dtype=np.int64)
-        predicted[rows] = top.predicted
-        n_missing = int(np.count_nonzero(predicted[self.items.rows] == IGNORED))
-        if n_missing:
-            raise ValueError(
-                f"Expected a prediction for each of the {len(self.items.rows):,} items of `contrast_sets`, but "
-                f"{n_missing:,} of them have none."
-            )
-        known, items = self.items.rows, self.items
-        result = contrast_consistency(predicted[known], self.labels[known], items.groups, items.is_original)
-        return {name: getattr(result, name) for name in _CONTRAST}
-
-
-_CONTRAST = ("contrast_consistency", "contrast_accuracy", "original_accuracy")
-
 _ECE_OPTIONS = tuple(name for name in CalibrationErrorOptions.names() if name != "scores")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("accuracy", "f1"), ("average",)),
     **dict.fromkeys(("ece", "mce"), _ECE_OPTIONS),
     **dict.fromkeys(("brier", "nll", *STATISTICS), ()),
-    **dict.fromkeys(_CONTRAST, ("contrast_sets", "groups_column", "original_column")),
 }
 
 

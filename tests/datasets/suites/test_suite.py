@@ -11,8 +11,6 @@ from collections import Counter, OrderedDict
 
 import datasets
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -41,7 +39,7 @@ def functionality(**changes):
     )
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_written_suites_are_read_back(tmp_path, suffix):
     moved = Case("0", (("Ann sat.",), ("Eve sat.",)), None, (None, ("Ann", "Eve")))
     invariant = functionality(
@@ -49,50 +47,6 @@ def test_written_suites_are_read_back(tmp_path, suffix):
     )
     suite = Suite("mine", ("text",), (functionality(), invariant))
     assert Suite.read(suite.write(tmp_path / f"suite{suffix}")) == suite
-
-
-def test_parquet_is_one_row_per_functionality(tmp_path):
-    asked = functionality(name="who", cases=(Case("0", (("Ann sat.", "Who?"), ("Eve sat.", "Who?")), ("Ann", None)),))
-    numbered = functionality(cases=(Case("0", (("a", "b"),), (2,)), Case("1", (("c", "d"),), (0,))))
-    suite = Suite("mine", ("context", "question"), (asked, numbered))
-    path = suite.write(tmp_path / "suite.parquet")
-    first, second = datasets.Dataset(pq.read_table(path))
-    assert first["functionality"] == "who"
-    assert first["cases"][0]["examples"] == [["Ann sat.", "Who?"], ["Eve sat.", "Who?"]]
-    assert first["cases"][0]["labels"] == ['"Ann"', "null"]
-    assert [case["labels"] for case in second["cases"]] == [["2"], ["0"]]
-    assert Suite.read(path) == suite
-
-
-def test_bad_parquet(tmp_path):
-    path = tmp_path / "suite.parquet"
-    path.write_bytes(b"not parquet")
-    with pytest.raises(ValueError, match="Expected a parquet file of a suite"):
-        Suite.read(path)
-    pq.write_table(pa.table({"text": ["x"]}), path)
-    with pytest.raises(ValueError, match='the metadata of .* to say "format"'):
-        Suite.read(path)
-    Suite("mine", ("text",), (functionality(),)).write(path)
-    table = pq.read_table(path)
-    for column, values, sentence in (
-        ("cases", [["a"]], "row 0 of .* but 'cases' is missing"),
-        ("cases", [None], "row 0 of .* but 'cases' is missing"),
-        ("cases", [[{"id": "0", "examples": [[None]], "labels": None}]], "'examples' is missing or wrong"),
-        ("cases", [[{"id": "0", "examples": [["a"]], "labels": ["[0]"]}]], "'labels' is missing or wrong"),
-        ("cases", [[{"id": "0", "examples": [["a"]], "labels": ["good"]}]], "JSON in row 0"),
-        ("expectation", ["[]"], "'expectation' is missing or wrong"),
-        ("expectation", ["{"], "JSON in row 0"),
-    ):
-        place = table.column_names.index(column)
-        pq.write_table(table.set_column(place, column, pa.array(values)), path)
-        with pytest.raises(ValueError, match=sentence):
-            Suite.read(path)
-    pq.write_table(table.replace_schema_metadata({b"rightreasons.suite": b"[1]"}), path)
-    with pytest.raises(ValueError, match='the metadata of .* to say "format"'):
-        Suite.read(path)
-    pq.write_table(table.drop_columns(["test_type"]), path)
-    with pytest.raises(ValueError, match="'test_type' is missing or wrong"):
-        Suite.read(path)
 
 
 def test_ten_lines_by_hand(tmp_path):
@@ -301,7 +255,7 @@ def test_words_of_hatecheck_survive(tmp_path):
     suite = open_suite(path)
     assert suite.label_names == ("non-hateful", "hateful")
     assert [f.functionality_class for f in suite.functionalities] == ["_odd", "ident"]
-    for name in ("a.jsonl", "a.jsonl.gz", "a.parquet"):
+    for name in ("a.jsonl", "a.jsonl.gz"):
         assert Suite.read(suite.write(tmp_path / name)) == suite
     assert suite.to_dataset().features["label"].names == ["non-hateful", "hateful"]
     assert suite.table().label_names == suite.split("test").label_names == suite.label_names
@@ -348,7 +302,7 @@ def test_labels_are_written_by_name_or_by_number(tmp_path):
     assert (a.cases[0].labels, d.cases[0].labels) == ((2,), (1,))
     assert b.expectation["value"] == 0
     assert c.expectation == {"name": "equal", "value": 1, "where_first": {"is": [2, 1]}}
-    assert Suite.read(suite.write(tmp_path / "again.parquet")) == suite
+    assert Suite.read(suite.write(tmp_path / "again.jsonl")) == suite
     # Without names, a word is a text to be answered.
     path = write_lines(tmp_path / "b.jsonl", {}, NAMED["rows"][:1])
     assert Suite.read(path).functionalities[0].cases[0].labels == ("good",)
@@ -396,7 +350,7 @@ def test_what_is_no_suite(tmp_path):
     for value in (None, 5, ["a"]):
         with pytest.raises(TypeError, match="Expected `name_or_path` to be a text or a path, but got"):
             open_suite(value)
-    for name in ("nosuch.csv", "nosuch.jsonl", "nosuch.parquet"):
+    for name in ("nosuch.csv", "nosuch.jsonl"):
         with pytest.raises(FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"):
             open_suite(tmp_path / name)
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
@@ -448,7 +402,7 @@ SOME = {  # functionality -> cases, examples (Appendix A)
 @pytest.mark.parametrize("name", list(COUNTS))
 def test_released_counts(real_data, name):
     builder = builder_class(name)
-    archive = real_data / "checklist" / "release" / f"{builder.STEM}_suite.tar.gz"
+    archive = real_data / "checklist" / builder.SOURCES[0].path
     suite = read_checklist(archive, name, builder.TEXT_COLUMNS)
     functionalities, cases, examples, n_mft = COUNTS[name]
     assert len(suite.functionalities) == functionalities
@@ -610,7 +564,7 @@ def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
-    kind = data.draw(st.sampled_from(["tar.gz", "jsonl.gz", "jsonl", "parquet"]))
+    kind = data.draw(st.sampled_from(["tar.gz", "jsonl.gz", "jsonl"]))
     if kind == "tar.gz":
         path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"tests": [("a", 1.5)]})
     else:

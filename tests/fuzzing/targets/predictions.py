@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines, packed, parquet, table, written
+from rightreasons.io.judged import read_rating_sheets, write_rating_sheets
 from rightreasons.io.predictions import parse_predictions, read_answers, read_predictions
-from rightreasons.io.rating_sheets import read_rating_sheets, write_rating_sheets
 
 ROWS = [
     {"id": "a", "p_neg": 0.9, "p_pos": 0.1, "label": "neg"},

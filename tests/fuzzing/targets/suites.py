@@ -32,7 +32,7 @@ HATECHECK = (
     b"ref_templ_id,templ_id\nderog_neg_emote_h,1,I hate you,hateful,women,directed,hate,hate,,,1\n"
     b"neutral,2,I like you,non-hateful,women,directed,like,like,,,2\n"
 )
-FILES = {suffix: seeds(suffix) for suffix in (".jsonl", ".jsonl.gz", ".parquet")} | {".csv": [HATECHECK]}
+FILES = {suffix: seeds(suffix) for suffix in (".jsonl", ".jsonl.gz")} | {".csv": [HATECHECK]}
 SHORT = [[json.loads(line) for line in content.splitlines()] for content in FILES[".jsonl"]]
 
 

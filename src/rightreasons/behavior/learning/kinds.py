@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.behavior.expectations import answer_scores
 from rightreasons.behavior.learning.items import (
     CLASSES,
     Items,
@@ -25,7 +26,6 @@ from rightreasons.behavior.learning.items import (
 from rightreasons.behavior.learning.options import ACTIVATIONS
 from rightreasons.behavior.learning.trainer import Features, head_features, head_inputs
 from rightreasons.behavior.measure import is_reading, reading_texts
-from rightreasons.behavior.normalization import answer_scores
 from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
 from rightreasons.core.label_names import MatchTerms, listing, match_labels
 from rightreasons.core.resampling import Resampling

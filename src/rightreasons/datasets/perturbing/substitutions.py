@@ -8,7 +8,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -45,9 +45,10 @@ class Thesaurus(Protocol):
 class WordNet:
     """WordNet as a thesaurus of single words.
 
-    A word is looked up unchanged, or else by its base form ("liked": like). Senses come in WordNet's order, which is
-    that of their frequency; the part of speech with the most senses that occur in its tagged texts comes first. The
-    words returned are base forms: they are not inflected.
+    Senses come in WordNet's order, which is that of their frequency; the part of speech with the most senses that occur
+    in its tagged texts comes first. Antonyms are looked up unchanged, or else by the base form of a word ("liked":
+    like). Synonyms have to keep the meaning in its place: they are those of the most frequent sense, and an inflected
+    word has none, as base forms do not fit in its place.
 
     Args:
         corpus: An NLTK reader, such as `nltk.corpus.wordnet`.
@@ -60,12 +61,21 @@ class WordNet:
         self._corpus = corpus
 
     def synonyms(self, word: str) -> list[str]:
-        """Return single words that share a sense with a word; for adjectives then those of similar senses."""
-        return self._related(word.lower(), self._same_sense)
+        """Return single words of a word's most frequent sense; for adjectives then those of senses similar to it."""
+        word = word.lower()
+        forms = self.base_forms(word)
+        if not forms or forms[0][1] != word:
+            return []
+        sense = self._senses(*reversed(forms[0]))[0]
+        return self._single({word}, (lemma for near in (sense, *self._near(sense)) for lemma in near.lemmas()))
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        return self._related(word.lower(), self._opposed)
+        own, opposed = {word.lower()}, list[Any]()
+        for part, form in self.base_forms(word.lower()):
+            own.add(form)
+            opposed += self._opposed(part, form)
+        return self._single(own, opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
         """Return the (part of speech, base form) pairs of a word, the likeliest first."""
@@ -77,31 +87,26 @@ class WordNet:
         }
         return [(part, forms[part]) for part in sorted(seen, key=seen.__getitem__, reverse=True)]
 
-    def _related(self, word: str, relation: Any) -> list[str]:
-        own, related = {word}, dict[str, None]()
-        for part, form in self.base_forms(word):
-            own.add(form)
-            names = (lemma.name().lower() for lemma in relation(part, form))
-            related.update((name, None) for name in names if name not in own and "_" not in name)
-        return list(related)
-
-    def _same_sense(self, part: str, form: str) -> Iterator[Any]:
-        for synset in (*self._senses(part, form), *self._similar(part, form)):
-            yield from synset.lemmas()
+    @staticmethod
+    def _single(own: set[str], lemmas: Iterable[Any]) -> list[str]:
+        """Return the words of lemmas, each once, without those of several words and a word's own forms."""
+        names = (lemma.name().lower() for lemma in lemmas)
+        return list(dict.fromkeys(name for name in names if name not in own and "_" not in name))
 
     def _opposed(self, part: str, form: str) -> Iterator[Any]:
-        similar = [lemma for synset in self._similar(part, form) for lemma in synset.lemmas()]
+        senses = self._senses(form, part)
+        similar = [lemma for sense in senses for synset in self._near(sense) for lemma in synset.lemmas()]
         for lemma in (*self._corpus.lemmas(form, part), *similar):
             yield from lemma.antonyms()
 
-    def _senses(self, part: str, form: str) -> list[Any]:
+    def _senses(self, form: str, part: str) -> list[Any]:
         # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
         return [lemma.synset() for lemma in self._corpus.lemmas(form, part)]
 
-    def _similar(self, part: str, form: str) -> list[Any]:
+    @staticmethod
+    def _near(sense: Any) -> list[Any]:
         # The corpus holds them as a set, whose order changes from process to process.
-        senses = self._senses(part, form)
-        return [near for sense in senses for near in sorted(sense.similar_tos(), key=lambda synset: synset.name())]
+        return sorted(sense.similar_tos(), key=lambda synset: synset.name())
 
 
 @functools.cache

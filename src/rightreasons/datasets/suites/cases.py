@@ -173,7 +173,7 @@ def check_plain(functionality: Functionality) -> None:
         ValueError: If it is a Python function.
     """
     for part in every_part(functionality.expectation):
-        if part["name"] == "python" or callable(part.get("aggregate")):
+        if part["name"] == "python":
             raise ValueError(
                 f"Expected an expectation that a file can hold for the functionality {functionality.name!r}, but it is "
                 "a Python function, which no suite stores."

@@ -91,7 +91,7 @@ def open_suite(
     """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or a released suite of CheckList.
 
     Args:
-        name_or_path: A .jsonl, .jsonl.gz or .parquet file, a .csv file, or one of CheckList's released suites by name:
+        name_or_path: A .jsonl or .jsonl.gz file, a .csv file, or one of CheckList's released suites by name:
             checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite convert` makes a file of
             another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
@@ -140,7 +140,7 @@ def _opened(file: Path) -> Suite:
     name = file.name.lower()
     if name.endswith(PICKLES):
         raise ValueError(
-            f"Expected a suite as .jsonl, .jsonl.gz, .parquet or .csv, but got the pickle {file}: convert it with "
+            f"Expected a suite as .jsonl, .jsonl.gz or .csv, but got the pickle {file}: convert it with "
             f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
         )
     return read_hatecheck(file, name=file.stem) if name.endswith(".csv") else Suite.read(file)
