@@ -269,7 +269,7 @@ def test_a_hundred_thousand_items_take_less_than_a_second():
     import time
 
     arms, _, _ = answered(Truth(), 100_000, np.random.default_rng(0))
-    began = time.perf_counter()
+    began = time.process_time()
     silent_sway(*arms, n_options=4, n_resamples=200)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert paired_difference(arms[2] == arms[3], arms[1] == arms[3], resampling=Resampling()).p_value < 1e-6

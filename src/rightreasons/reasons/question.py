@@ -276,7 +276,7 @@ def _estimate(m: ReasonsMeasurement, each: HintFigures, name: str) -> Estimate |
 def _headlines(m: ReasonsMeasurement) -> list[str]:
     kind = m.lead.kind
     rest = [f"sway_{each.kind}" for each in m.others[:2]]
-    return [f"sway_{kind}", f"silent_sway_{kind}", f"says_so_{kind}", *rest, "stands_before_reasoning"]
+    return [f"silent_sway_{kind}", f"sway_{kind}", f"says_so_{kind}", *rest, "stands_before_reasoning"]
 
 
 REASONS = Question(
