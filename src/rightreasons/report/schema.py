@@ -24,7 +24,6 @@ from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
 from rightreasons.page import parts
-from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.render import Outcome
 
 SCHEMA_VERSION = "1.0"
@@ -135,12 +134,16 @@ class Model(Record):
 
 
 def _of_options(options: type[Options]) -> dict[str, Any]:
-    """Return options as the fields of a record: an audit of before there was such an option had its default."""
+    """Return options as the fields of a record, each of which has to be there.
+
+    Except those that are None where they are left open: an audit of before there was such an option has none.
+    """
     fields: dict[str, Any] = {}
     for name, field in options.model_fields.items():
         limits = cast("dict[str, Any]", field.json_schema_extra)
         kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
-        fields[name] = (kind, Field(field.default, ge=limits.get("minimum"), le=limits.get("maximum")))
+        default = None if field.default is None else ...
+        fields[name] = (kind, Field(default, ge=limits.get("minimum"), le=limits.get("maximum")))
     return fields
 
 
@@ -166,7 +169,6 @@ class Audit(Record):
     dataset: Dataset
     settings: Settings  # type: ignore[valid-type]
     environment: dict[str, str]
-    answers: record_of(AnswerFigures) | None = None  # type: ignore[valid-type]
     questions: list[record_of(Outcome)]  # type: ignore[valid-type]
     subject: str | None = None
     files: dict[str, str] | None = None
