@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from rightreasons.core.errors import OptionError
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.causal import CausalLM, load_causal
 from rightreasons.models.choices import choose
@@ -151,6 +152,41 @@ def test_a_chat_is_asked_through_the_template(chatting, model):
     )
     with pytest.raises(ValueError, match="takes the turns system, user, but that of .* fails: no system role"):
         Prompted(Prompt(system="x"), chatting).choose(["p"], [["good", "bad"]], progress=False)
+
+
+KNOWS = TEMPLATE + "{% if enable_thinking is defined and not enable_thinking %} <think> </think> {% endif %}"
+BEGINS = TEMPLATE + "<think> "
+
+
+def test_a_template_that_thinks_is_asked_for_generated_answers(tmp_path):
+    scorer = load_causal(save_tiny_causal(tmp_path))
+    scorer.tokenizer.chat_template = KNOWS
+    turns = ({"role": "user", "content": "the plot"},)
+    engine, quiet = LocalEngine(scorer), LocalEngine(scorer, "off")
+    assert (engine.thinks, quiet.thinks) == (True, False)
+    assert (engine.budget, quiet.budget) == (128, 32)  # half of the 256 tokens that it reads
+    assert LocalEngine(scorer, "50").budget == 82
+    assert engine.render(turns) == "user the plot a"
+    assert quiet.render(turns) == "user the plot a <think> </think> "
+    assert engine.fingerprint != quiet.fingerprint
+    assert Prompted(Prompt(), engine).rendering.scoring == "generated"
+    assert Prompted(Prompt(), quiet).rendering.scoring == "mean"
+    with pytest.raises(OptionError, match="thinking='off' asks it without"):
+        Prompted(Prompt(scoring="sum"), engine)
+    # Outside a chat it is asked as it is.
+    assert Prompted(Prompt(chat="off"), engine).rendering.scoring == "mean"
+
+
+def test_a_thought_that_begins_in_the_template_and_does_not_end_is_no_answer(tmp_path):
+    scorer = load_causal(save_tiny_causal(tmp_path))
+    scorer.tokenizer.chat_template = BEGINS
+    engine = LocalEngine(scorer)
+    assert engine.thinks
+    told = engine.generate([Request("a", ({"role": "user", "content": "the plot"},))], max_new_tokens=3, progress=False)
+    assert (told.replies[0][0].text, told.replies[0][0].finish) == ("", "thinking")
+    assert told.replies[0][0].thinking
+    with pytest.raises(OptionError, match="begins a thought: leave it on"):
+        _ = LocalEngine(scorer, "off").thinks
 
 
 def test_a_model_without_a_chat_template_is_not_asked_through_one(engine):

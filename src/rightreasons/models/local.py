@@ -116,7 +116,8 @@ class LocalEngine:
     @property
     def budget(self) -> int:
         """Tokens of an answer: those of thinking among them."""
-        return (self._most or LONG) + BRIEF if self.thinks else BRIEF
+        room = max(BRIEF, self.scorer.max_length // 2)  # the question needs some of what the model reads
+        return min((self._most or LONG) + BRIEF, room) if self.thinks else BRIEF
 
     @property
     def _template(self) -> Any:

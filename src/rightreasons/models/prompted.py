@@ -74,6 +74,7 @@ class Prompted:
 
     Attributes:
         failures: Item, of whatever was asked so far -> why it has no score.
+        replies: Item of the same -> what the model wrote.
 
     Raises:
         ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
@@ -118,6 +119,7 @@ class Prompted:
         self._example: Request | None = None
         self._way = ""
         self.failures: dict[str, str] = {}
+        self.replies: dict[str, list[Reply]] = {}
 
     def other_way(self) -> Prompted | None:
         """Return the same prompt without the chat template, or with it where this goes without.
@@ -356,6 +358,7 @@ class Prompted:
         rows, failures = [], dict(found.failures)
         lacks: Counter[str] = Counter()
         for item, replies in zip(items, found.replies, strict=True):
+            self.replies[item.id] = replies
             read = np.array([self.read(item, reply) for reply in replies], dtype=int)
             lacking = [
                 reply.lack or f"no answer in {reply.text.strip()[:80]!r}"

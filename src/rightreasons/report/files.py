@@ -27,6 +27,7 @@ from rightreasons.core.store import (
     digest_of_files,
     digest_of_value,
     finish_swap,
+    json_lines,
     json_text,
     leased,
     package_code,
@@ -274,6 +275,9 @@ def _figure(
     return AuditFigure(path, question, text["key"], text["name"], found, text["unit"], text["better"], split, n)
 
 
+REPLIES_FILE = "predictions/replies.jsonl"
+"""What a prompted model wrote to each request: text, thinking, refusal, finish and usage."""
+
 FIGURES_FILE = "figures.csv"
 
 AGAIN_FILE = "audit.yaml"
@@ -368,6 +372,10 @@ class Report:
             for split in self.context.all_splits:
                 if self.context.has_scores(split):
                     save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
+            replies = {} if self.context.prompted is None else self.context.prompted.replies
+            if replies:
+                rows = ({"id": name, "replies": [one.to_dict() for one in own]} for name, own in replies.items())
+                write_text(new / REPLIES_FILE, json_lines(rows))
             for outcome in outcomes:
                 for plot in outcome.result.plots if outcome.result else ():
                     write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
