@@ -40,6 +40,23 @@ def rows():
     return datasets.Dataset.from_dict({"text": texts, "label": labels})
 
 
+def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_path):
+    result = audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    figure = result["calibration.accuracy"]
+    assert result["calibration"].status == "answered"
+    frame = result.to_frame()
+    assert frame.loc["calibration.accuracy", "value"] == pytest.approx(figure.estimate.value)
+    assert set(frame.index) == set(result.figures)
+    assert "Does its confidence match its accuracy?" in result._repr_html_()
+    result.assert_that(f"calibration.accuracy >= {figure.estimate.value}")
+    with pytest.raises(AssertionError, match=r"^Expected calibration\.accuracy > 1, but got .*% .* on 40 items"):
+        result.assert_that("calibration.accuracy > 1")
+    with pytest.raises(AssertionError, match="but got The question was not asked"):
+        result.assert_that("cues.applicability < 1")
+    with pytest.raises(KeyError, match="Did you mean 'calibration.accuracy'"):
+        result["calibration.acuracy"]
+
+
 def test_another_model_sets_the_report_aside(tiny, other, rows, tmp_path):
     audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
     earlier = (tmp_path / "audit.json").read_bytes()

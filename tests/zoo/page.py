@@ -22,27 +22,26 @@ Which families of transformers {version} this package reads exactly, written by
 
     make -C benchmarks zoo
 
-which builds every family of the library's own lists (sequence classification, multiple choice, causal language models)
-from a tiny configuration with random weights and compares every call with one item at a time, unpadded, by the plain
-forward pass of the model: logits, integrated gradients at {steps} equal nodes by a literal loop, the largest eigenvalue
-of the Fisher information from the whole Jacobian, and the log-likelihood of each (prompt, choice) pair by itself. Texts
-have 5 to 60 tokens, are longer than the windows of the models and than what most of them take; tokenizers pad on the
-right and on the left; the padding id of the model is not that of the tokenizer; a tokenizer as Llama 2's puts a space
-before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest of the call
-(gradients that differ by little are compared in float64 again, where rounding goes away). In brackets is the fastest
-way of batching that the trial of the model found exact: a model is tried on short texts when it is loaded, and on
-longer ones where they are met. Everything else is refused in one sentence, or is marked as wrong. A family that a new
-release of transformers adds is in the next table by itself.
+which builds every family of the library's own lists from a tiny configuration with random weights and compares every
+call with one item at a time, unpadded, by the plain forward pass: logits; integrated gradients at {steps} equal nodes
+by a literal loop; the largest eigenvalue of the Fisher information from the whole Jacobian; the log-likelihood of each
+(prompt, choice) pair. Texts have 5 to 60 tokens; tokenizers pad on the right and on the left, with another padding id
+than the model's.
 
-torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
+- **Exact**: no number differs by more than {tolerance:g}, relative to the largest of the call (small differences of
+  gradients are compared again in float64). In brackets is the fastest exact [way of batching](parity.md#the-trial).
+- **Refused**: in one sentence, numbered below.
+- A dash: transformers has no such head for the family, or none can be built (below).
+
+torch {torch}, float32, on a CPU.
 """
 
 
 _HALF = """
 ## In bfloat16
 
-Numbers in bfloat16 are rounded to three digits, whoever computes them. How far they are from those in float32 of the
-same weights, relative to the largest of the call: this package, and in brackets a plain loop in bfloat16, item by item.
+Numbers in bfloat16 are rounded to three digits. Their distance from float32 with the same weights, relative to the
+largest of the call; in brackets that of a plain loop in bfloat16, item by item.
 """
 
 

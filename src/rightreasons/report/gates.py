@@ -157,6 +157,11 @@ def gate(
     )
 
 
+def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
+    """Check one condition of an audit: "fail" where it holds, as `gate` names what must not."""
+    return _check(condition, audit, audit_figures(audit), "fail")
+
+
 def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, AuditFigure], undefined: str) -> GateCheck:
     match = _CONDITION.fullmatch(condition)
     if match is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import html
+import io
 import math
 import os
 import shlex
@@ -18,7 +20,7 @@ from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence
+from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, unknown_name
 from rightreasons.core.label_names import BY_NUMBER, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.stopping import stop_if_signaled
@@ -30,7 +32,7 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, withheld
-from rightreasons.report.files import OWN, Report
+from rightreasons.report.files import OWN, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
 from rightreasons.report.record import answers_of, page_of, record_of
@@ -49,6 +51,8 @@ T = TypeVar("T", bound=Options)
 @dataclasses.dataclass(frozen=True, eq=False)
 class AuditResult:
     """What an audit found.
+
+    `result["shortcuts"]` is a question's outcome, and `result["calibration.ece"]` a figure; a notebook shows verdicts.
 
     Attributes:
         out: The folder of the report: index.html, audit.json, figures/ and predictions/.
@@ -72,11 +76,45 @@ class AuditResult:
         """The questions that could not be answered because of an error."""
         return tuple(outcome for outcome in self.outcomes if outcome.status == "failed")
 
-    def __getitem__(self, question: str) -> Outcome:
-        for outcome in self.outcomes:
-            if outcome.question == question:
-                return outcome
-        raise KeyError(question)
+    @property
+    def figures(self) -> dict[str, AuditFigure]:
+        """The figures of all questions by their paths, such as calibration.ece."""
+        return audit_figures(self.audit)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the outcome of a question, or a figure by its path, such as calibration.ece."""
+        known = {outcome.question: outcome for outcome in self.outcomes} | (self.figures if "." in name else {})
+        if name not in known:
+            raise KeyError(str(unknown_name("figure" if "." in name else "question", name, known)))
+        return known[name]
+
+    def to_frame(self) -> Any:
+        """Return the figures as a table of pandas, a row per figure: its path, value, interval, split and items."""
+        import pandas as pd
+
+        return pd.read_csv(io.StringIO(figures_table(self.audit)), index_col="figure")
+
+    def assert_that(self, condition: str) -> None:
+        """Raise an AssertionError with the figure where a condition does not hold, for a test of a model.
+
+        Args:
+            condition: A path, one of `< <= > >= == !=` and a number, as in `gate`: `calibration.ece.high < 0.05`. A
+                figure that the audit does not have does not meet it.
+        """
+        from rightreasons.report.gates import check
+
+        found = check(self.audit, condition)
+        if found.outcome != "fail":  # a gate names what must not hold
+            raise AssertionError(f"Expected {condition}, but got {found.told}.".replace("..", "."))
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{html.escape(answer['title'])}</td><td><b>{html.escape(answer['result']['verdict']['label'])}</b>"
+            f"</td><td>{html.escape(answer['result']['verdict']['summary'])}</td></tr>"
+            for answer in answers_worst_first(self.audit)
+        )
+        link = html.escape(self.page.resolve().as_uri(), quote=True)
+        return f'<table>{cells}</table><p><a href="{link}">The report</a></p>'
 
     def to_dict(self) -> dict[str, Any]:
         """Return what audit.json holds."""
