@@ -24,6 +24,7 @@ from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
 from rightreasons.page import parts
+from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.render import Outcome
 
 SCHEMA_VERSION = "1.0"
@@ -169,6 +170,7 @@ class Audit(Record):
     dataset: Dataset
     settings: Settings  # type: ignore[valid-type]
     environment: dict[str, str]
+    answers: record_of(AnswerFigures) | None = None  # type: ignore[valid-type]
     questions: list[record_of(Outcome)]  # type: ignore[valid-type]
     subject: str | None = None
     files: dict[str, str] | None = None
