@@ -1,4 +1,4 @@
-"""Tasks that we write, asked by the real harnesses with real weights: the table of the round trip in docs/parity.md.
+"""Tasks that we write, asked by the real harnesses with real weights: a table in docs/evidence/parity.md.
 
     PYTHONPATH=tests python benchmarks/harnesses.py --data-dir DATA [--write]
 
@@ -32,7 +32,7 @@ from rightreasons.cli import main as command
 from rightreasons.models.causal import load_causal
 from rightreasons.models.packaged import demo_language_model
 
-PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
 
 TOLERANCE = 2e-4
 
@@ -159,7 +159,7 @@ def measured(trip: Trip, ask: Callable[[Path, Path], str], model: str, folder: P
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/parity.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/evidence/parity.md")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)

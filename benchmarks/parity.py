@@ -1,4 +1,4 @@
-"""Causal scoring compared with lm-evaluation-harness, request by request: the table of docs/parity.md.
+"""Causal scoring compared with lm-evaluation-harness, request by request: the table of docs/evidence/parity.md.
 
     PYTHONPATH=tests python benchmarks/parity.py --data-dir DATA [--write]
 
@@ -32,7 +32,7 @@ from rightreasons.models.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.likelihoods import WAYS
 from rightreasons.models.packaged import demo_language_model
 
-PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
 TOLERANCE = 1e-3
 
 REAL = (
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
     parser.add_argument("--families", default="", help="comma-separated families; all by default, 'none' for none")
     parser.add_argument("--tiny-only", action="store_true", help="leave out the packaged model")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/parity.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/evidence/parity.md")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)

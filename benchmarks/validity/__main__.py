@@ -1,4 +1,4 @@
-"""Simulate every p-value and interval of the package, and write docs/validity.md.
+"""Simulate every p-value and interval of the package, and write docs/evidence/validity.md.
 
     python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write] [--jobs 2]
 
@@ -21,7 +21,7 @@ from benchmarks.validity.scenario import LEVELS, Tally, n_drawn, simulate
 
 from rightreasons.core.engines import EngineOptions, run_tasks
 
-PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "validity.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write docs/validity.md; with --only or --missing after each scenario, keeping all other rows",
+        help="write docs/evidence/validity.md; with --only or --missing after each scenario, keeping all other rows",
     )
     options = parser.parse_args()
     places = list(range(len(SCENARIOS)))

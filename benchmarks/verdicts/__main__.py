@@ -1,4 +1,4 @@
-"""Run the scenarios at several sizes and seeds: `make -C benchmarks verdicts` writes docs/verdicts.md."""
+"""Run the scenarios at several sizes and seeds: `make -C benchmarks verdicts` writes docs/evidence/verdicts.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 
 SIZES = (50, 100, 200, 400, 1000)
 LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
-PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "verdicts.md"
 STORED = Path(__file__).with_name("results.json")
 MARK = "<!-- tables -->"
 
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="scenarios whose name contains this")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help="write docs/verdicts.md from all that is stored")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/verdicts.md from all that is stored")
     options = parser.parse_args()
     known = scenarios()
     stored = [tuple(row) for row in json.loads(STORED.read_text("utf-8"))] if STORED.exists() else []

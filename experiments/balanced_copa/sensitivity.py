@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, offsets_of
-from rightreasons.core.results import Result
+from rightreasons.core.arrays import Ragged, Result, offsets_of
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier

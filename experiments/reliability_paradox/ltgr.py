@@ -13,8 +13,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
-from rightreasons.core.results import Result
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.validation import check_count, check_fraction, check_labels, check_same_length, softmax
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import load_classifier

@@ -12,7 +12,7 @@ from rightreasons.core.intervals import bootstrap_mean, holm
 
 ROOT = Path(__file__).parents[2]
 README, EVIDENCE = (
-    (ROOT / name).read_text("utf-8").replace("\N{MINUS SIGN}", "-") for name in ("README.md", "docs/evidence.md")
+    (ROOT / name).read_text("utf-8").replace("\N{MINUS SIGN}", "-") for name in ("README.md", "docs/evidence/index.md")
 )
 
 

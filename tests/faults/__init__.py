@@ -1,1 +1,1 @@
-"""A kill, a full disk and a flipped bit at every write of every command; docs/reliability.md has the counts."""
+"""A kill, a full disk and a flipped bit at every write of every command; counts: docs/evidence/reliability.md."""

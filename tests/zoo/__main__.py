@@ -1,4 +1,4 @@
-"""Compare families with one item at a time, and write docs/models.md; `make -C benchmarks zoo` runs them all."""
+"""Compare families with one item at a time; `make -C benchmarks zoo` runs them all for docs/evidence/models.md."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="only the families that the tests run")
     parser.add_argument("--resume", action="store_true", help="skip families with a result in the folder")
     parser.add_argument("--out", type=Path, default=ROOT / ".zoo", help="folder of the results")
-    parser.add_argument("--write", action="store_true", help="write docs/models.md from the results of all families")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/models.md from all results")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()
@@ -74,7 +74,7 @@ def main() -> int:
             json.loads((options.out / f"half.{task}.{family}.json").read_text(encoding="utf-8"))
             for task, family in halved
         ]
-        (ROOT / "docs" / "models.md").write_text(page(records, halves), encoding="utf-8")
+        (ROOT / "docs" / "evidence" / "models.md").write_text(page(records, halves), encoding="utf-8")
     return int(wrong > 0)
 
 

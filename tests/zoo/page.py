@@ -1,4 +1,4 @@
-"""docs/models.md: the table of the zoo, as it was measured."""
+"""docs/evidence/models.md: the table of the zoo, as it was measured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ largest of the call; in brackets that of a plain loop in bfloat16, item by item.
 
 
 def page(records: Sequence[dict[str, Any]], halves: Sequence[dict[str, Any]] = ()) -> str:
-    """Return docs/models.md for the records of all families, and of those that were compared in bfloat16."""
+    """Return docs/evidence/models.md for the records of all families, and of those that were compared in bfloat16."""
     from zoo.holding import STEPS, TOLERANCE
 
     version = transformers.__version__

@@ -53,11 +53,11 @@ def test_the_mechanisms_are_families_of_the_installed_transformers():
 
 
 def test_the_table_has_the_families_of_its_version(root):
-    text = (root / "docs" / "models.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "evidence" / "models.md").read_text(encoding="utf-8")
     version = re.search(r"families of transformers (\S+) ", text)
     assert version
     if version[1] != transformers.__version__:
-        pytest.skip(f"docs/models.md was written with transformers {version[1]}: make -C benchmarks zoo")
+        pytest.skip(f"docs/evidence/models.md was written with transformers {version[1]}: make -C benchmarks zoo")
     rows = re.findall(r"^\| (\S.*?) \|", text, flags=re.MULTILINE)
     assert set().union(*map(families, TASKS)) <= set(rows)
     assert "**" not in text  # no call is wrong

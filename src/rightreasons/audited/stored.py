@@ -266,7 +266,7 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
     from rightreasons.io.columns import read_columns, source_name
-    from rightreasons.io.described import described
+    from rightreasons.io.files import described
     from rightreasons.io.judged import answers_alone
     from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import find_predictions
@@ -512,7 +512,7 @@ def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
 
 
 def _digest(path: str) -> str:
-    from rightreasons.io.described import described
+    from rightreasons.io.files import described
 
     files = dict.fromkeys((path, str(described(path).source)))
     return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()

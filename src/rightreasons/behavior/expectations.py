@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
 from rightreasons.core.validation import check_number, check_one_of, check_same_length, check_texts, check_vector
 

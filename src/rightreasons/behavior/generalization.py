@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import as_floats, ingest, to_numpy
+from rightreasons.core.arrays import Result, as_floats, ingest, to_numpy
 from rightreasons.core.errors import one_line, unknown_name
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     MOST_DRAWS,
     check_count,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, holm, stratified_wilson, wilson
 from rightreasons.core.label_names import BY_NUMBER, listing, resolve_labels
-from rightreasons.core.results import Result
 from rightreasons.core.suites import SuiteTable, every_part
 from rightreasons.core.validation import check_fraction, check_labels, check_one_of, check_scores, check_texts
 

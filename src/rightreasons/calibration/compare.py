@@ -13,6 +13,7 @@ from scipy import special
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.proper_scores import selective_of
+from rightreasons.core.arrays import Result
 from rightreasons.core.binning import BinSums, finished_error, raw_error, residual_bias
 from rightreasons.core.intervals import (
     MAX_LEFT_OUT,
@@ -24,7 +25,6 @@ from rightreasons.core.intervals import (
     paired_means,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import MOST_BINS, check_count, check_flags, check_same_length, check_vector
 
 Floats = NDArray[np.float64]

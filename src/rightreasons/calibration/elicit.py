@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.io.answers import read_probability
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted

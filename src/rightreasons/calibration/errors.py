@@ -19,6 +19,7 @@ from rightreasons.calibration.confidences import (
     positive_sums,
     top_label,
 )
+from rightreasons.core.arrays import Result
 from rightreasons.core.binning import (
     BinSums,
     Floats,
@@ -35,7 +36,6 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, cluster_codes, rate, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_count, check_fraction, check_one_of
 
 TABLE_KINDS = ("top_label", "positive", "classwise")

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import check_no_classes
-from rightreasons.core.arrays import as_floats
+from rightreasons.core.arrays import Result, as_floats
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
 
 Floats = NDArray[np.float64]

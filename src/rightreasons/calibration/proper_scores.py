@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, top_label
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.binning import BinSums
-from rightreasons.core.results import Result
 from rightreasons.core.validation import MOST_BINS, check_count, check_logits, check_one_of
 
 Floats = NDArray[np.float64]

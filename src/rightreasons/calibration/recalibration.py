@@ -21,9 +21,8 @@ from rightreasons.calibration.proper_scores import (
     selective_of,
 )
 from rightreasons.calibration.smooth import smooth_of, sweep_of
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.errors import OptionError
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     SCORE_KINDS,
     check_labels,

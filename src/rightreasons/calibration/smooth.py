@@ -12,12 +12,11 @@ from scipy import fft, optimize
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationResult
 from rightreasons.calibration.proper_scores import mean_of_ties
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.binning import assign_bins, calibrated_clusters
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_codes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_number, check_one_of
 
 Floats = NDArray[np.float64]

@@ -68,7 +68,7 @@ def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
 
 def write_figures(file: Path | None, figures: object) -> None:
     """Write a result to the file of all figures, where one is asked for, and say so."""
-    from rightreasons.core.results import plain
+    from rightreasons.core.arrays import plain
     from rightreasons.core.store import write_json
 
     if file is not None:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, cluster_codes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length
 
 AVERAGES = ("binary", "macro", "micro", "weighted")

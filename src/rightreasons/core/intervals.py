@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_flags,
@@ -217,8 +216,8 @@ def bounded_mean(
 
     over the G clusters of \(n_g\) values with the sum \(s_g\), and two more of the mean size, one at each bound;
     without clusters, over the values, `low` and `high`. The two keep the width positive where all values agree. Its
-    coverage is at least nominal to about one point (simulated: docs/validity.md), at the price of width below about ten
-    values.
+    coverage is at least nominal to about one point (simulated: docs/evidence/validity.md), at the price of width below
+    about ten values.
 
     Args:
         values: (N,) values in [low, high]; differences of two flags or two shares lie in [-1, 1].

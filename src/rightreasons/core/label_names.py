@@ -24,8 +24,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, did_you_mean, escaped
-from rightreasons.core.results import Result
 
 BY_NAME = "by name"
 BY_FOLDED_NAME = "by name, letter case aside"

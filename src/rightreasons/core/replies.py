@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from rightreasons.core.results import Result
+from rightreasons.core.arrays import Result
 
 Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
 

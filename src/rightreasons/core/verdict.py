@@ -11,8 +11,8 @@ import dataclasses
 import math
 from typing import Literal
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.results import Result
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import ingest
+from rightreasons.core.arrays import Result, ingest
 from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
-from rightreasons.core.results import Result
 
 METHOD = "Wilson at the effective number of items, Student's t"
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import ingest
+from rightreasons.core.arrays import Result, ingest
 from rightreasons.core.intervals import Interval, quantile_interval
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.cues.statistics import group_index
 
 UNITS = ("item", "prediction")

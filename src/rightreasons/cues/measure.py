@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, beyond, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_ragged
 from rightreasons.core.verdict import MARGINS, MIN_ITEMS, Decision, decide, decide_above
 from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer

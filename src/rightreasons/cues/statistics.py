@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import kind_of
+from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
 from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.results import Result
 from rightreasons.core.tokens import is_plain, key_bytes, key_words, scan, words
 
 Tokenizer = Callable[[str], Sequence[str]]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, kind_of, to_numpy
+from rightreasons.core.arrays import Ragged, Result, kind_of, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, cluster_wilson, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     SCORE_KINDS,
     check_count,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, estimate_of, share
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_same_length
 from rightreasons.difficulty.contrast import ContrastConsistency, contrast_consistency
 

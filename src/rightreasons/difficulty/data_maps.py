@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import as_floats, to_numpy
-from rightreasons.core.results import Result
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.store import Records, digest_of_arrays
 from rightreasons.core.validation import check_fraction, check_one_of
 from rightreasons.difficulty.ranking import MIN_ITEMS, rank_correlation

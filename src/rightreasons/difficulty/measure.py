@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, plain
 from rightreasons.core.intervals import Estimate, estimate_of, share
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import plain
 from rightreasons.core.validation import softmax
 from rightreasons.difficulty.data_maps import TrainingDynamics
 from rightreasons.difficulty.ranking import (

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_labels,

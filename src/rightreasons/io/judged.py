@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.results import Result
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import check_count, check_ids, check_seed
 from rightreasons.datasets.perturbing.planting import choices_of

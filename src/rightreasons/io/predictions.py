@@ -55,7 +55,7 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.described import described
+from rightreasons.io.files import described
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.reading import parse_table

@@ -11,8 +11,8 @@ from typing import Any
 
 import datasets
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
-from rightreasons.core.results import Result
 from rightreasons.io.choices import choice_form, known_form
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
@@ -23,7 +23,7 @@ from rightreasons.io.columns import (
     values_of,
     with_nested,
 )
-from rightreasons.io.described import Described, described
+from rightreasons.io.files import Described, described
 from rightreasons.io.judged import answers_alone
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
 from rightreasons.io.predictions import CONFIDENCE_COLUMNS, find_predictions, has_scores

@@ -28,8 +28,7 @@ from rightreasons.datasets.texts import question_features, read_squad
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
-from rightreasons.io.described import described
-from rightreasons.io.files import data_type, unpacked
+from rightreasons.io.files import data_type, described, unpacked
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
+from rightreasons.core.arrays import Result, plain
 from rightreasons.core.intervals import Estimate, FigureText
-from rightreasons.core.results import Result, plain
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.intervals import Interval, bootstrap_mean, chances_p_value, cluster_codes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
 from rightreasons.probes.units import Clusters, taken, unit_means
 

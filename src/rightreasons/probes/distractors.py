@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, cluster_codes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE
 from rightreasons.probes.measure import NONE, ProbeScores, extra_choices_name, near_choices_name, spare_choices

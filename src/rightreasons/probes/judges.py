@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.intervals import Interval, bounded_mean, sign_flip_p_value
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_same_length
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.arrays import Ragged, Result, take_rows
 from rightreasons.core.choices import ORDERS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, cluster_codes
 from rightreasons.core.resampling import Resampling, item_rng
-from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,

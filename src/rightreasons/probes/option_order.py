@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import as_floats, to_numpy
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.classification import MOST_CLASSES
 from rightreasons.core.intervals import Interval, cluster_codes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_fraction,

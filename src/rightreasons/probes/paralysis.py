@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_codes, estimate_of
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
 from rightreasons.probes.units import Clusters, unit_means

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, chances_p_value
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import NONE, WITHOUT_QUESTION, ChoiceOrders, ProbeTables, orders_in_words

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import to_numpy
+from rightreasons.core.arrays import Result, to_numpy
 from rightreasons.core.intervals import Estimate, beyond, cluster_codes, estimate_of
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_same_length
 from rightreasons.probes.units import Clusters, mean_of, n_units, share_of, taken
 

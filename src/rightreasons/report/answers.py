@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, mean, rate
-from rightreasons.core.results import Result
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent

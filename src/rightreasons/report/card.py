@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted, one_line
-from rightreasons.core.results import Result
 from rightreasons.core.store import check_file, write_bytes
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name

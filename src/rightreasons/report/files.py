@@ -17,10 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from rightreasons.audited.context import WORK, AuditContext
 from rightreasons.audited.splits import predictions_file, save_predictions
+from rightreasons.core.arrays import Result, plain
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options, QuestionOptions
-from rightreasons.core.results import Result, plain
 from rightreasons.core.stopping import tell
 from rightreasons.core.store import (
     SET_ASIDE,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionTypeError, counted, one_line, unknown_name
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
 from rightreasons.report.card import code, row, text

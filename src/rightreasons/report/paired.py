@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 import rightreasons
 from rightreasons.audited.splits import Predictions, read_predictions
 from rightreasons.calibration.measure import JudgedItems
-from rightreasons.core.arrays import take_rows
+from rightreasons.core.arrays import Result, take_rows
 from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, estimate_of, paired_means
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.prose import short_name

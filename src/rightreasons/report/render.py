@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 import rightreasons
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.results import Result
 from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import Action, Amount, Example, ExampleList, Finding, Headline, Plot, SectionResult, Table
 from rightreasons.page.prose import badness, level_percent, number, p_value, written

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.intervals import Estimate, Interval, poisson_binomial_p_value, share
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.tokens import piece_style
 from rightreasons.core.tokens import words as tokenize
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax

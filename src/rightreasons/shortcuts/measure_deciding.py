@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, bounded_mean, share
 from rightreasons.core.resampling import Resampling, item_rng
-from rightreasons.core.results import Result
 from rightreasons.core.store import digest_of_value
 from rightreasons.core.verdict import MARGINS, Decision, Margin, decide
 from rightreasons.models.classes import predict

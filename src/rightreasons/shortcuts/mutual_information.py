@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.choices import HEAD_ROUNDINGS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import Options, option, takes
-from rightreasons.core.results import Result
 from rightreasons.core.tokens import WORD_PATTERN, is_plain, key_bytes, key_words, scan, words
 from rightreasons.core.validation import (
     check_count,

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Ragged, kind_of
+from rightreasons.core.arrays import Ragged, Result, kind_of
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
 from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, category_codes
 from rightreasons.core.validation import (
     MOST_BINS,

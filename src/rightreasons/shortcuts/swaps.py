@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bounded_mean, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_same_length
 
 Floats = NDArray[np.float64]

@@ -20,9 +20,9 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import answer_scores
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
-from rightreasons.core.results import Result
 from rightreasons.core.stopping import is_signaled, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,

@@ -14,10 +14,9 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError
-from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length, check_seed
 from rightreasons.models.classes import load_scores, predict, predict_choices

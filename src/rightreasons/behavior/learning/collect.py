@@ -17,8 +17,8 @@ from rightreasons.behavior.generalization import (
 )
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, mcnemar
-from rightreasons.core.results import Result
 
 SHUFFLE_SEED = 42
 """Seed of the randomization tests, as in the published analysis."""

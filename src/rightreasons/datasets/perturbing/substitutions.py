@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from rightreasons.core.arrays import to_numpy
+from rightreasons.core.arrays import Result, to_numpy
 from rightreasons.core.errors import needs, one_line
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_same_length, check_seed, check_texts
 from rightreasons.datasets.perturbing.edits import LAST_NAMES, NAMES, cased_like
 
