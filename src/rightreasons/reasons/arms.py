@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.results import Result
 from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.intervals import Estimate, holm, rate
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant

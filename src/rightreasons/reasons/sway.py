@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import (
     Estimate,
     Interval,
@@ -26,7 +27,6 @@ from rightreasons.core.intervals import (
     sign_flip_p_value,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
 from rightreasons.core.validation import check_flags, check_labels, check_same_length
 
 Flags = NDArray[np.bool_]
