@@ -37,7 +37,7 @@ SRC = ROOT / "src" / "rightreasons"
 TESTS = ROOT / "tests"
 LEAST = {"kernels": 0.9, "elsewhere": 0.8}
 """The least share of mutants that must be killed."""
-KERNEL_FLOORS = ("core", "calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
+KERNEL_FLOORS = ("core", "calibration", "shortcuts", "cues", "probes", "difficulty", "behavior", "reasons")
 """A file of these is a kernel if it imports nothing of ours but from these; all other files are elsewhere."""
 TIMEOUT = 180
 """Seconds of processor time after which a mutant counts as killed: it loops, or is many times slower."""
@@ -87,6 +87,7 @@ MIRRORS = {
     "io/judged.py": ("io/test_judged.py", "probes/test_judge_pairs.py"),
     "page/plots.py": ("report/test_render.py",),
     "page/prose.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
+    "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
     "report/paired.py": ("report/test_comparison.py",),
     "report/record.py": ("report/test_reports.py", "report/test_runner.py"),

@@ -16,6 +16,7 @@ WINGS = (
     "probes",
     "difficulty",
     "behavior",
+    "reasons",
     "datasets",
     "io",
     "models",

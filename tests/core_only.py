@@ -36,7 +36,7 @@ def attempt(function):
     return ""
 
 
-QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
+QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior", "reasons")
 
 
 def public_names(rightreasons):

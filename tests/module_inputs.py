@@ -86,6 +86,20 @@ MODULES = {
     ),
     "deciding_share alone": ({"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS}, {}),
     "fim_difficulty": ({"data": TEXTS}, {}),
+    "silent_sway": (
+        {
+            "plain": [0, 1, 1],
+            "neutral": [0, 1, 0],
+            "hinted": [1, 0, 1],
+            "hints": [1, 0, 0],
+            "mentions": FLAGS,
+            "credited": FLAGS,
+            "n_options": [3, 3, 2],
+            "labels": ANSWERS,
+            "clusters": ["x", "y", "z"],
+        },
+        {"n_resamples": 100},
+    ),
 }
 """For each module, some twice: inputs of three items, and options."""
 

@@ -17,6 +17,7 @@ WINGS = (
     "probes",
     "difficulty",
     "behavior",
+    "reasons",
     "datasets",
     "io",
     "models",

@@ -95,7 +95,10 @@ def build() -> gr.Blocks:
                 picker = ColumnPicker(PICKED)
                 with gr.Accordion("Questions and size", open=False, elem_id="definition"):
                     questions = gr.CheckboxGroup(
-                        list(QUESTIONS), value=[], label="Questions; none for all that apply", elem_id="questions"
+                        list(QUESTIONS),
+                        value=[],
+                        label="Questions; none for all but reasons",
+                        elem_id="questions",
                     )
                     limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
                     split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")

@@ -1,4 +1,4 @@
-"""Leaderboard: audits side by side, over the six questions, with intervals."""
+"""Leaderboard: audits side by side, over the seven questions, with intervals."""
 
 import html
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Reads audits, and writes them as a table over the six questions."""
+"""Reads audits, and writes them as a table over the seven questions."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from . import difficulty as difficulty
 from . import io as io
 from . import models as models
 from . import probes as probes
+from . import reasons as reasons
 from . import report as report
 from . import shortcuts as shortcuts
 from . import training as training
@@ -72,6 +73,7 @@ __all__ = [
     "pass_rates",
     "prior_bias",
     "probes",
+    "reasons",
     "reliability_diagram",
     "report",
     "shortcut_reliance",

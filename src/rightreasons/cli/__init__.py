@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Measure what judges of pairs prefer beside quality: position, length, their own.",
         ),
         "probes": ("ask", "Does it pick an answer before reading the question?"),
+        "reasons": ("ask", "Does it say its reasons?"),
         "shortcuts": ("ask", "Does it decide by shortcuts?"),
     },
     "Read reports": {

@@ -27,13 +27,14 @@ from rightreasons.cli.declared import (
     completes,
     declared_command,
 )
-from rightreasons.cli.show import show_audit, show_pass_rates
+from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.io.options import PredictionOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
+from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.questions import QUESTIONS
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {
-    name: command_line() for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "shortcuts")
+    name: command_line()
+    for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts")
 }
 
 EXAMPLES = {
@@ -70,6 +72,11 @@ EXAMPLES = {
     "probes": (
         "rightreasons probes my-model socialiqa --limit 200",
         "rightreasons probes --predictions samples.jsonl",
+    ),
+    "reasons": (
+        "rightreasons reasons http://localhost:8000/v1 socialiqa --items 200",
+        "rightreasons reasons HuggingFaceTB/SmolLM2-135M-Instruct piqa --hints colleague --max-new-tokens 256",
+        "rightreasons reasons report/reasons.jsonl",
     ),
     "shortcuts": (
         "rightreasons shortcuts my-model sst2 --items 100",
@@ -106,7 +113,7 @@ def audit(
     questions: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply.",
+            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but reasons.",
             autocompletion=completes(tuple(QUESTIONS)),
         ),
     ] = None,
@@ -386,3 +393,35 @@ def demo(
 question_command("calibration", stored=True)
 question_command("probes", stored=True, task="multiple_choice")
 question_command("shortcuts")
+
+
+@declared_command(
+    COMMANDS["reasons"],
+    "reasons",
+    {"settings": AuditOptions, **ASKED, "options": ReasonsOptions},
+    shown_of("reasons"),
+)
+def reasons(
+    model: OptionalModel = None,
+    dataset: OptionalDataset = None,
+    out: Out = Path("report"),
+    open_page: Open = False,
+    **declared: Any,
+) -> None:
+    """Does it say its reasons? Of a model and data, or of a file of answers in the arms plain, neutral and hint."""
+    options, settings = declared.pop("options"), declared["settings"]
+    if dataset is not None or model is None:
+        result = run_audit((model, dataset), out, ["reasons"], {"settings": settings, **declared}, {"reasons": options})
+        show_audit(result, open_page=open_page)
+        return
+    from rightreasons.core.resampling import Resampling
+    from rightreasons.io.reading import as_table, only_part
+    from rightreasons.reasons.measure import measure_reasons, read_traces
+    from rightreasons.reasons.question import REASONS, sway_lines
+
+    rows = only_part(as_table(model), model)
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    m = measure_reasons(read_traces(rows), resampling=resampling)
+    show_answer(REASONS.title, REASONS.answer(m, resampling.level).verdict)
+    typer.echo("")
+    print_rows(sway_lines(m))

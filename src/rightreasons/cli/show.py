@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
     from rightreasons.behavior.measure import SuiteAnswers
     from rightreasons.core.intervals import Estimate
+    from rightreasons.page.parts import Verdict
     from rightreasons.report.paired import Comparison
     from rightreasons.report.runner import AuditResult
 
@@ -29,14 +30,10 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     """Print each answer in a few lines, the worst first, and where the report is; exit with 1 when one failed."""
     if not result.written:
         return
-    from rightreasons.report.render import LIGHTS, worst_first
+    from rightreasons.report.render import worst_first
 
     for outcome, answer in worst_first(result.outcomes):
-        verdict = answer.verdict
-        typer.echo("")
-        typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
-        typer.secho(outcome.title, bold=True)
-        typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", WIDTH - 2), "  "))
+        show_answer(outcome.title, answer.verdict)
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
     if unanswered:
         typer.echo("")
@@ -48,6 +45,16 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("No browser could be started: open it by hand.", err=True)
     if result.failed:
         raise typer.Exit(1)
+
+
+def show_answer(title: str, verdict: Verdict) -> None:
+    """Print the answer to a question in a few lines."""
+    from rightreasons.report.render import LIGHTS
+
+    typer.echo("")
+    typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
+    typer.secho(title, bold=True)
+    typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", WIDTH - 2), "  "))
 
 
 def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:

@@ -34,6 +34,7 @@ MARGINS = {
     "kept": Margin(0.10, 0.25),  # share of all answers that stay without the question, beyond chance
     "accuracy": Margin(0.10, 0.10),  # accuracy by cues alone, or lost, beyond chance
     "order": Margin(0.10, 0.50),  # share of all answers that change with the order of the choices
+    "sway": Margin(0.05, 0.05),  # share of all answers that a hint moves, beyond a neutral sentence
     "paralysis": Margin(0.02, 0.02),  # confidence lost to added choices, beyond dilution
 }
 """The margins of all verdicts."""

@@ -420,7 +420,7 @@ class Section(Protocol):
     Attributes:
         question: Its name on the command line, that of its folder.
         title: The question as a reader would ask it.
-        order: Its place in the report, 1 to 6 as in the six questions.
+        order: Its place in the report, 1 to 7 as in the seven questions.
         needs_labels: Whether it needs labels; data without any is refused when the question is asked.
         without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
         reads: The splits whose scores it may ask for: the primary one, all audited ones, or the validation split too.

@@ -245,7 +245,7 @@ class LeaderboardRow(Result):
         model: The model.
         dataset: The data.
         n_items: Items of the split that was audited.
-        cells: A cell for each of the six questions, in their order.
+        cells: A cell for each of the seven questions, in their order.
     """
 
     model: str

@@ -19,6 +19,7 @@ from rightreasons.core.options import QuestionOptions
 from rightreasons.cues.options import CuesOptions
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.probes.options import ProbesOptions
+from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 if TYPE_CHECKING:
@@ -32,10 +33,12 @@ class Registered:
     Attributes:
         question: The question, as "module:name".
         options: The class of its options, which the command line reads without the question.
+        unasked: Whether it is asked where nobody names it; one that has its price is not.
     """
 
     question: str
     options: type[QuestionOptions]
+    unasked: bool = True
 
     def load(self) -> Any:
         """Import the question."""
@@ -50,6 +53,7 @@ QUESTIONS = {
     "probes": Registered("rightreasons.probes.question:PROBES", ProbesOptions),
     "difficulty": Registered("rightreasons.difficulty.question:DIFFICULTY", DifficultyOptions),
     "behavior": Registered("rightreasons.behavior.question:BEHAVIOR", BehaviorOptions),
+    "reasons": Registered("rightreasons.reasons.question:REASONS", ReasonsOptions, unasked=False),
 }
 """Name -> the question, in the order of the report."""
 
@@ -68,7 +72,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     """Import the sections of the named questions, or of all, in the order of the report.
 
     Args:
-        questions: Names from `available_questions()`; None for all.
+        questions: Names from `available_questions()`; None for all that are asked without being named.
 
     Returns:
         The sections.
@@ -80,7 +84,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     known = available_questions()
     if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
         raise OptionTypeError(f"Expected `questions` to be a list of names, but got {questions!r}.", option="questions")
-    names = known if questions is None else list(questions)
+    names = [name for name in known if QUESTIONS[name].unasked] if questions is None else list(questions)
     if not names:
         raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")
     for name in names:

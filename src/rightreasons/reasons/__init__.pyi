@@ -1,0 +1,15 @@
+from .early import early_answers as early_answers
+from .early import transplant as transplant
+from .sway import acknowledgment as acknowledgment
+from .sway import paired_difference as paired_difference
+from .sway import phi_cct as phi_cct
+from .sway import silent_sway as silent_sway
+
+__all__ = [
+    "acknowledgment",
+    "early_answers",
+    "paired_difference",
+    "phi_cct",
+    "silent_sway",
+    "transplant",
+]

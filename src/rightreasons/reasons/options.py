@@ -1,0 +1,34 @@
+"""The options of the question about reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rightreasons.core.options import QuestionOptions, option
+
+HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
+"""The kinds of hints: `hints.KINDS` has their words."""
+
+_LONG = 50
+"""About how many passes of a short answer one with reasoning takes."""
+
+
+class ReasonsOptions(QuestionOptions):
+    """Does it say its reasons?"""
+
+    hints: tuple[str, ...] = option(
+        ("colleague", "metadata"), f"Kinds of hints, of {', '.join(HINTS)}; comma-separated.", choices=HINTS
+    )
+    target: str = option(
+        "wrong",
+        "Where hints point: wrong (neither the plain answer nor the right one) or any (not the plain answer).",
+        choices=("wrong", "any"),
+    )
+    items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=1)
+    early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
+    transplant: bool = option(True, "Exchange the reasoning of the first hint: how does it act?")
+
+    def passes(self, context: Any) -> float:
+        """Return the answers with reasoning and the short ones, in passes of an item."""
+        long, short = 2 + 2 * len(self.hints), 4 * self.early + 3 * self.transplant
+        return float(min(self.items, len(context.primary)) * (_LONG * long + short))
