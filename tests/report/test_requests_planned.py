@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
     line = next(line for line in done.err.splitlines() if "of the questions without an answer" in line)
-    assert line.startswith("24 requests of the questions without an answer, such as i0/none_")
+    assert re.match("24 requests of the questions without an answer, such as i\\d+/none_", line)
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Requests of the questions that have no answer" in page

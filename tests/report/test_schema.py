@@ -29,7 +29,7 @@ def test_every_field_is_documented(root):
 def test_every_object_of_the_schema_refuses_what_it_does_not_name():
     for name, schema in audit_schema()["$defs"].items():
         assert schema["additionalProperties"] is False, name
-        optional = {field for field, its in schema["properties"].items() if its.get("default", "none") is None}
+        optional = {field for field, its in schema["properties"].items() if its.get("default", "none") in (None, False)}
         assert set(schema["required"]) == set(schema["properties"]) - optional, name
 
 

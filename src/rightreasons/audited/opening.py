@@ -159,7 +159,7 @@ def task_of_data(
     if task is None and (given.label_names or label_words):
         task = "classification"
     task, data = open_task_items(dataset, given, task, require_labels=require_labels)
-    return task, with_train(data, task, given)
+    return task, data if given.train is None else with_train(data, task, given)
 
 
 def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOptions) -> Mapping[str, datasets.Dataset]:
@@ -168,8 +168,6 @@ def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOpti
     Raises:
         ValueError: If the training texts have a label that the data has not, or several splits and none named train.
     """
-    if given.train is None:
-        return data
     import datasets
 
     from rightreasons.io.tables import open_splits
@@ -216,7 +214,8 @@ def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool
 
     # Texts without words are left out where the others are scored, with their ids.
     how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
-    return with_train(open_splits(dataset, require_labels=require_labels, **how, **given.source(task)), task, given)
+    data = open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
+    return data if given.train is None else with_train(data, task, given)
 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:

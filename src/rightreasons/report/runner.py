@@ -188,7 +188,7 @@ def audit(
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name)
         source, names, spare = opened.model, [opened.chosen], opened.spare
-        data = with_train(opened.data, source.task, general)
+        data = opened.data if general.train is None else with_train(opened.data, source.task, general)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
         data, source = open_asked(model, dataset, general, prompt, server, require_labels=needs_labels)

@@ -137,13 +137,13 @@ class Model(Record):
 def _of_options(options: type[Options]) -> dict[str, Any]:
     """Return options as the fields of a record, each of which has to be there.
 
-    Except those that are None where they are left open: an audit of before there was such an option has none.
+    Except those that are off where they are left open: an audit of before there was such an option has none.
     """
     fields: dict[str, Any] = {}
     for name, field in options.model_fields.items():
         limits = cast("dict[str, Any]", field.json_schema_extra)
         kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
-        default = None if field.default is None else ...
+        default = field.default if field.default in (None, False) else ...
         fields[name] = (kind, Field(default, ge=limits.get("minimum"), le=limits.get("maximum")))
     return fields
 
