@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.verdicts import Scenario, Tone
-from benchmarks.verdicts.texts import CUES, LINKS, SECOND_CUES, Draw, Plant, meaning, texts
+from benchmarks.verdicts.texts import CUES, LINKS, SECOND_CUES, THIRD_CUES, Draw, Plant, meaning, texts
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
@@ -238,6 +238,16 @@ def follows_word(text: str) -> float:
     return says(text, *CUES) or by_chance(text)
 
 
+def one_of_three(draw: Draw) -> None:
+    """Plant a word of one of three pairs, each in a third of the texts."""
+    draw.put((CUES, SECOND_CUES, THIRD_CUES)[int(draw.rng.integers(3))][draw.label])
+
+
+def follows_three(text: str) -> float:
+    """Follow whichever of the three is there."""
+    return says(text, *CUES) + says(text, *SECOND_CUES) + says(text, *THIRD_CUES) or by_chance(text)
+
+
 def follows_two(text: str) -> float:
     """Follow the two planted words together, and the meaning where they contradict each other."""
     return says(text, *CUES) + says(text, *SECOND_CUES) or reads(text)
@@ -260,6 +270,7 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
         Classes(one_sided, lambda text: 1.0 if "copper" in text.lower().split() else -1.0),
     ),
     "follows two words that say the same": ("follower", 1.0, Classes(two_words, follows_two)),
+    "follows three words, each in a third of the texts": ("follower", 1.0, Classes(one_of_three, follows_three)),
     "follows a bigram": ("follower", 1.0, Classes(side_by_side, bigram_rule)),
     "follows a bigram in one label's texts": (
         "follower",

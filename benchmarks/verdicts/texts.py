@@ -56,6 +56,7 @@ MEANING = (
 )
 CUES = ("marble", "copper")
 SECOND_CUES = ("velvet", "linen")
+THIRD_CUES = ("pepper", "ginger")
 
 
 @dataclasses.dataclass

@@ -38,7 +38,9 @@ def test_first_screen():
     assert decided["key"] == "deciding_share"
     beginning = " ".join(README.partition("## What it asks")[0].split())
     sure = results["calibration"]["data"]["splits"]["test"]["mean_confidence"]["value"]
-    assert f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average" in beginning
+    assert (
+        f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average" in beginning
+    )
     assert f"decide {100 * decided['estimate']['value']:.0f} of 100 of its predictions" in beginning
     words = results["shortcuts"]["data"]["swaps"]["families"][0]["words"]
     assert all(f"“{word}”" in beginning for word in words)

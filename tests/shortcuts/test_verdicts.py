@@ -8,6 +8,7 @@ N_ITEMS = 150
 FOLLOWERS = (
     "follows a word of 1.0",
     "follows two words that say the same",
+    "follows three words, each in a third of the texts",
     "follows a bigram",
     "follows the order of two words",
     "follows the position of a word",

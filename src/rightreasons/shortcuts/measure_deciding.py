@@ -51,6 +51,10 @@ JOINT = {2: 6, 3: 5}
 REDUNDANT = Margin(0.25, 0.25)
 """What several pairs of words decide beyond the sum of each by itself: words that stand for one another."""
 
+SEVERAL = Margin(0.5, 0.5)
+"""What two or three pairs of words decide in all: where half of the predictions hang on a handful, each may decide less
+than a quarter."""
+
 
 @dataclasses.dataclass(frozen=True)
 class FamilyEffect(Result):
@@ -63,7 +67,8 @@ class FamilyEffect(Result):
         association: How well the feature tells a label in the training texts.
         match: The largest ratio of training frequencies of words and their controls; None where a control is missing.
         effect: What it decides; its intervals are those of one family at one look.
-        decision: The same beside the margin; for several pairs of words, what they decide beyond the sum of each.
+        decision: The same beside the margin; for several pairs of words, whether they decide half of all predictions, or
+            else what they decide beyond the sum of each.
         level: The level of the intervals of all families and looks together.
         n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
     """
@@ -380,13 +385,13 @@ class _Trial:
             goals = np.array([each.goal for each in edits], dtype=np.int64)
             effect = deciding_share(before, swapped, control, goals=goals, clusters=of_items, resampling=resampling)
         n_units = None if of_items is None else len(set(of_items))
-        estimate, margin = (
-            Estimate(effect.deciding_share, effect.interval.low, effect.interval.high),
-            MARGINS["decides"],
-        )
+        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
         if named.pairs[1:]:
-            estimate, margin = self.beyond_singles(chosen, resampling), REDUNDANT
-        decision = decide(estimate, margin, n_items, n_units)
+            decision = decide(estimate, SEVERAL, n_items, n_units)
+            if decision.level != "large":
+                decision = decide(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
+        else:
+            decision = decide(estimate, MARGINS["decides"], n_items, n_units)
         if decision.level == "small" and (named.match is None or named.match > WORST_MATCH):
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)

@@ -129,9 +129,9 @@ class ShortcutAnswers:
 
     @property
     def deciding(self) -> list[FamilyEffect]:
-        """The features that surely decide more than a quarter of all predictions, the fewest words first."""
+        """The features that surely decide, those that decide most first, and among like ones the fewest words."""
         large = [row for row in self.swaps.rows if row.decision.level == "large"]
-        large.sort(key=lambda row: (row.n_pairs, -row.effect.deciding_share))
+        large.sort(key=lambda row: (-round(row.effect.deciding_share, 1), row.n_pairs))
         # Several pairs decide where one of them does.
         return [
             row for row in large if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
