@@ -67,8 +67,8 @@ class FamilyEffect(Result):
         association: How well the feature tells a label in the training texts.
         match: The largest ratio of training frequencies of words and their controls; None where a control is missing.
         effect: What it decides; its intervals are those of one family at one look.
-        decision: The same beside the margin; for several pairs of words, whether they decide half of all predictions, or
-            else what they decide beyond the sum of each.
+        decision: The same beside the margin; for several pairs of words, whether they decide half of all predictions,
+            or else what they decide beyond the sum of each.
         level: The level of the intervals of all families and looks together.
         n_pairs: How many pairs of words are swapped at once; 1 elsewhere.
     """
