@@ -46,6 +46,18 @@ def test_first_screen():
     assert all(f"“{word}”" in beginning for word in words)
 
 
+def test_verdicts():
+    """README quotes the bench, whose page is written by it from the stored runs."""
+    page = (ROOT / "docs" / "evidence" / "verdicts.md").read_text("utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| shortcuts | 200 |"))
+    _, _, _, _, _, calm, named, *_ = (cell.strip() for cell in row.split("|"))
+    n_calm, n_readers = (int(number) for number in calm.split(" of "))
+    beginning = " ".join(README.split())
+    assert (
+        f"{named} runs of models that follow a shortcut are named, and {n_readers - n_calm} of {n_readers}" in beginning
+    )
+
+
 def test_balanced_copa():
     rows = {(row["training_set"], row["frozen_encoder"]): row["gap"] for row in results("balanced_copa")["rows"]}
     original, balanced = rows["original", False], rows["balanced", False]
