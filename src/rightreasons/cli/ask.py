@@ -169,7 +169,8 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
 def shown_of(question: str) -> dict[str, str]:
     """Return which options the help of the command of a question shows, by group."""
     own = SHOWN_OF.get(question, " ".join(name.replace("_", "-") for name in OF_QUESTIONS[question].names()))
-    return {**FIRST, "The question": own, "What is asked": "split train limit predictions top", "How": "out seed"}
+    train = " train" if question == "shortcuts" else ""
+    return {**FIRST, "The question": own, "What is asked": f"split{train} limit predictions top", "How": "out seed"}
 
 
 def sources(
