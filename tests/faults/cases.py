@@ -55,6 +55,19 @@ def make_world(folder: Path, names: Collection[str]):
     scores = [f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}" for n in range(60)]
     answers = [f"{n},{0.3 + 0.07 * (n % 10)},{n % 4 == 0:d}" for n in range(40)]
     (folder / "answers.csv").write_text("\n".join(["item,confidence,correct", *answers]))
+    arms = [
+        {
+            "item": str(n),
+            "arm": arm,
+            "answer": n % 2 if arm == "hint" else 0,
+            "kind": "colleague",
+            "hint": 1,
+            "source": "Tamsin",
+        }
+        for n in range(24)
+        for arm in ("plain", "neutral", "hint")
+    ]
+    (folder / "arms.jsonl").write_text("\n".join(map(json.dumps, arms)))
     verdicts = [f"{n},j,{'ab'[n % 3 == 0]},{'ba'[n % 3 == 0]},{n % 2 + 1}" for n in range(40)]
     (folder / "judgments.csv").write_text("\n".join(["item,judge,first,second,verdict", *verdicts]))
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
@@ -98,6 +111,7 @@ def cases(world: Path):
         "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
         "shortcuts": [("shortcuts", model, rows, *QUICK)],
         "probes": [("probes", world / "chooser", choices, *QUICK)],
+        "reasons": [("reasons", world / "arms.jsonl", *QUICK)],
         "behavior": [("behavior", model, world / "suite.jsonl")],
         "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
         "card": [("card", world / "of-model", "--to", "out")],

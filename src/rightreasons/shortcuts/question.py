@@ -105,7 +105,8 @@ def subject(row: FamilyEffect) -> str:
     """Name what decides, as the subject of a sentence in the plural or of one thing."""
     if row.family == "words":
         quoted = [f"“{word}”" for word in row.words]
-        kind = "marks" if all(map(is_punctuation, row.words)) else "words" if len(quoted) > 1 else "word"
+        marks = [is_punctuation(word) for word in row.words]
+        kind = "marks" if all(marks) else "words and marks" if any(marks) else "words" if len(quoted) > 1 else "word"
         return f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
     if row.family == "bigrams":
         return f"the bigrams {row.name}"
