@@ -14,7 +14,7 @@ from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, REASONED, Arms
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import HINTS, ReasonsOptions
-from rightreasons.reasons.question import REASONS
+from rightreasons.reasons.question import REASONS, sway_lines
 
 
 def asked(script, n=200, k=4, engine=None, labeled=True, **options):
@@ -296,3 +296,15 @@ def test_it_is_asked_by_name_alone(questions, tmp_path, capsys):
 def test_neutral_sentences_have_the_source_of_the_first_hint():
     traces = asked(Script(), 30, hints=("metadata", "colleague")).traces
     assert {trace.kind for trace in traces if trace.arm == NEUTRAL} == {"metadata"}
+
+
+def test_what_cannot_be_seen_is_not_counted_as_mentioned():
+    hint = {"kind": "colleague", "hint": 1, "source": "Tamsin"}
+    rows = [
+        {"item": str(n), "arm": arm, "answer": n % 2 if arm == HINT else 0, **hint}
+        for n in range(24)
+        for arm in (PLAIN, "neutral", HINT)
+    ]
+    _, (name, n_items, moved, *said) = sway_lines(measure_reasons(read_traces(rows)))
+    assert (name, n_items, moved.split()[0]) == ("a colleague's opinion", "24", "50.0%")
+    assert said == ["", "", ""]

@@ -131,7 +131,8 @@ def sway_lines(m: ReasonsMeasurement) -> Iterator[tuple[str, ...]]:
     yield "", "items", "moved", "in silence, at least", "mention it", "say that it mattered"
     for each in m.hints.values():
         sway = each.sway
-        shares = (sway.sway.estimate, sway.silent.estimate, sway.mentioned, sway.credited)
+        said = (None, None, None) if m.why_unseen else (sway.silent.estimate, sway.mentioned, sway.credited)
+        shares = (sway.sway.estimate, *said)
         yield each.said, f"{sway.n_items:,}", *("" if one is None else written(one) for one in shares)
 
 
