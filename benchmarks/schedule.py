@@ -90,7 +90,6 @@ def rows() -> list[Row]:
     return [
         Row("predictions", ITEMS, max(unit.predict, 1.0) * ITEMS),
         Row(f"attributions ({unit.nodes:.1f} nodes)", GRADIENT_ITEMS, unit.nodes * unit.node * GRADIENT_ITEMS),
-        Row("causal test of cues (at most 5 passes)", GRADIENT_ITEMS, 5 * GRADIENT_ITEMS),
         Row("Fisher information, two labels", GRADIENT_ITEMS, unit.fisher * GRADIENT_ITEMS),
     ]
 

@@ -321,16 +321,13 @@ HANDED_ON = {
         ),
         ("pass_rates",),
     ),
-    **dict.fromkeys(
-        ("ShortcutMeasurement.cues", "ShortcutMeasurement.suspected_cues", "named_cues"), ("poisson_binomial_p_value",)
-    ),
+    **dict.fromkeys(("ShortcutMeasurement.cues", "ShortcutMeasurement.suspected_cues"), ("poisson_binomial_p_value",)),
     "ShortcutMeasurement.bin_accuracies": ("share",),
     "ShortcutMeasurement.detection": ("detection_quality",),
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "measure_judges": ("judge_bias",),
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),
-    "cue_groups": ("worst_group_accuracy",),
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),

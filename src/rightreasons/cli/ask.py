@@ -127,7 +127,8 @@ def audit(
     """
     names = listed(questions)
     given = {name: declared.pop(name) for name in QUESTIONS}
-    chosen = {name: its for name, its in given.items() if names is None or name in names or its.changed()}
+    by_default = [name for name in given if QUESTIONS[name].unasked] if names is None else names
+    chosen = {name: its for name, its in given.items() if name in by_default or its.changed()}
     show_audit(run_audit((model, dataset), out, names, declared, chosen), open_page=open_page)
 
 
