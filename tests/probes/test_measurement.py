@@ -77,6 +77,8 @@ def test_copies_do_not_decide():
     assert PROBES.rule(measured(500, steady=(500, 500))).key == "no_sign"
     copied = measured(50, steady=(500, 500), copies=10)
     assert PROBES.rule(copied).key == "open"
+    once = measured(50, steady=(500, 500))
+    assert {name: each.level for name, each in copied.decided.items()} == {n: d.level for n, d in once.decided.items()}
 
 
 def test_a_gray_verdict_says_how_many_items_would_tell():

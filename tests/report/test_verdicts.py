@@ -21,6 +21,10 @@ from rightreasons.probes.question import PROBES
 RESAMPLING = Resampling(resamples=100)
 
 
+class _Items(list):
+    n_units = 250  # of 500 items
+
+
 @pytest.mark.parametrize(
     ("low", "high", "error", "p_value", "tone", "key"),
     [
@@ -42,7 +46,7 @@ RESAMPLING = Resampling(resamples=100)
 def test_calibration(low, high, error, p_value, tone, key):
     gap = Estimate((low + high) / 2, low, high)
     measured = SimpleNamespace(
-        items=SimpleNamespace(n_units=250),
+        items=_Items(range(500)),
         figures={"confidence_gap": gap},
         decided={"confidence_gap": gap, "ece_debiased": Estimate(*error)},
         consistency=SimpleNamespace(p_value=p_value, expected=0.02, confidence_level=0.95),

@@ -27,6 +27,10 @@ def follower(rows):
     return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 
 
+def three_classes(rows):
+    return np.column_stack((0.9 * follower(rows), np.full(len(rows), 0.1)))
+
+
 def shortcuts(data, tmp_path, **settings):
     model = rightreasons.models.as_scorer(follower, label_names=NAMES)
     how = {"questions": ["shortcuts"], "out": tmp_path / "report", "n_resamples": 30, "progress": False}
@@ -77,3 +81,18 @@ def test_near_duplicates_of_training_texts_are_counted(tmp_path):
     assert answer["result"]["data"]["swaps"]["n_near_duplicates"] == 30
     tables = {table["key"]: table for part in answer["result"]["parts"] for table in part["tables"]}
     assert [row["part"] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]
+
+
+def test_halves_without_a_class_are_told_before_anything_is_computed(tmp_path):
+    file = table(tmp_path / "reviews.csv", 120, 7)
+    file.write_text(f"{file.read_text('utf-8')}a single odd one;odd\n", "utf-8")
+    for seed in range(6):  # the one item is in either half
+        model = rightreasons.models.as_scorer(three_classes, label_names=("bad", "good", "odd"))
+        how = {"questions": ["shortcuts"], "n_resamples": 30, "progress": False, "seed": seed}
+        result = rightreasons.audit(model, file, out=tmp_path / f"report-{seed}", **how)
+        (outcome,) = result.outcomes
+        assert outcome.status != "failed"
+        if outcome.status != "answered":
+            assert outcome.reason.endswith("would stand for training texts have no text of the class 'odd'.")
+            return
+    raise AssertionError("the odd item is in no half")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.audited.options import AuditOptions
+from rightreasons.audited.splits import with_train
 from rightreasons.core.errors import OptionError
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
@@ -159,36 +160,7 @@ def task_of_data(
     if task is None and (given.label_names or label_words):
         task = "classification"
     task, data = open_task_items(dataset, given, task, require_labels=require_labels)
-    return task, data if given.train is None else with_train(data, task, given)
-
-
-def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOptions) -> Mapping[str, datasets.Dataset]:
-    """Return the splits with the training texts that are named apart, whose labels are numbered as those of the data.
-
-    Raises:
-        ValueError: If the training texts have a label that the data has not, or several splits and none named train.
-    """
-    import datasets
-
-    from rightreasons.io.tables import open_splits
-
-    opened = open_splits(given.train, require_labels=True, **given.source(task))
-    if "train" not in opened and len(opened) > 1:
-        raise OptionError(f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train")
-    rows = opened.get("train", next(iter(opened.values())))
-    label = next((part.features["label"] for part in data.values() if "label" in part.column_names), None)
-    if isinstance(label, datasets.ClassLabel) and label.names != rows.features["label"].names:
-        names = rows.features["label"].names
-        other = next((name for name in names if name not in label.names), None)
-        if other is not None:
-            raise OptionError(
-                f"Expected the labels of the data ({', '.join(label.names)}) in {given.train}, but got {other!r}; "
-                "label_names gives labels new names.",
-                option="train",
-            )
-        numbers = [label.str2int(names[number]) if number >= 0 else -1 for number in rows["label"][:]]
-        rows = rows.remove_columns("label").add_column("label", numbers).cast_column("label", label)
-    return {**data, "train": rows}
+    return task, with_train(data, task, given)
 
 
 def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> Examples | None:
@@ -214,8 +186,7 @@ def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool
 
     # Texts without words are left out where the others are scored, with their ids.
     how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
-    data = open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
-    return data if given.train is None else with_train(data, task, given)
+    return with_train(open_splits(dataset, require_labels=require_labels, **how, **given.source(task)), task, given)
 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.options import AuditOptions
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import write_with
@@ -323,6 +323,37 @@ def take_splits(
             )
         )
     return splits
+
+
+def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOptions) -> Mapping[str, datasets.Dataset]:
+    """Return the splits with the training texts, if they are named apart; their labels are numbered as the data's.
+
+    Raises:
+        ValueError: If the training texts have a label that the data has not, or several splits and none named train.
+    """
+    if given.train is None:
+        return data
+    import datasets
+
+    from rightreasons.io.tables import open_splits
+
+    opened = open_splits(given.train, require_labels=True, **given.source(task))
+    if "train" not in opened and len(opened) > 1:
+        raise OptionError(f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train")
+    rows = opened.get("train", next(iter(opened.values())))
+    label = next((part.features["label"] for part in data.values() if "label" in part.column_names), None)
+    if isinstance(label, datasets.ClassLabel) and label.names != rows.features["label"].names:
+        names = rows.features["label"].names
+        other = next((name for name in names if name not in label.names), None)
+        if other is not None:
+            raise OptionError(
+                f"Expected the labels of the data ({', '.join(label.names)}) in {given.train}, but got {other!r}; "
+                "label_names gives labels new names.",
+                option="train",
+            )
+        numbers = [label.str2int(names[number]) if number >= 0 else -1 for number in rows["label"][:]]
+        rows = rows.remove_columns("label").add_column("label", numbers).cast_column("label", label)
+    return {**data, "train": rows}
 
 
 def choose_splits(

@@ -12,7 +12,7 @@ from scipy import special
 from rightreasons.calibration.confidences import check_no_classes
 from rightreasons.core.arrays import Result, as_floats
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson
+from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, log_binomial
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
 
@@ -290,6 +290,5 @@ def _expected_distance(table: Floats, totals: Floats) -> Floats:
     n = totals[:, None]
     p = np.clip(table, 0.0, 1.0)
     v = np.minimum(np.floor(n * p) + 1, n)
-    log_count = special.gammaln(n + 1) - special.gammaln(v + 1) - special.gammaln(n - v + 1)
-    deviation = 2 * v * np.exp(log_count + special.xlogy(v, p) + special.xlog1py(n - v + 1, -p))
+    deviation = 2 * v * np.exp(log_binomial(n, v) + special.xlogy(v, p) + special.xlog1py(n - v + 1, -p))
     return np.asarray((deviation / n).sum(axis=1) / 2)

@@ -748,6 +748,16 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
 
 
+def log_binomial(n: Any, k: Any) -> Floats:
+    """Return the logarithm of the number of ways to choose k of n.
+
+    Example:
+        >>> round(float(np.exp(log_binomial(5, 2))), 6)
+        10.0
+    """
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), dtype=np.float64)
+
+
 def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
     r"""Test whether items hit as often as their chances say, two-sided.
 

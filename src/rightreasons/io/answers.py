@@ -248,7 +248,7 @@ class _Known:
         return NO_ANSWER
 
     def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
-        """Return the answer that stands at a place of a text and its end; `NO_ANSWER` where none does."""
+        """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
         first = NO_ANSWER, start
         for name, place, exact in self._names:
             part = text[start : start + len(name)]
@@ -262,7 +262,7 @@ class _Known:
         return first
 
     def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
-        """Return the answer that stands at a place, or behind marks and articles there, and its end."""
+        """Return the answer at a position, or after marks and articles there, and where it ends."""
         for filling in (_OPENING, _FILLING):
             match = filling.match(text, start)
             place, end = self.at(text, match.end() if match else start, small=small)

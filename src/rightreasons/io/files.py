@@ -3,8 +3,8 @@
 A csv or tsv file holds texts alone: `NA` is a word, `007` keeps its zeros, and an empty cell is an empty text. A tsv
 file has no quoting. A column of values that no other type of Arrow holds together is one of JSON.
 
-Where a table is and what its columns mean may stand in a data.yaml, as `rightreasons look` writes it and every command
-takes it:
+A data.yaml can say where a table is and what its columns mean. `rightreasons look` writes one, and every command takes
+it:
 
     data: reviews.csv               # relative to this file; or a name, an address, a hub id
     separator: ";"                  # how the file is read

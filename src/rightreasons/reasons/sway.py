@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import (
@@ -22,6 +21,7 @@ from rightreasons.core.intervals import (
     bootstrap_sums,
     bounded_mean,
     estimate_of,
+    log_binomial,
     poisson_binomial_p_value,
     rate,
     sign_flip_p_value,
@@ -381,7 +381,7 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
     places = np.arange(max(0, n_said + n_moved - n), min(n_said, n_moved) + 1)
     away = np.abs(places - n_said * n_moved / n)  # phi is linear in n11
     chances = np.exp(
-        _log_choose(n_said, places) + _log_choose(n - n_said, n_moved - places) - _log_choose(n, np.array(n_moved))
+        log_binomial(n_said, places) + log_binomial(n - n_said, n_moved - places) - log_binomial(n, n_moved)
     )
     p_value = float(chances[away >= abs(n11 - n_said * n_moved / n) - 1e-9].sum())
     return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value), n11, n10, n01, n00)
@@ -411,10 +411,6 @@ def paired_difference(first: Any, second: Any, *, clusters: Any = None, resampli
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _log_choose(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), dtype=np.float64)
 
 
 def _moved(first: Flags, second: Flags, missing: tuple[Flags, Flags], clusters: Any, resampling: Resampling) -> Moved:

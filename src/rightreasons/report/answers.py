@@ -82,6 +82,11 @@ class AnswerFigures(Result):
         return sum(self.lacks.values())
 
     @property
+    def lacks_in_words(self) -> str:
+        """Why answers cannot be read, and how many."""
+        return ", ".join(f"{count:,} {lack}" for lack, count in self.lacks.items())
+
+    @property
     def sentence(self) -> str:
         """The figures in one sentence."""
         low, high = (percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None)
@@ -90,10 +95,9 @@ class AnswerFigures(Result):
             said += f", over {self.n_units:,} samples"
         if not self.n_unread:
             return f"{said}."
-        named = ", ".join(f"{count:,} {lack}" for lack, count in self.lacks.items())
         return (
-            f"{said}. {self.n_unread:,} cannot be read ({named}) and count as wrong; if all were right it would be "
-            f"{percent(self.high)}."
+            f"{said}. {self.n_unread:,} cannot be read ({self.lacks_in_words}) and count as wrong; if all were right "
+            f"it would be {percent(self.high)}."
         )
 
     def table(self) -> Table:
@@ -117,20 +121,20 @@ class AnswerFigures(Result):
 
 
 def measure_answers(context: AuditContext) -> AnswerFigures | None:
-    """Count the right answers to the primary split; None where no label is known."""
+    """Count the right answers of a log or a prompted model to the primary split; None where no label is known."""
     split = context.primary
     if not context.has_scores(split) or not split.labeled.any():
         return None
     scores = context.scores(split)
     known = split.labeled
     right = split.labels == 1 if context.task == "confidence" else scores.predicted == split.labels
-    right, names = right[known], [name for name, has in zip(split.ids, known.tolist(), strict=True) if has]
+    right = right[known]
     lacks = split.column(LACK) or [""] * len(split)
     unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
     more = [_named(reason) for _, reason in split.left_out]
     more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
     units = None if split.clusters is None else split.clusters[known]
-    codes = np.arange(len(names)) if units is None else np.unique(units, return_inverse=True)[1]
+    codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
     codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(np.int64)
     hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
     n_units = len(np.unique(codes))
@@ -160,10 +164,9 @@ def withheld(result: SectionResult, figures: AnswerFigures) -> SectionResult:
     if figures.n_unread <= MOST_UNREAD * figures.n_items or result.verdict.tone == "neutral":
         return result
     share = percent(figures.n_unread / figures.n_items)
-    named = ", ".join(f"{count:,} {lack}" for lack, count in figures.lacks.items())
     summary = (
-        f"{share} of the answers cannot be read ({named}), more than {percent(MOST_UNREAD)}: the others alone conclude "
-        f"nothing. By them it would be: {result.verdict.label}."
+        f"{share} of the answers cannot be read ({figures.lacks_in_words}), more than {percent(MOST_UNREAD)}: the "
+        f"others alone conclude nothing. By them it would be: {result.verdict.label}."
     )
     return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -15,7 +15,7 @@ from rightreasons.core.options import Options
 from rightreasons.io.logs import logged_model
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.prose import level_percent, percent, short_name
-from rightreasons.report.answers import AnswerFigures, failed_of, measure_answers
+from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
@@ -31,6 +31,7 @@ def record_of(
     settings: Mapping[str, Any],
     options: Mapping[str, Options],
     subject: str,
+    answers: AnswerFigures | None,
 ) -> dict[str, Any]:
     """Return what audit.json holds, but for the digests of the files beside it.
 
@@ -40,6 +41,7 @@ def record_of(
         settings: The options of the audit as a whole.
         options: Question -> its options.
         subject: A digest of model, items and settings.
+        answers: From `measure_answers`.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -70,14 +72,9 @@ def record_of(
         },
         "environment": _environment(),
         "subject": subject,
-        "answers": None if (answers := answers_of(context)) is None else answers.to_dict(),
+        "answers": None if answers is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
-
-
-def answers_of(context: AuditContext) -> AnswerFigures | None:
-    """Return how many answers of a log or of a prompted model are right; None for other models."""
-    return measure_answers(context) if context.stored is not None or context.prompted is not None else None
 
 
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
@@ -104,14 +101,19 @@ def _environment() -> dict[str, str]:
     return versions
 
 
-def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> str:
-    """Render the page of an audit by its record; `command` makes it again."""
+def page_of(
+    context: AuditContext,
+    record: dict[str, Any],
+    outcomes: Sequence[Outcome],
+    command: str,
+    answers: AnswerFigures | None,
+) -> str:
+    """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
     model, data = context.model_name, context.dataset_name
     primary, how = context.primary, context.resampling
     shown = short_name((context.stored is not None and logged_model(model)) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
-    answers = answers_of(context)
     if context.stored is not None:
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
         source += [] if answers is None else [("Answers", answers.sentence)]
@@ -152,8 +154,18 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
     tables = (
         *([] if answers is None else [answers.table()]),
         splits,
-        *_left_out_table(context),
-        *_failed_table(context),
+        *_told_of(
+            "left_out",
+            "Items that the model could not score, which no figure counts",
+            (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text")),
+            ((split.name, name, reason) for split in context.all_splits for name, reason in split.left_out),
+        ),
+        *_told_of(
+            "failed",
+            "Requests of the questions that have no answer",
+            (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text")),
+            failed_of(context) if context.prompted is not None else (),
+        ),
     )
     return render_page(
         Page(
@@ -172,9 +184,16 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
                 ("made", record["created"][:10]),
             ],
             outcomes=outcomes,
+            # No section says how many generated answers are right, as they have no confidence.
             asked=[]
             if context.prompted is None
-            else [Asked(context.prompted.describe(), _right(context), context.server)],
+            else [
+                Asked(
+                    context.prompted.describe(),
+                    answers.sentence if answers is not None and context.answers_once else "",
+                    context.server,
+                )
+            ],
             made=made,
             made_tables=tables,
             command=command,
@@ -200,29 +219,10 @@ def page_of(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Ou
     )
 
 
-def _left_out_table(context: AuditContext) -> tuple[Table, ...]:
-    """Name the items that the model could not score, in no table or one."""
-    rows = tuple((split.name, name, reason) for split in context.all_splits for name, reason in split.left_out)
-    columns = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
-    title = "Items that the model could not score, which no figure counts"
-    return (Table(key="left_out", title=title, columns=columns, rows=rows),) if rows else ()
-
-
-def _failed_table(context: AuditContext) -> tuple[Table, ...]:
-    """Say why requests of the questions have no answer, in no table or one."""
-    rows = () if context.prompted is None else tuple(failed_of(context))
-    columns = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
-    return (
-        (Table(key="failed", title="Requests of the questions that have no answer", columns=columns, rows=rows),)
-        if rows
-        else ()
-    )
-
-
-def _right(context: AuditContext) -> str:
-    """Say how many generated answers are right, where no section does, as they have no confidence."""
-    answers = measure_answers(context) if context.answers_once else None
-    return "" if answers is None else answers.sentence
+def _told_of(key: str, title: str, columns: tuple[Column, ...], rows: Iterable[tuple[Any, ...]]) -> tuple[Table, ...]:
+    """Return a table of what is to be told; none where there is nothing."""
+    listed = tuple(rows)
+    return (Table(key=key, title=title, columns=columns, rows=listed),) if listed else ()
 
 
 def _only_right(context: AuditContext) -> bool:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_asked, with_train
+from rightreasons.audited.opening import open_asked
 from rightreasons.audited.options import AuditOptions, StoredOptions
-from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits
+from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits, with_train
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, unknown_name
@@ -31,11 +31,11 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
-from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, withheld
+from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import OWN, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
-from rightreasons.report.record import answers_of, page_of, record_of
+from rightreasons.report.record import page_of, record_of
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -105,7 +105,7 @@ class AuditResult:
 
         found = check(self.audit, condition)
         if found.outcome != "fail":  # a gate names what must not hold
-            raise AssertionError(f"Expected {condition}, but got {found.told}.".replace("..", "."))
+            raise AssertionError(f"Expected {condition}, but got {found.told.rstrip('.')}.")
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -188,7 +188,7 @@ def audit(
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name)
         source, names, spare = opened.model, [opened.chosen], opened.spare
-        data = opened.data if general.train is None else with_train(opened.data, source.task, general)
+        data = with_train(opened.data, source.task, general)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
         data, source = open_asked(model, dataset, general, prompt, server, require_labels=needs_labels)
@@ -249,7 +249,8 @@ def audit(
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
-    answers = answers_of(context)
+    has_answers = context.stored is not None or context.prompted is not None
+    answers = measure_answers(context) if has_answers else None
     if answers is not None:
         outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
     if answers is not None and (answers.n_unread or context.answers_once):
@@ -258,13 +259,14 @@ def audit(
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
-        record = record_of(context, every, everything, options_of, report.subject)
+        record = record_of(context, every, everything, options_of, report.subject, answers)
         check_audit(record)
         if is_main:
             known = list(options_of) if questions or len(options_of) > len(chosen) else ()
             made = (model, dataset), how, known, options_of
             again = reproduction(*made) if command is None else {}
-            page = page_of(context, record, every, audit_command(*made) if command is None else command)
+            again_by = audit_command(*made) if command is None else command
+            page = page_of(context, record, every, again_by, answers)
             record = report.write(record, every, page, again)
     return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
 

@@ -198,9 +198,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         swaps,
         detector.judge(swaps),
         detector.protocol,
-        remembered=near_duplicates(
-            *(list(map("\n".join, zip(*columns, strict=True))) for columns in (detector.items, detector.columns))
-        ),
+        remembered=near_duplicates(_joined(detector.items), _joined(detector.columns)),
         halved=halved,
     )
     splits, withheld = [], []
@@ -240,16 +238,11 @@ def has_training(context: AuditContext) -> bool:
 def with_training(context: AuditContext) -> AuditContext:
     """Return the audit with training texts: where none are given, half of the audited items stand for them.
 
-    What goes with a label is then looked for in one half, and tried on the other. Items that belong together are in the
-    same half.
+    What goes with a label is then looked for in one half, and tried on the other.
     """
     if context.train is not None:
         return context
-    split = context.primary
-    labeled = np.flatnonzero(split.labeled)
-    groups = None if split.clusters is None else split.clusters[labeled].tolist()
-    ids = [split.ids[row] for row in labeled.tolist()]
-    first = labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)]
+    split, first = context.primary, _half(context)
     rest = np.setdiff1d(np.arange(len(split)), first)
     scores = context.scores().take(rest)
     return dataclasses.replace(
@@ -257,24 +250,38 @@ def with_training(context: AuditContext) -> AuditContext:
         primary=dataclasses.replace(split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])),
         train=split.data.select(first),
         answers={**context.answers, split.name: scores},
-        _shared={},
+        # The items are others; the model is the same, and every weight is read for its fingerprint.
+        _shared={"fingerprint": context.model_fingerprint},
     )
 
 
 def train_labels(context: AuditContext) -> NDArray[np.int64]:
-    """The labels of the training split in the model's numbering, -1 for none."""
+    """The labels of the training texts, or of those that stand for them, in the model's numbering; -1 for none."""
     train, class_of = context.train, context.primary.class_of
-    if train is None or class_of is None:
+    if class_of is None:
         return np.empty(0, np.int64)
+    if train is None:
+        return context.primary.labels[_half(context)]
     return class_of[np.array(train["label"][:], dtype=np.int64)]
 
 
 def missing_class(context: AuditContext) -> str | None:
-    """Return the first class of which the training split has no text; None where it has all, or where none is given."""
-    if context.train is None:
-        return None
+    """Return the first class of which there is no training text; None where there are some of all."""
     known = set(train_labels(context).tolist())
     return next((name for k, name in enumerate(context.label_names or ()) if k not in known), None)
+
+
+def _half(context: AuditContext) -> NDArray[np.int64]:
+    """Return the rows of half of the labeled items, by seed and id; those that belong together are in the same half."""
+    split = context.primary
+    labeled = np.flatnonzero(split.labeled)
+    groups = None if split.clusters is None else split.clusters[labeled].tolist()
+    ids = [split.ids[row] for row in labeled.tolist()]
+    return np.asarray(labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)])
+
+
+def _joined(columns: Sequence[Sequence[str]]) -> list[str]:
+    return ["\n".join(row) for row in zip(*columns, strict=True)]
 
 
 class _Detector:

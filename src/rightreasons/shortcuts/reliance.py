@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from rightreasons.core.arrays import Ragged, Result, kind_of
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
-from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.core.intervals import Interval, bootstrap_mean, log_binomial, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, category_codes
@@ -110,7 +109,7 @@ def chance_of_hit(
     )
     outside = length - in_both
     possible = outside >= picked
-    miss = np.where(possible, _log_binomial(np.maximum(outside, picked), picked) - _log_binomial(length, picked), 0)
+    miss = np.where(possible, log_binomial(np.maximum(outside, picked), picked) - log_binomial(length, picked), 0)
     # A chance of exactly 0 must not come out as a rounding error below it.
     return np.where(possible.all(axis=1), 0.0 - np.expm1(np.minimum(miss.sum(axis=1), 0.0)), 1.0)
 
@@ -165,10 +164,6 @@ def permutation_p_value(n_hits: int, chances: Floats, *, n_permutations: int, se
         hits = rng.random((min(step, n_permutations - start), len(chances))) < chances
         as_many += int(np.count_nonzero(hits.sum(axis=1) >= n_hits))
     return (as_many + 1) / (n_permutations + 1)
-
-
-def _log_binomial(n: Floats, k: Floats) -> Floats:
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), dtype=np.float64)
 
 
 Heads = Mapping[int, Collection[str]] | LmiResult
