@@ -35,6 +35,7 @@ _TEMPLATES = {
     ("multiple_choice", False): "{{ prompt }}",
     ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
 }
+_INSTRUCTIONS = {"line": "\nAnswer with one line alone: ANSWER: X, where X is the {}."}
 _INSTRUCTION = "\nAnswer with the {} alone."
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
@@ -211,6 +212,7 @@ class Rendering:
         chat: Whether items are asked as turns of a conversation.
         answer_prefix: The words that the answer follows; "" for none.
         label_words: The words of the K classes; () for multiple choice.
+        form: How a generated answer gets its form: "constrained", "line" or "free".
     """
 
     prompt: Prompt
@@ -221,6 +223,7 @@ class Rendering:
     chat: bool
     answer_prefix: str
     label_words: tuple[str, ...] = ()
+    form: str = "free"
 
     @classmethod
     def of(
@@ -230,6 +233,7 @@ class Rendering:
         chat: bool,
         scorings: Sequence[str],
         label_names: Sequence[str] | None = None,
+        constrains: bool = False,
     ) -> Rendering:
         """Settle what a prompt leaves open.
 
@@ -238,6 +242,7 @@ class Rendering:
             chat: Whether items are asked as turns of a conversation.
             scorings: The scorings that the model is able to, the preferred one first.
             label_names: The names of the K classes; None for multiple choice.
+            constrains: Whether the model is able to hold generated answers to given ones.
 
         Raises:
             ValueError: If the template is none or names a field that the task has not, or label words do not fit.
@@ -254,15 +259,18 @@ class Rendering:
             marked = task == "multiple_choice" and scoring in ("next_words", "generated")
             style = "letters" if marked else "words"
         words = _label_words(prompt, label_names)
-        template = prompt.read_template()
+        template, form = prompt.read_template(), prompt.form
+        if form == "auto":
+            own = template is not None or prompt.pattern is not None
+            form = "free" if own else "constrained" if constrains else "line" if chat else "free"
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
-            template += _INSTRUCTION.format(_KINDS[style]) if scoring == "generated" else ""
+            template += _INSTRUCTIONS.get(form, _INSTRUCTION).format(_KINDS[style]) if scoring == "generated" else ""
         prefix = prompt.answer_prefix
         if prefix is None:
             bare = task == "multiple_choice" and style == "words" and scoring != "generated"
             prefix = "" if chat or bare or prompt.template is not None else PREFIX
-        rendering = cls(prompt, task, template, style, scoring, chat, prefix, words)
+        rendering = cls(prompt, task, template, style, scoring, chat, prefix, words, form)
         rendering._check_template()
         return rendering
 
@@ -289,7 +297,8 @@ class Rendering:
         """
         body, answers, gap = self._body(item), self.answers(item), self._gap
         system = self.prompt.system
-        shots = [(self._body(example), self.answers(example)[example.label]) for example in examples]
+        said = "ANSWER: {}" if self.form == "line" and self.scoring == "generated" else "{}"
+        shots = [(self._body(example), said.format(self.answers(example)[example.label])) for example in examples]
         if self.chat:
             turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
             for asked, answer in shots:

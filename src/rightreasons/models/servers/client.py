@@ -715,6 +715,33 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
         return None
 
 
+CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Mapping[str, Any]]] = {
+    "structured_outputs": lambda answers: {"choice": answers},
+    "guided_choice": lambda answers: answers,
+    "grammar": lambda answers: "root ::= " + " | ".join(json.dumps(answer, ensure_ascii=False) for answer in answers),
+    "response_format": lambda answers: {"type": "json_schema", "json_schema": _schema(answers)},
+}
+"""How servers are told to hold an answer to some: vLLM today and before, llama.cpp, and OpenAI, which writes JSON."""
+
+
+def _schema(answers: Sequence[str]) -> Mapping[str, Any]:
+    fields = {"type": "object", "required": ["answer"], "additionalProperties": False}
+    own = {**fields, "properties": {"answer": {"type": "string", "enum": list(answers)}}}
+    return {"name": "answer", "strict": True, "schema": own}
+
+
+def unwrapped(reply: Reply) -> Reply:
+    """Return a reply with the answer in place of the JSON object that holds it; as it is where it is none.
+
+    Example:
+        >>> unwrapped(Reply('{"answer": "B"}')).text, unwrapped(Reply("B")).text
+        ('B', 'B')
+    """
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return dataclasses.replace(reply, text=str(json.loads(reply.text)["answer"]))
+    return reply
+
+
 @dataclasses.dataclass
 class Endpoint:
     """How one path of a server is asked.
@@ -734,6 +761,7 @@ class Endpoint:
         budget: Tokens that an answer needs, thinking among them.
         extra: What it wants beside, such as to think or not.
         tags: (open, close) of thinking that is not usual.
+        constraint: The one of `CONSTRAINTS` that holds answers to given ones; "" for none.
     """
 
     client: Client
@@ -750,11 +778,13 @@ class Endpoint:
     budget: int = BRIEF
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
     tags: tuple[tuple[str, str], ...] = ()
+    constraint: str = ""
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """What this path can be asked."""
         able: dict[Ability, bool] = {"text": self.works, "next_words": self.top > 0, "likelihoods": self.echo}
+        able |= {"constrained": bool(self.constraint)}
         return frozenset(ability for ability, can in able.items() if can)
 
     def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
@@ -764,6 +794,11 @@ class Endpoint:
             RequestError: If there is no answer.
         """
         return self.client.ask(self.path, self._body(prompt, parameters), lambda reply: read_choices(reply, self.tags))
+
+    def constrained(self, answers: Sequence[str]) -> dict[str, Any]:
+        """Return the parameter that holds an answer to some."""
+        wanted = list(dict.fromkeys(answer.strip() for answer in answers))
+        return {self.constraint: CONSTRAINTS[self.constraint](wanted)} if self.constraint and wanted else {}
 
     def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
         """Ask for the likeliest next tokens.

@@ -38,6 +38,7 @@ from rightreasons.models.servers.client import (
     cost_of,
     first_words,
     fly,
+    unwrapped,
 )
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.trial import Finding, Trial, try_server
@@ -306,15 +307,17 @@ class ServerEngine:
             while len(answers) < n:
                 left = n - len(answers)
                 several = {"n": left} if left > 1 else {}
-                asked = {**settings, **several, "seed": first + len(answers)}
-                answers += self._endpoint(request).ask(request.prompt, **asked)[:left]
-            return {"replies": json.dumps([answer.reply.to_dict() for answer in answers])}
+                endpoint, asked = self._endpoint(request), {**settings, **several, "seed": first + len(answers)}
+                held = endpoint.constrained(request.continuations) if options.constrained else {}
+                answers += endpoint.ask(request.prompt, **asked, **held)[:left]
+            replies = [unwrapped(answer.reply) if options.constrained else answer.reply for answer in answers]
+            return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
         flown = self._fly(
             "replies",
             requests,
             ask,
-            settings={**settings, "n": n, "seed": options.seed},
+            settings={**settings, "n": n, "seed": options.seed, "constrained": options.constrained},
             new_tokens=n * options.max_new_tokens,
             n=n,
             progress=progress,
