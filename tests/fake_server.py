@@ -89,6 +89,7 @@ class FakeServer:
         self.key = ""
         self.delay = 0.0
         self.bodies: list[dict] = []
+        self.headers: list[dict] = []
         self.answered: Counter[str] = Counter()
         self.most = 0
         self._busy = 0
@@ -118,6 +119,7 @@ class FakeServer:
         with self.lock:
             number = len(self.bodies)
             self.bodies.append({"path": path, **body})
+            self.headers.append({name.lower(): value for name, value in headers.items()})
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
             return 401, {}, json.dumps({"error": {"message": f"Incorrect API key: {headers.get('Authorization')}"}})
         if path == "/v1/models":

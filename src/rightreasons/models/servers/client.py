@@ -506,9 +506,15 @@ class Client:
         self.retries = options.retries
         self.ended = ""
         self._key = os.environ.get(options.key_variable, "")
+        headers, secrets = options.headers()
+        self._secrets = [secret for secret in (self._key, *secrets) if secret]
         # The client's own environment variables of organizations and projects belong to one hosted service.
         self._openai = openai.OpenAI(
-            base_url=self.url, api_key=self._key or "none", timeout=options.timeout, max_retries=0
+            base_url=self.url,
+            api_key=self._key or "none",
+            timeout=options.timeout,
+            max_retries=0,
+            default_headers=headers,
         )
         self._lock = threading.Lock()
         self._here = _Here()
@@ -663,9 +669,11 @@ class Client:
         return RequestError(f"the server answers {status}: {message}{tried}", status=status), wait
 
     def _say(self, value: object) -> str:
-        """Return what somebody else says, in one line and without the key."""
+        """Return what somebody else says, in one line and without the key and other secrets."""
         text = " ".join(str(value).split()).rstrip(".") or type(value).__name__
-        return escaped(text.replace(self._key, "…") if self._key else text, longest=200)
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return escaped(text, longest=200)
 
 
 def check_url(url: str) -> str:

@@ -69,6 +69,7 @@ def open_server(
         answer_price: Price of a million generated tokens.
         max_requests: Requests after which no more are sent; None for no bound.
         max_price: Price after which no more requests are sent; None for no bound.
+        header: Headers of every request, "name: value"; "$NAME" as the value is that of an environment variable.
         reasoning_effort: How much a model thinks, in the server's words; None leaves it to the server.
         extra_body: More of what every request holds, as JSON; None for nothing.
         options: All of these as `ServerOptions`, in place of keywords.

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import Any
 
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import Options, option
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SECRET = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
 class ServerOptions(Options):
@@ -32,6 +37,11 @@ class ServerOptions(Options):
     max_price: float | None = option(
         None, "Price after which no more requests are sent; those in flight are waited for.", minimum=0.0
     )
+    header: tuple[str, ...] = option(
+        (),
+        "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is that of an "
+        "environment variable, which is written nowhere.",
+    )
     reasoning_effort: str | None = option(None, "How much a model thinks, in the server's words, such as low or high.")
     extra_body: str | None = option(
         None, 'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.'
@@ -39,11 +49,45 @@ class ServerOptions(Options):
 
     def _check(self) -> None:
         self.more()
+        for header in self.header:
+            name, colon, value = header.partition(":")
+            if not (_NAME.fullmatch(name) and colon and value.strip() and _is_value(value)):
+                raise OptionError(
+                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.", option="header"
+                )
+            if _SECRET.search(name) and not value.strip().startswith("$"):
+                raise OptionError(
+                    f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since reports show "
+                    "what is typed, but got the value itself.",
+                    option="header",
+                )
         if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
             raise OptionError(
                 "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
                 option=("prompt_price", "answer_price", "max_price"),
             )
+
+    def headers(self) -> tuple[dict[str, str], list[str]]:
+        """Return the headers of every request, and those of their values that are secrets.
+
+        Raises:
+            ValueError: If there is no environment variable of a name.
+        """
+        own: dict[str, str] = {}
+        secrets = []
+        for header in self.header:
+            name, _, value = (part.strip() for part in header.partition(":"))
+            if value.startswith("$"):
+                variable, value = value[1:], os.environ.get(value[1:], "").strip()
+                if not value or not _is_value(value):
+                    raise OptionError(
+                        f"Expected one line of ASCII in the environment variable {variable} for the header {name}, but "
+                        f"{'it holds something else' if value else 'there is none'}.",
+                        option="header",
+                    )
+                secrets.append(value)
+            own[name] = value
+        return own, secrets
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""
@@ -59,6 +103,10 @@ class ServerOptions(Options):
                 option="extra_body",
             )
         return {**effort, **body}
+
+
+def _is_value(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def is_address(model: object) -> bool:
