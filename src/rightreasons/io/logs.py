@@ -152,36 +152,38 @@ def one_source(kind: str, names: Collection[str], chosen: str | None, where: str
 # --------------------------------------------------------------------------------------------------- the model of a log
 
 
-_SAMPLES = re.compile(r"samples_.+_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+_SAMPLES = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
 """How lm-evaluation-harness names a file of samples, in a folder named after the model."""
 
 
-def logged_model(path: str | Path) -> str:
-    """Return the name of the model whose answers a log holds; "" where it does not tell.
+def logged(path: str | Path) -> tuple[str, str]:
+    """Return the names of the model whose answers a log holds, and of its task; "" for what it does not tell.
 
-    Of lm-evaluation-harness it is the name of the folder, where "__" stands for "/"; of inspect_ai, what the header of
-    an `.eval` file says.
+    Of lm-evaluation-harness they are the names of the folder, where "__" stands for "/", and of the file; of
+    inspect_ai, what the header of an `.eval` file says.
 
     Args:
         path: The log, whether it is one or not.
 
     Example:
-        >>> logged_model("logs/HuggingFaceTB__SmolLM2-135M/samples_piqa_2026-11-22T10-00-00.123456.jsonl")
-        'HuggingFaceTB/SmolLM2-135M'
-        >>> logged_model("answers.csv")
-        ''
+        >>> logged("logs/HuggingFaceTB__SmolLM2-135M/samples_piqa_2026-11-22T10-00-00.123456.jsonl")
+        ('HuggingFaceTB/SmolLM2-135M', 'piqa')
+        >>> logged("answers.csv")
+        ('', '')
     """
     file = Path(path)
-    if _SAMPLES.fullmatch(file.name):
-        return file.parent.name.replace("__", "/")
+    samples = _SAMPLES.fullmatch(file.name)
+    if samples is not None:
+        return file.parent.name.replace("__", "/"), samples[1]
     if file.suffix != ".eval":
-        return ""
+        return "", ""
     try:
         from inspect_ai.log import read_eval_log
 
-        return str(read_eval_log(str(file), header_only=True).eval.model)
+        told = read_eval_log(str(file), header_only=True).eval
+        return str(told.model), str(told.task).rpartition("/")[2]
     except Exception:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
-        return ""
+        return "", ""
 
 
 # ----------------------------------------------------------------------------------------------------------- inspect_ai
