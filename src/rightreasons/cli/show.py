@@ -178,8 +178,8 @@ def show_ways(figures: WaysFigures) -> None:
     apart = figures.spread
     _say(
         f"Spread (FormatSpread, Sclar et al. 2024), best minus worst: {apart.spread:.3f}; {apart.by_chance:.3f} where "
-        f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, measured on "
-        f"the other: {figure_cell(apart.held_out)}."
+        f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
+        f"measured on the other: {figure_cell(apart.held_out)}."
     )
     told = figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
     _say(f"POSIX (Chatterjee et al. 2024): {told}{'.' if figures.posix is not None else ''}")

@@ -234,7 +234,7 @@ class Prompted:
             gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
         rows = zip(names, first, pairs, strict=True)
         items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
-        return self._scored(items, gold, **how)
+        return self.score_items(items, gold, **how)
 
     def choose(
         self,
@@ -253,7 +253,7 @@ class Prompted:
         if self.label_names is not None:
             raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-        return self._scored(items.items(), items.labels, **how)
+        return self.score_items(items.items(), items.labels, **how)
 
     def by_sum(self) -> Prompted:
         """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
@@ -280,14 +280,8 @@ class Prompted:
             return []
         return self.examples.draw(item, self.prompt.shots, seed=self.seed, shared=self.prompt.draw == "run")
 
-    # --------------------------------------------------------------------------------------------------------- private
-
-    def _placeholder(self) -> Item:
-        if self.label_names is not None:
-            return Item("", {"text": "(text)", "text_pair": None})
-        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
-
-    def _scored(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+    def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+        """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
         asked = self.rendering
         if gold is not None:
             items = [dataclasses.replace(item, label=int(label)) for item, label in zip(items, gold, strict=True)]
@@ -319,6 +313,13 @@ class Prompted:
             way=way,
             failures=failures,
         )
+
+    # --------------------------------------------------------------------------------------------------------- private
+
+    def _placeholder(self) -> Item:
+        if self.label_names is not None:
+            return Item("", {"text": "(text)", "text_pair": None})
+        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
 
     def _likely(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]

@@ -35,8 +35,6 @@ _TEMPLATES = {
     ("multiple_choice", False): "{{ prompt }}",
     ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
 }
-_INSTRUCTIONS = {"line": "\nAnswer with one line alone: ANSWER: X, where X is the {}."}
-_INSTRUCTION = "\nAnswer with the {} alone."
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
 
@@ -55,11 +53,13 @@ class Item:
         id: Its id.
         fields: The fields of the template that are its own: text and text_pair, or prompt and choices.
         label: The right answer; -1 where there is none.
+        follow: Turns of a chat after the question: a first answer, and what is asked about it.
     """
 
     id: str
     fields: Mapping[str, Any]
     label: int = -1
+    follow: tuple[Message, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -265,7 +265,7 @@ class Rendering:
             form = "free" if own else "constrained" if constrains else "line" if chat else "free"
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
-            template += _INSTRUCTIONS.get(form, _INSTRUCTION).format(_KINDS[style]) if scoring == "generated" else ""
+            template += instruction(form, style) if scoring == "generated" else ""
         prefix = prompt.answer_prefix
         if prefix is None:
             bare = task == "multiple_choice" and style == "words" and scoring != "generated"
@@ -297,13 +297,12 @@ class Rendering:
         """
         body, answers, gap = self._body(item), self.answers(item), self._gap
         system = self.prompt.system
-        said = "ANSWER: {}" if self.form == "line" and self.scoring == "generated" else "{}"
-        shots = [(self._body(example), said.format(self.answers(example)[example.label])) for example in examples]
+        shots = [(self._body(example), self.said(self.answers(example)[example.label])) for example in examples]
         if self.chat:
             turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
             for asked, answer in shots:
                 turns += [_turn("user", asked), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
-            turns.append(_turn("user", body))
+            turns += [_turn("user", body), *item.follow]
             turns += [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
             return Request(item.id, tuple(turns), tuple(f"{gap}{answer}" for answer in answers))
         parts = [system] if system else []
@@ -312,6 +311,10 @@ class Rendering:
         # As lm-evaluation-harness does, white space at the end of what is asked belongs to the answer.
         head = text.rstrip()
         return Request(item.id, head, tuple(f"{text[len(head) :]}{gap}{answer}" for answer in answers))
+
+    def said(self, answer: str) -> str:
+        """Return an answer in the form that is asked for."""
+        return f"ANSWER: {answer}" if self.form == "line" and self.scoring == "generated" else answer
 
     def without_item(self, item: Item) -> Request:
         """Return a request of the same answers where nothing is asked: the prefix of the answer alone."""
@@ -376,6 +379,18 @@ class Rendering:
                 f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
                 option="template",
             )
+
+
+def instruction(form: str, style: str) -> str:
+    r"""Return what a question for a generated answer ends with.
+
+    Example:
+        >>> instruction("line", "letters"), instruction("free", "letters")
+        ('\nAnswer with one line alone: ANSWER: X, where X is the letter.', '\nAnswer with the letter alone.')
+    """
+    kind = _KINDS[style]
+    told = f"with one line alone: ANSWER: X, where X is the {kind}" if form == "line" else f"with the {kind} alone"
+    return f"\nAnswer {told}."
 
 
 def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
