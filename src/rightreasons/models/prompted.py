@@ -117,9 +117,9 @@ class Prompted:
             chat=_chat(prompt, engine),
             scorings=_scorings(prompt, engine, thinks=_chat(prompt, engine) and engine.thinks),
             label_names=self.label_names,
-            constrains="constrained" in engine.abilities,
+            constrains="constrained_text" in engine.abilities,
         )
-        if self.rendering.form == "constrained" and "constrained" not in engine.abilities:
+        if self.rendering.form == "constrained" and "constrained_text" not in engine.abilities:
             raise OptionError(
                 f"Expected a server that holds answers to given ones where `form` is 'constrained', but {engine.name} "
                 "does not: form='line' asks for one line.",

@@ -139,29 +139,13 @@ class Examples:
         self.items = sorted((item for item in items if item.label >= 0), key=lambda item: item.id)
 
     @classmethod
-    def of_texts(
-        cls,
-        ids: Sequence[object],
-        texts: Sequence[str],
-        labels: Sequence[int],
-        *,
-        text_pairs: Sequence[str] | None = None,
-    ) -> Examples:
-        """Make examples of texts and their classes."""
-        check_same_length(ids=ids, texts=texts, labels=labels)
-        pairs = [None] * len(texts) if text_pairs is None else text_pairs
-        rows = zip(ids, texts, pairs, labels, strict=True)
-        return cls([Item(str(name), {"text": text, "text_pair": pair}, int(label)) for name, text, pair, label in rows])
-
-    @classmethod
-    def of_choices(
-        cls, ids: Sequence[object], prompts: Sequence[str], choices: Sequence[Sequence[str]], labels: Sequence[int]
-    ) -> Examples:
-        """Make examples of questions, their choices and the indices of the right ones."""
-        rows = zip(ids, prompts, choices, labels, strict=True)
-        return cls(
-            [Item(str(name), {"prompt": prompt, "choices": list(row)}, int(label)) for name, prompt, row, label in rows]
-        )
+    def of(cls, ids: Sequence[object], labels: Sequence[int], **fields: Sequence[Any]) -> Examples:
+        """Make examples of columns: their ids, the right answers, and the fields of an item by name."""
+        if "text" in fields:
+            fields.setdefault("text_pair", [None] * len(ids))
+        check_same_length(ids=ids, labels=labels, **fields)
+        rows = zip(ids, labels, zip(*fields.values(), strict=True), strict=True)
+        return cls([Item(str(name), dict(zip(fields, own, strict=True)), int(label)) for name, label, own in rows])
 
     def draw(self, item: Item, count: int, *, seed: int, shared: bool = False) -> list[Item]:
         """Draw examples for an item: never the item itself, nor one of its id or its words.

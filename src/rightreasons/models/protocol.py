@@ -25,13 +25,13 @@ from rightreasons.core.scores import Scores
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "constrained", "gradients", "processes"]
+Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "constrained_text", "gradients", "processes"]
 """What an engine or a scorer can do.
 
 - "likelihoods": the log-likelihood of any given continuation of a request;
 - "next_words": the log-probability that a request goes on with a given short word or letter, among the most likely;
 - "text": generated answers;
-- "constrained": generated answers that are held to the continuations of their request;
+- "constrained_text": generated answers that are held to the continuations of their request;
 - "gradients": derivatives with respect to the input embeddings;
 - "processes": the items of one run are shared by several processes (`accelerate launch`).
 """

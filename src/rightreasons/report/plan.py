@@ -21,7 +21,7 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
-from rightreasons.models.servers.client import Cost, cost_of
+from rightreasons.models.servers.client import Usage, cost_of
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -41,7 +41,7 @@ class Counting:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.cost = Cost()
+        self.cost = Usage()
         self._stored: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -99,7 +99,7 @@ def plan_of(
     counting = Counting(asked.engine)
     # What was settled for the engine holds for the one that counts.
     planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
-    rows: list[tuple[str, Cost]] = []
+    rows: list[tuple[str, Usage]] = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
@@ -110,14 +110,14 @@ def plan_of(
         for name, section in sections.items():
             if why_not[name]:
                 continue
-            counting.cost = Cost()
+            counting.cost = Usage()
             with contextlib.suppress(ValueError):  # of figures of answers at random: what is asked has been counted
                 section.run(scored, options[name])
             rows.append((name, counting.cost))
-    return cost_lines([*rows, ("together", sum((cost for _, cost in rows), Cost()))], asked.engine)
+    return cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine)
 
 
-def cost_lines(rows: Sequence[tuple[str, Cost]], engine: Engine) -> list[str]:
+def cost_lines(rows: Sequence[tuple[str, Usage]], engine: Engine) -> list[str]:
     """Return a line per cost by its name, and what a server was sent so far."""
     client = getattr(engine, "client", None)
     heads = ("", "requests", "prompt tokens", "generated tokens, at most", "price, at most")

@@ -97,7 +97,7 @@ class Way(Result):
         form = own.form
         if asked.rendering.scoring == "generated":
             if form == "auto":
-                form = "constrained" if "constrained" in asked.engine.abilities else "line" if chat else "free"
+                form = "constrained" if "constrained_text" in asked.engine.abilities else "line" if chat else "free"
             template += instruction(form, self.style)
         words, examples, classes = own.label_words, asked.examples, names
         if names is not None:

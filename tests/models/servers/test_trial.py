@@ -255,7 +255,7 @@ def test_an_answer_is_held_to_the_given_ones_by_the_way_that_the_trial_finds(ser
     server.holds = way
     server.refuses = {"guided_choice"} - {way}  # as OpenAI's: what it does not know is an error
     engine = opened(server)
-    assert "constrained" in engine.abilities
+    assert "constrained_text" in engine.abilities
     assert finding(engine, "chats: answers held to given ones").words == f"They are held by {way}."
     scorer = Prompted(Prompt(scoring="generated"), engine)
     scores = scorer.choose(["Which?"] * 3, [["no", "yes"], ["a", "b", "c"], ["d", "e"]], progress=False)
@@ -278,6 +278,6 @@ def test_a_server_that_ignores_a_constraint_is_asked_for_a_line(server):
 def test_a_constraint_that_stops_the_thinking_is_not_used():
     with thinking("vllm") as fake:
         fake.holds = "grammar"
-        assert "constrained" in opened(fake).abilities  # what is held is what follows the thoughts
+        assert "constrained_text" in opened(fake).abilities  # what is held is what follows the thoughts
         fake.change = lambda body, reply: "grammar" in body and reply["choices"][0]["message"].pop("reasoning_content")
-        assert "constrained" not in opened(fake).abilities
+        assert "constrained_text" not in opened(fake).abilities

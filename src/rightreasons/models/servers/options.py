@@ -10,7 +10,8 @@ from typing import Any
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import Options, option
 
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[ -~]*[!-~][ -~]*")
+_HEADER = re.compile(rf"[A-Za-z0-9!#$%&'*+.^_`|~-]+:{_VALUE.pattern}")
 _SECRET = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
@@ -50,8 +51,8 @@ class ServerOptions(Options):
     def _check(self) -> None:
         self.more()
         for header in self.header:
-            name, colon, value = header.partition(":")
-            if not (_NAME.fullmatch(name) and colon and value.strip() and _is_value(value)):
+            name, _, value = header.partition(":")
+            if not _HEADER.fullmatch(header):
                 raise OptionError(
                     f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.", option="header"
                 )
@@ -73,21 +74,17 @@ class ServerOptions(Options):
         Raises:
             ValueError: If there is no environment variable of a name.
         """
-        own: dict[str, str] = {}
-        secrets = []
-        for header in self.header:
-            name, _, value = (part.strip() for part in header.partition(":"))
-            if value.startswith("$"):
-                variable, value = value[1:], os.environ.get(value[1:], "").strip()
-                if not value or not _is_value(value):
-                    raise OptionError(
-                        f"Expected one line of ASCII in the environment variable {variable} for the header {name}, but "
-                        f"{'it holds something else' if value else 'there is none'}.",
-                        option="header",
-                    )
-                secrets.append(value)
-            own[name] = value
-        return own, secrets
+        own = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
+        held = {name: value[1:] for name, value in own.items() if value.startswith("$")}
+        secrets = {name: os.environ.get(variable, "").strip() for name, variable in held.items()}
+        for name, secret in secrets.items():
+            if not _VALUE.fullmatch(secret):
+                raise OptionError(
+                    f"Expected one line of ASCII in the environment variable {held[name]} for the header {name}, but "
+                    f"{'it holds something else' if secret else 'there is none'}.",
+                    option="header",
+                )
+        return {**own, **secrets}, [*secrets.values()]
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""
@@ -103,10 +100,6 @@ class ServerOptions(Options):
                 option="extra_body",
             )
         return {**effort, **body}
-
-
-def _is_value(text: str) -> bool:
-    return text.isascii() and text.isprintable()
 
 
 def is_address(model: object) -> bool:
