@@ -181,16 +181,17 @@ def show_ways(figures: WaysFigures) -> None:
         f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
         f"measured on the other: {figure_cell(apart.held_out)}."
     )
-    told = figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
-    _say(f"POSIX (Chatterjee et al. 2024): {told}{'.' if figures.posix is not None else ''}")
+    told = "none, as " + figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
+    _say(f"POSIX (Chatterjee et al. 2024): {told}.")
     if figures.no_flips:
         _say(f"“Are you sure?” is not asked: {figures.no_flips}.")
         return
     for flips in figures.flips:
+        before, after = flips.turn.split(" to ")
         _say(
-            f"“Are you sure?” turns {figure_cell(flips.doubted)} of {counted(flips.n_items, 'answer')} {flips.turn}, a "
-            f"neutral second request {figure_cell(flips.asked_again)}: {figure_cell(flips.difference)} more "
-            f"(p {p_equals(flips.p_value)})."
+            f"Of {counted(flips.n_items, f'{before} answer')}, “Are you sure?” turns {figure_cell(flips.doubted)} "
+            f"{after}, and a neutral second request {figure_cell(flips.asked_again)}: a difference of "
+            f"{figure_cell(flips.difference)} (p {p_equals(flips.p_value)})."
         )
     if figures.n_unread_again:
         _say(f"{counted(figures.n_unread_again, 'item')} without a second answer that can be read are in neither.")

@@ -306,7 +306,7 @@ class _Asking:
                 values.append(sum(n * psi for n, psi in own) / sum(n for n, _ in own))
                 units.append(place)
         if not values:
-            return None, "no two ways share the order of the options and the style of the answers: more ways have"
+            return None, "no two ways share the style of the answers and the given order of the options"
         clusters = None if self.split.clusters is None else self.split.clusters[units]
         return mean(np.array(values), how, clusters=clusters), ""
 
