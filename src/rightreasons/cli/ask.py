@@ -335,12 +335,17 @@ def _typed() -> str:
     {"settings": AuditOptions, **ASKED, "options": WaysOptions},
     {
         **FIRST,
-        "The ways": "n-ways no-doubt",
+        "The ways": "n-ways doubt",
         "What is asked": "split train limit shots scoring",
         "How": "out plan seed",
     },
 )
-def ways(model: Model, dataset: Dataset, out: Out = Path("ways"), **declared: Any) -> None:
+def ways(
+    model: Model,
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder for ways.json, and for answers under way.")] = Path("ways"),
+    **declared: Any,
+) -> None:
     """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?

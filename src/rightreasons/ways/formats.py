@@ -41,8 +41,8 @@ _ITEMS = ("{{ prompt }}", "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif
 class WaysOptions(Options):
     """Which ways to ask are compared."""
 
-    n_ways: int = option(12, "Ways to ask: the model's own, and others drawn from all by the seed.", minimum=2)
-    doubt: bool = option(True, "Also ask 'Are you sure?', beside a neutral second request.")
+    n_ways: int = option(12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2)
+    doubt: bool = option(True, "Whether to ask 'Are you sure?' too, beside a neutral second request.")
 
 
 @dataclasses.dataclass(frozen=True)

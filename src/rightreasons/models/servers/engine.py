@@ -58,7 +58,7 @@ def open_server(
 
     Args:
         url: The address of the API, such as http://127.0.0.1:8000/v1.
-        options: How it is asked, or the fields of `ServerOptions` by keyword.
+        options: How it is asked; other arguments are those of `ServerOptions`, in its place.
         chat: "on" asks conversations, "off" texts; "auto" (default) conversations where the server takes them.
         thinking: "on" or "off" turns thinking on or off, as the trial finds out how; a number is the most tokens of it;
             "auto" (default) leaves it to the server.
