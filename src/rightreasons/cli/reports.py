@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -70,7 +70,7 @@ def compare(
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit
 
-    settings = {"seed": seed, "n_resamples": n_resamples, "confidence_level": confidence_level}
+    settings: dict[str, Any] = {"seed": seed, "n_resamples": n_resamples, "confidence_level": confidence_level}
     with tempfile.TemporaryDirectory() as folder:
         found = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **settings)
         reports = [report for report, _ in found]

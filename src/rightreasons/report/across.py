@@ -185,8 +185,8 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling =
     firsts: dict[str, _Read] = {}
     cells = [_beside(one, firsts.setdefault(one.cell.task, one), how) for one in known]
     tested = [place for place, cell in enumerate(cells) if cell.p_value is not None]
-    p_values = holm(np.array([cells[place].p_value for place in tested], dtype=np.float64)) if tested else []
-    for place, p_value in zip(tested, p_values, strict=True):
+    p_values = np.array([cells[place].p_value for place in tested], dtype=np.float64)
+    for place, p_value in zip(tested, holm(p_values) if tested else (), strict=True):
         cells[place] = dataclasses.replace(cells[place], p_value=float(p_value))
     return ModelsByTasks(tuple(cells), how.level)
 

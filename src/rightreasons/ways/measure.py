@@ -263,7 +263,7 @@ class _Asking:
 
     def __init__(self, asked: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
         self.asked, self.split, self.out, self.progress = asked, split, out, progress
-        pairs = split.text_pairs or [None] * len(split)
+        pairs: Sequence[str | None] = split.text_pairs or [None] * len(split)
         fields: list[dict[str, Any]] = [{"text": t, "text_pair": p} for t, p in zip(split.texts, pairs, strict=True)]
         if split.choices is not None:
             fields = [{"prompt": t, "choices": c} for t, c in zip(split.texts, split.choices, strict=True)]

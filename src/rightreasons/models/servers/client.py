@@ -698,7 +698,7 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
         return None
 
 
-CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Mapping[str, Any]]] = {
+CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
     "structured_outputs": lambda answers: {"choice": answers},
     "guided_choice": lambda answers: answers,
     "grammar": lambda answers: "root ::= " + " | ".join(json.dumps(answer, ensure_ascii=False) for answer in answers),
