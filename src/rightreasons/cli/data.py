@@ -38,23 +38,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {name: command_line() for name in ("data", "suite")}
 
-EXAMPLES = {
-    "data": (
-        "rightreasons data list",
-        "rightreasons data build planted_shortcuts --out planted",
-        "rightreasons data export copa --limit 200 --out task",
-        "rightreasons data export piqa --style letters --parts items,orders --orders random --limit 200 --out task",
-        "rightreasons data export my_suite.jsonl --task suite --to inspect --out task",
-        "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
-        "rightreasons data source reviews.zip --url https://example.org/data/",
-    ),
-    "suite": (
-        "rightreasons suite show my_suite.jsonl --cases 3",
-        "rightreasons suite write checklist_sentiment suite.jsonl.gz",
-        "rightreasons suite convert mine.pkl mine.jsonl",
-    ),
-}
-
 EXPORTED_TASKS = (*TASKS, "suite")
 
 

@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {name: command_line() for name in ("gaps", "ratings", "split")}
 
-EXAMPLES = {
-    "gaps": ("rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv",),
-    "ratings": (
-        "rightreasons ratings write mirrored.jsonl --raters 5 --out sheets",
-        "rightreasons ratings read mirrored.jsonl sheets/rater-1.csv sheets/rater-2.csv sheets/rater-3.csv",
-    ),
-    "split": ("rightreasons split socialiqa --n-runs 3 --limit 1000 --out split",),
-}
-
 
 def open_items(
     dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {"look": command_line()}
 
-EXAMPLES = {
-    "look": (
-        "rightreasons look reviews.csv",
-        "rightreasons look reviews.csv my-model --label-column stars --out data.yaml",
-        'rightreasons look articles.jsonl --text-column "{{ title }}: {{ body }}"',
-        "rightreasons audit my-model data.yaml",
-    ),
-}
-
 ANSWERS = {
     "predictions": {"calibration": "with these scores alone"},
     "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},

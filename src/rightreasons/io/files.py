@@ -792,43 +792,20 @@ def text_bytes(path: Path, allowed: int, where: str) -> int:
         where: What the file is called in errors.
 
     Returns:
-        The bytes, or a number beyond `allowed` where there are more; 0 where a bound shows that there are not.
+        The bytes, or a number beyond `allowed` where there are more.
     """
     with _parquet(path, where) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     size = 0
     with _parquet(path, where, read_dictionary=[leaf.path for leaf in texts]) as file:
-        rest = {leaf.path.partition(".")[0] for leaf in texts} - _clear_texts(file, texts, allowed)
+        rest = {leaf.path.partition(".")[0] for leaf in texts}
         columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
         for batch in file.iter_batches(1 << 14, columns=columns) if rest else ():
             size += sum(map(_text_bytes, batch.columns))
             if size > allowed:
                 break
     return size
-
-
-def _clear_texts(file: pa.parquet.ParquetFile, texts: Sequence[Any], allowed: int) -> set[str]:
-    """Return the columns of texts that cannot expand beyond what is allowed, from the dictionary of each row group.
-
-    A row of a column with a dictionary comes with all of it; its values, each at most as long as the longest entry, and
-    what the file holds besides bound the column.
-    """
-    flat = [leaf.path for leaf in texts if "." not in leaf.path and leaf.max_repetition_level == 0]
-    clear, bound = set(flat), 0
-    for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        chunks = {group.column(place).path_in_schema: group.column(place) for place in range(group.num_columns)}
-        for batch in file.iter_batches(1, row_groups=[number], columns=flat) if group.num_rows and flat else ():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                # A damaged file may name a column in its schema that its row group lacks.
-                if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > 1 and name in chunks:
-                    longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-                    bound += chunks[name].num_values * longest + chunks[name].total_uncompressed_size
-                else:
-                    clear.discard(name)
-            break
-    return clear if bound <= allowed else set()
 
 
 def _text_bytes(array: pa.Array) -> int:
