@@ -21,7 +21,6 @@ TOO_MANY_PARAMETERS = {
     "cli/items.py:read",
     "cli/items.py:split",
     "models/causal.py:choose_causal",
-    "models/cnn.py:build_cnn",
     "models/items.py:of",
     "shortcuts/measure_deciding.py:__init__",
 }

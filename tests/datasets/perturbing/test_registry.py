@@ -290,7 +290,6 @@ def test_numbers_change_within_a_fifth_and_alike_in_a_pair():
         assert change.texts == tuple(re.sub(rf"\b{old}\b", str(new), text) for text in pair)
     # 45 takes 36 … 54 without itself, 200 takes 160 … 240
     assert len(made) == 18 + 80
-    assert {c.replaced[0] for c in changes(pair, "numbers", item_id=2, years=True, copies=300)} == {"45", "200", "2016"}
 
 
 @pytest.mark.parametrize(
@@ -310,7 +309,6 @@ def test_phrases_are_added_as_sentences():
         assert len(made) == 3
         assert all(re.fullmatch(r"Nice flight\. [A-Z][\w ]+\.", text) for text in made)
     assert perturb_text("Nice!", "phrase", phrases=["Yes."]) == ["Nice! Yes."]
-    assert perturb_text("Nice!", "phrase", phrases=["Yes."], where="start") == ["Yes. Nice!"]
     assert perturb_text("See http://a.b", "phrase", phrases=["Yes."]) == ["See http://a.b Yes."]
 
 

@@ -304,26 +304,23 @@ def locations(texts: Sequence[str], rng: np.random.Generator, *, places: Words |
     yield from _replacements(texts, rng, _groups(PLACES if places is None else places, "places"), _ALONE)
 
 
-def numbers(
-    texts: Sequence[str], rng: np.random.Generator, *, within: float = 0.2, years: bool = False
-) -> Iterator[Change]:
+def numbers(texts: Sequence[str], rng: np.random.Generator, *, within: float = 0.2) -> Iterator[Change]:
     """Replace one whole number with another near it, everywhere in the item.
 
-    This changes numbers from 2 to 999,999 that are not part of a date, time, range, percentage or decimal. The number 1
-    stays, and no number becomes it: "1 hour" is no "2 hour".
+    This changes numbers from 2 to 999,999 that are no year (1900 to 2099) and not part of a date, time, range,
+    percentage or decimal. The number 1 stays, and no number becomes it: "1 hour" is no "2 hour".
 
     Args:
         texts: The texts of an item.
         rng: The source of the random choices.
         within: The maximum distance, as a share of the number, or 1 where that is less; the number of digits stays.
-        years: Whether 1900 to 2099 count as numbers.
     """
     share = check_fraction(within, "within", open_ends=True)
     olds = dict.fromkeys(
         match.group()
         for text in texts
         for match in _NUMBER.finditer(_masked(text))
-        if match.group() not in _EMERGENCY and (check_bool(years, "years") or int(match.group()) not in _YEARS)
+        if match.group() not in _EMERGENCY and int(match.group()) not in _YEARS
     )
     candidates = {}
     for old in olds:
@@ -399,21 +396,17 @@ def _masked(text: str) -> str:
 _ALPHABET = string.ascii_letters + string.digits
 
 
-def phrase(
-    texts: Sequence[str], rng: np.random.Generator, *, phrases: Sequence[str] | None = None, where: str = "end"
-) -> Iterator[Change]:
-    """Add a sentence to every text of the item.
+def phrase(texts: Sequence[str], rng: np.random.Generator, *, phrases: Sequence[str] | None = None) -> Iterator[Change]:
+    """Add a sentence to the end of every text of the item.
 
     Args:
         texts: The texts of an item.
         rng: The source of the random choices.
         phrases: The sentences; required.
-        where: "end" or "start".
     """
-    check_one_of(where, ("end", "start"), "where")
     sentences = check_texts(require_value(phrases, "phrases", "a list of sentences"), "phrases")
     for index in rng.permutation(len(sentences)):
-        yield Change(tuple(_joined(text, sentences[index], where) for text in texts))
+        yield Change(tuple(_joined(text, sentences[index]) for text in texts))
 
 
 def url_or_handle(
@@ -441,9 +434,7 @@ def _phrases(kind: str) -> Callable[..., Iterator[Change]]:
     return functools.partial(phrase, phrases=tuple(WORDS[f"{kind}_phrases"]))
 
 
-def _joined(text: str, sentence: str, where: str) -> str:
-    if where == "start":
-        return f"{sentence} {text}"
+def _joined(text: str, sentence: str) -> str:
     body = text.rstrip()
     last = body.split()[-1] if body else ""
     stop = "." if body[-1:].isalnum() and not PROTECTED.search(last) else ""
@@ -601,25 +592,6 @@ def delete_words(text: str, spans: Sequence[Span]) -> str:
         elif before[-1:].isspace() and not after[:1].isalnum():
             before = before[:-1]
         text = before + after
-    return text
-
-
-def replace_words(text: str, spans: Sequence[Span], new: str, *, cased: bool = True) -> str:
-    """Return a text with another word in the place of some of its words.
-
-    Args:
-        text: The text.
-        spans: (first character, one past the last) of each word.
-        new: The other word.
-        cased: Whether it takes the capitals of the word that it replaces; a mask token does not.
-
-    Example:
-        >>> replace_words("Who wrote Hamlet?", [(0, 3)], "red")
-        'Red wrote Hamlet?'
-    """
-    for start, end in sorted(spans, reverse=True):
-        word = cased_like(text[start:end], new) if cased else new
-        text = text[:start] + word + text[end:]
     return text
 
 
