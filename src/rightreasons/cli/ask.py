@@ -54,9 +54,7 @@ OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 
 
 @declared_command(
-    COMMANDS["audit"],
-    "audit",
-    {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS},
+    COMMANDS["audit"], "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS}
 )
 def audit(
     *,
@@ -268,9 +266,7 @@ LONGEST = 90
 
 
 @declared_command(
-    COMMANDS["difficulty"],
-    "difficulty",
-    {"settings": AuditOptions, **ASKED, "options": DifficultyOptions},
+    COMMANDS["difficulty"], "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions}
 )
 def difficulty(
     model: Model,
@@ -334,11 +330,7 @@ question_command("probes", stored=True, task="multiple_choice")
 question_command("shortcuts")
 
 
-@declared_command(
-    COMMANDS["reasons"],
-    "reasons",
-    {"settings": AuditOptions, **ASKED, "options": ReasonsOptions},
-)
+@declared_command(COMMANDS["reasons"], "reasons", {"settings": AuditOptions, **ASKED, "options": ReasonsOptions})
 def reasons(
     model: OptionalModel = None,
     dataset: OptionalDataset = None,

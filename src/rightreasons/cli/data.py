@@ -85,8 +85,7 @@ def export(
     source: SourceOptions,
     prompt: Wording,
     to: Annotated[
-        str,
-        typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES)),
+        str, typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES))
     ] = "lm-eval",
     task: Annotated[
         str | None,
@@ -383,11 +382,7 @@ def show(
 
 
 @COMMANDS["suite"].command()
-def write(
-    suite: SuiteName,
-    out: SuiteFile,
-    data_dir: DataDir = None,
-) -> None:
+def write(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
     _check_out(out)
     _write(_open(suite, data_dir), out)

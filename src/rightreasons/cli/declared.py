@@ -172,8 +172,7 @@ _MODEL = "Folder or hub id of a classifier, a multiple-choice model or a causal 
 Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
 Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 OptionalModel = Annotated[
-    str | None,
-    typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False),
+    str | None, typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False)
 ]
 OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]

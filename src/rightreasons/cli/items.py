@@ -247,18 +247,10 @@ def split(
     test_name, test = _test_part(labeled, test_split, dataset)
     train_name, train = _train_part(labeled, train_split, test_name, dataset)
     result = premise_oblivious_split(
-        demo_encoder() if model is None else model,
-        test,
-        train,
-        out=out / "runs",
-        progress=True,
-        **options.to_dict(),
+        demo_encoder() if model is None else model, test, train, out=out / "runs", progress=True, **options.to_dict()
     )
     parted = list(zip(result.ids, result.easy, strict=True))
-    subsets = {
-        "easy": [key for key, easy in parted if easy],
-        "hard": [key for key, easy in parted if not easy],
-    }
+    subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
     write_json(out / "easy_hard_subsets.json", subsets)
     write_json(out / "split.json", result.to_dict())
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)

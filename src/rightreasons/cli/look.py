@@ -27,12 +27,7 @@ ANSWERS = {
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""
 
-KEYS = {
-    "text": "text_column",
-    "text pair": "text_pair_column",
-    "label": "label_column",
-    "labels": "label_column",
-}
+KEYS = {"text": "text_column", "text pair": "text_pair_column", "label": "label_column", "labels": "label_column"}
 """What is read -> what a data.yaml calls its column."""
 
 LABELED = ("calibration", "cues", "difficulty")

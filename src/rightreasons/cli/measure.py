@@ -66,8 +66,7 @@ def confidence(
         ),
     ],
     elicit: Annotated[
-        str | None,
-        typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
+        str | None, typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}.")
     ] = None,
     split: Split = None,
     out: Annotated[Path | None, asked_file("elicit")] = None,
@@ -207,7 +206,7 @@ def judges(
         str | None,
         typer.Option(
             help="Causal language model (folder, hub id, GGUF file or URL of a server) that judges each pair in both "
-            "orders.",
+            "orders."
         ),
     ] = None,
     judge_name: Annotated[

@@ -43,11 +43,7 @@ FIGURES = {
 COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
 
 
-@declared_command(
-    COMMANDS["fine-tune"],
-    "fine-tune",
-    {"source": TrainingDataOptions, "options": TuningOptions},
-)
+@declared_command(COMMANDS["fine-tune"], "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions})
 def fine_tune(
     model: Annotated[
         str,
@@ -245,8 +241,7 @@ def recalibrate(
         ),
     ],
     file: Annotated[
-        Path,
-        typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False),
+        Path, typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False)
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",

@@ -506,9 +506,7 @@ class _Separated:
                     encoding=self.encoding.replace("utf-8-sig", "utf8"),
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=self.separator,
-                    quote_char=False if self.plain else '"',
-                    newlines_in_values=not self.plain,
+                    delimiter=self.separator, quote_char=False if self.plain else '"', newlines_in_values=not self.plain
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False

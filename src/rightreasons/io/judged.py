@@ -80,11 +80,7 @@ class Ratings(Result):
 
 
 def write_rating_sheets(
-    dataset: datasets.Dataset,
-    out: str | os.PathLike[str],
-    *,
-    n_raters: int = 3,
-    seed: int = 0,
+    dataset: datasets.Dataset, out: str | os.PathLike[str], *, n_raters: int = 3, seed: int = 0
 ) -> list[Path]:
     """Write a sheet of multiple-choice items for each rater, without labels.
 

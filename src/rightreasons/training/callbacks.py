@@ -18,13 +18,7 @@ from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
-from rightreasons.core.validation import (
-    check_ids,
-    check_labels,
-    check_same_length,
-    check_texts,
-    read_json,
-)
+from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
 from rightreasons.difficulty.data_maps import (
     DataMap,
     EpochScores,
