@@ -2,7 +2,7 @@
 
     python spaces/difficulty_explorer/make_model.py
 
-takes some ten seconds.
+takes about a minute.
 """
 
 import json
@@ -18,7 +18,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.training.finetune import fine_tune
 
-TRAIN, TEST = 1000, 40
+TRAIN, TEST = 4000, 40
 SHOWN = 14
 """Initial reviews of the page."""
 
@@ -41,6 +41,7 @@ def main() -> None:
             num_attention_heads=2,
             intermediate_size=32,
             max_position_embeddings=64,
+            initializer_range=0.1,
             id2label={0: "negative", 1: "positive"},
             label2id={"negative": 0, "positive": 1},
         )
@@ -53,8 +54,9 @@ def main() -> None:
             start,
             data["train"],
             out=Path(folder) / "model",
-            epochs=6,
-            learning_rate=4e-3,
+            epochs=5,
+            learning_rate=2e-3,
+            batch_size=32,
             max_length=64,
             checkpoint_steps=0,
             progress=False,

@@ -175,7 +175,6 @@ OptionalModel = Annotated[
     str | None, typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False)
 ]
 OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
-ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Split = Annotated[
     str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
@@ -183,7 +182,6 @@ Split = Annotated[
 Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]
 LimitEach = Annotated[int | None, typer.Option(help="Maximum number of items per split.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
-Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]

@@ -149,9 +149,6 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
-LABELS_SUFFIX = "-labels.lst"
-"""The end of the name of a file of labels, one per line, beside a file of items: `dev-labels.lst` and `dev.jsonl`."""
-
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
@@ -193,8 +190,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         where: What it is called in errors; "" for its path.
 
     Returns:
-        The table, or the tables of its splits. Items whose labels are in a file of their own (see `LABELS_SUFFIX`) have
-        them in the column `label`. A column of unlike values is one of JSON.
+        The table, or the tables of its splits. A column of unlike values is one of JSON.
 
     Raises:
         ValueError: If the suffix is another, the file is damaged or passes a limit, or it has no rows.
@@ -221,7 +217,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
     for part in table.values() if isinstance(table, dict) else [table]:
         if not part.num_rows or not part.num_columns:
             raise ValueError(f"Expected at least one row in {where}, but it has none.")
-    return table if isinstance(table, dict) else _with_label_file(table, path)
+    return table
 
 
 def dataset_of(table: pa.Table, where: str, split: str | None = None, path: Path | None = None) -> datasets.Dataset:
@@ -255,18 +251,6 @@ def short_reason(error: Exception) -> str:
     """Return the first line of another library's error."""
     reason = str(error).strip().partition("\n")[0].rstrip(". ") + (" is missing" if isinstance(error, KeyError) else "")
     return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
-
-
-def _with_label_file(table: pa.Table, path: Path) -> pa.Table:
-    file = path.with_name(Path(plain_name(path)).stem + LABELS_SUFFIX)
-    if "label" in table.column_names or not file.is_file():
-        return table
-    labels = read_text(file).strip().split("\n")
-    if len(labels) != table.num_rows:
-        raise ValueError(
-            f"Expected a label for each of the {table.num_rows} rows of {path} in {file}, but it has {len(labels)}."
-        )
-    return table.append_column("label", pa.array([label.strip() for label in labels], pa.string()))
 
 
 def _arrays(path: Path, where: str) -> dict[str, Any]:
