@@ -322,10 +322,7 @@ def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats
 
 
 def _result(
-    tally: _Tally,
-    options: CalibrationErrorOptions,
-    resampling: Resampling | None,
-    resampled: _Resampled | None,
+    tally: _Tally, options: CalibrationErrorOptions, resampling: Resampling | None, resampled: _Resampled | None
 ) -> CalibrationResult:
     sums = tally.sums
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
@@ -375,10 +372,7 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
 
 
 def _interval(
-    sums: BinSums,
-    options: CalibrationErrorOptions,
-    resampling: Resampling,
-    resampled: _Resampled | None,
+    sums: BinSums, options: CalibrationErrorOptions, resampling: Resampling, resampled: _Resampled | None
 ) -> Interval:
     """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
 
