@@ -111,7 +111,8 @@ def loaded(name):
 
     module, options = name.split()[0], {}
     if module == "fim_difficulty":
-        from rightreasons.models.cnn import build_cnn
+        from cnn import build_cnn
+
         from rightreasons.models.loading import load_classifier
 
         with tempfile.TemporaryDirectory() as folder:

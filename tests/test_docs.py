@@ -193,15 +193,10 @@ def test_commands_and_their_options_exist(path):
 
 
 def test_the_examples_of_the_commands_are_commands():
-    lines = [line for name, module in rightreasons.cli._MODULES.items() for line in examples_of(module, name)]
+    lines = [line for about in rightreasons.cli.ABOUT.values() for line in about["examples"]]
     assert [shlex.split(line)[0] for line in lines] == ["rightreasons"] * len(lines)
     mistakes = [command_of(shlex.split(line)[1:])[1] for line in lines]
     assert not [mistake for mistake in mistakes if mistake]
-
-
-def examples_of(module: str, name: str) -> tuple[str, ...]:
-    """Return the example command lines of a command."""
-    return importlib.import_module(f"rightreasons.cli.{module}").EXAMPLES[name]
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -334,8 +334,6 @@ HANDED_ON = {
     "WordShifts.flipped": ("share",),
     "measure_templates": ("mcnemar", "share"),
     "measure_contrast_sets": ("contrast_consistency", "share"),
-    "ProbeCallback.measure": ("measure_probes",),
-    "ProbeFigures.record": ("measure_probes",),
     "beyond": ("cluster_wilson",),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),

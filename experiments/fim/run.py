@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from cnn import build_cnn, glove_vectors
 from figures import boundary_map
 from numpy.typing import NDArray
 from tables import MODELS, draw, draw_flips, tell
@@ -42,7 +43,6 @@ from rightreasons.difficulty.substitutions import (
     substitution_tests,
 )
 from rightreasons.models.classes import predict
-from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.fisher_causal import Solver

@@ -17,6 +17,7 @@ import functools
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,6 @@ from rightreasons.core.classification import classification_scores
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
-from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.loading import load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.shortcuts.mutual_information import lmi
@@ -67,6 +67,9 @@ each on two cores, and sixty items over three seeds tell more than the same fort
 def start(model: str, texts: Sequence[str], names: Sequence[str], seed: int, work: Path) -> Path:
     """Return the folder of a model that is not fine-tuned."""
     if model == "cnn":
+        sys.path.append(str(HERE.parent / "fim"))
+        from cnn import build_cnn, glove_vectors
+
         return build_cnn(texts, work / "untrained", label_names=names, vectors=glove_vectors(), seed=seed)
     folder = work.parent / "start" / model
     if model == "encoder-6":

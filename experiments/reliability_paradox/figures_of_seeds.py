@@ -67,8 +67,8 @@ class Seen:
     @property
     def f1(self) -> float:
         """Macro F1 over `classes`, in [0, 1]."""
-        scores = classification_scores(self.predicted, self.labels, n_classes=self.probabilities.shape[1]).classes
-        return float(np.mean([scores[k].f1 or 0.0 for k in self.classes]))
+        scores = classification_scores(self.predicted, self.labels, n_classes=self.probabilities.shape[1]).class_f1
+        return float(np.mean([scores[k] or 0.0 for k in self.classes]))
 
 
 def rate_of(seen: Seen, chosen: NDArray[np.bool_]) -> float | None:

@@ -1,14 +1,13 @@
 """The demo of this measurement: the difficulties of texts for a tiny model that is built when the app starts."""
 
-import tempfile
+import re
 
 import numpy as np
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from rightreasons.core.choices import UNITS
 from rightreasons.difficulty.plots import difficulty_scatter
-from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.fisher import METHODS
-from rightreasons.models.loading import load_classifier
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -30,9 +29,11 @@ def draw(result):
 
 def build():
     # An untrained model shows the form of the result. It is an object, so that no visitor names a folder of the server.
-    with tempfile.TemporaryDirectory() as folder:
-        classifier = load_classifier(build_cnn(TEXTS, folder, n_filters=8))
-    models = {"model": classifier.model, "tokenizer": classifier.tokenizer}
+    words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({*re.findall(r"\w+|\.", " ".join(TEXTS).lower())}))
+    tokenizer = BertTokenizerFast(vocab={word: row for row, word in enumerate(words)})
+    config = BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    model = BertForSequenceClassification(config).eval()
+    models = {"model": model, "tokenizer": tokenizer}
     return module_page(__file__, {"data": TEXTS}, draw, choices={"method": METHODS, "unit": UNITS}, **models)
 
 

@@ -40,12 +40,14 @@ Raises:
     what came and where.
 
 Examples:
-    >>> import tempfile
     >>> import rightreasons
-    >>> from rightreasons.models.cnn import build_cnn
+    >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
     >>> texts = ["a good film", "a very bad film", "good, very good"]
-    >>> folder = build_cnn(texts, tempfile.mkdtemp(), n_filters=4)
-    >>> difficulty = rightreasons.load("fim_difficulty", model=folder)
+    >>> words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "very", "bad", "film", ",")
+    >>> tokenizer = BertTokenizerFast(vocab={word: row for row, word in enumerate(words)})
+    >>> config = BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> model = BertForSequenceClassification(config)
+    >>> difficulty = rightreasons.load("fim_difficulty", model=model, tokenizer=tokenizer)
     >>> results = difficulty.compute(data=[*texts, ""], tokens=True)
     >>> len(results["fim_difficulty"]), results["fim_difficulty"][3], results["failures"][0]["row"]
     (4, None, 3)

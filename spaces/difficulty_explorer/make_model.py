@@ -2,21 +2,23 @@
 
     python spaces/difficulty_explorer/make_model.py
 
-takes some ten seconds.
+takes about a minute.
 """
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
+import torch
 from difficulty_model import BUNDLED, TEXTS
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.models.cnn import build_cnn
 from rightreasons.training.finetune import fine_tune
 
-TRAIN, TEST = 1000, 40
+TRAIN, TEST = 4000, 40
 SHOWN = 14
 """Initial reviews of the page."""
 
@@ -30,13 +32,31 @@ def main() -> None:
     texts = data["train"]["text"][:]
     BUNDLED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        start = build_cnn(texts, Path(folder) / "start", n_filters=16, max_length=128)
+        words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
+        vocabulary = {word: row for row, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words))}
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=64,
+            initializer_range=0.1,
+            id2label={0: "negative", 1: "positive"},
+            label2id={"negative": 0, "positive": 1},
+        )
+        torch.manual_seed(0)
+        model = BertForSequenceClassification(config)
+        start = Path(folder) / "start"
+        model.save_pretrained(start)
+        BertTokenizerFast(vocab=vocabulary, model_max_length=64).save_pretrained(start)
         done = fine_tune(
             start,
             data["train"],
             out=Path(folder) / "model",
-            epochs=6,
-            learning_rate=4e-3,
+            epochs=5,
+            learning_rate=2e-3,
+            batch_size=32,
             max_length=64,
             checkpoint_steps=0,
             progress=False,

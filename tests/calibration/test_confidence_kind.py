@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rightreasons.calibration.errors import CalibrationBins, calibration_error, macro_ce
+from rightreasons.calibration.errors import calibration_error, macro_ce
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood, selective_scores
 from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.calibration.smooth import consistency, ece_sweep, smooth_ece
@@ -125,13 +125,11 @@ class TestByHand:
         assert calibration_error(CONFIDENCE, RIGHT, n_bins=2).mean_confidence != pytest.approx(3.85 / 7)
 
 
-def test_booleans_batches_and_logarithms_give_the_same():
+def test_booleans_and_logarithms_give_the_same():
     whole = calibration_error(CONFIDENCE, RIGHT, kind="confidence", n_bins=5)
     assert calibration_error(np.float32(CONFIDENCE), np.array(RIGHT, bool), kind="confidence", n_bins=5).ece == (
         pytest.approx(whole.ece, abs=1e-6)
     )
-    bins = CalibrationBins(kind="confidence", n_bins=5).update(CONFIDENCE[:3], RIGHT[:3])
-    assert bins.update(CONFIDENCE[3:], RIGHT[3:]).result().ece == pytest.approx(whole.ece)
     logs = [math.log(p) if p else -math.inf for p in CONFIDENCE]
     of_logs = calibration_error(logs, RIGHT, kind="confidence", scores="log_probabilities", n_bins=5)
     assert of_logs.ece == pytest.approx(whole.ece)

@@ -11,7 +11,7 @@ from rightreasons.calibration.confidences import (
     looks_like_confidence_vs_label,
     looks_like_positive_vs_correctness,
 )
-from rightreasons.calibration.errors import CalibrationBins, calibration_error
+from rightreasons.calibration.errors import calibration_error
 
 
 def classifier(n=2000, sharpness=3.0, base=0.0, seed=0):
@@ -87,23 +87,13 @@ class TestWarning:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             calibration_error(positive, correctness(positive, labels))
-            CalibrationBins().update(positive, correctness(positive, labels)).result()
-        assert [w.filename for w in caught] == [__file__, __file__]
+        assert [w.filename for w in caught] == [__file__]
 
     def test_right_use_is_silent(self):
         positive, labels = classifier()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert calibration_error(positive, labels).warning is None
-
-    def test_streams_notice_it_too(self):
-        positive, labels = classifier()
-        right = correctness(positive, labels)
-        bins = CalibrationBins(kind="positive")
-        for start in range(0, 2000, 100):
-            bins.update(positive[start : start + 100], right[start : start + 100])
-        with pytest.warns(PositiveVersusCorrectnessWarning):
-            bins.result()
 
 
 class TestConfidenceBesideLabels:
@@ -145,9 +135,6 @@ class TestConfidenceBesideLabels:
         for kind, match in (("top_label", "none is below 0.5"), ("confidence", "look like class labels")):
             with pytest.warns(ConfidenceVersusLabelWarning, match=match):
                 assert calibration_error(confidence, labels, kind=kind).warning is not None
-            bins = CalibrationBins(kind=kind).update(confidence[:900], labels[:900])
-            with pytest.warns(ConfidenceVersusLabelWarning, match=match):
-                bins.update(confidence[900:], labels[900:]).result()
 
     def test_probability_of_class_1_as_confidence_is_noticed(self):
         positive, labels = classifier()

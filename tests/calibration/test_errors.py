@@ -2,7 +2,6 @@
 
 import json
 import math
-import pickle
 import warnings
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from rightreasons.calibration.confidences import top_label
-from rightreasons.calibration.errors import CalibrationBins, CalibrationErrorOptions, calibration_error, calibration_of
+from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_error, calibration_of
 from rightreasons.core.binning import BinSums, residual_bias, uniform_edges
 from rightreasons.core.resampling import Resampling
 
@@ -234,12 +233,6 @@ class TestRagged:
         assert calibration_error(padded, self.LABELS).ece == pytest.approx(
             calibration_error(self.ROWS, self.LABELS).ece
         )
-
-    def test_streams(self):
-        bins = CalibrationBins(n_bins=10)
-        for row, label in zip(self.ROWS, self.LABELS, strict=True):
-            bins.update([row], [label])
-        assert bins.result().ece == pytest.approx(0.375)
 
     @pytest.mark.parametrize("kind", ["positive", "classwise"])
     def test_only_the_top_label_makes_sense(self, kind):
@@ -479,77 +472,6 @@ class TestInterval:
         assert set(np.unique(drawn)) == {0.0, 1.0, 2.0}
 
 
-class TestBins:
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {},
-            {"n_bins": 10, "norm": "l2", "debias": True},
-            {"kind": "positive"},
-            {"kind": "classwise", "norm": "max"},
-            {"threshold": 0.6},
-            {"kind": "classwise", "threshold": 0.01},
-        ],
-    )
-    def test_batches_give_the_result_of_the_whole(self, options):
-        rows, labels = softmax_rows(500, 2)
-        whole = calibration_error(rows, labels, **options).to_dict()
-        batches = CalibrationBins(**options)
-        for start in range(0, 500, 64):
-            batches.update(rows[start : start + 64], labels[start : start + 64])
-        assert batches.n_items == 500
-        assert flat(batches.result().to_dict()) == pytest.approx(flat(whole), abs=1e-12)
-
-    def test_logits_of_tensors(self):
-        rows, labels = softmax_rows(100, 3)
-        logits = torch.tensor(np.log(rows), requires_grad=True)
-        bins = CalibrationBins(scores="logits").update(logits, torch.tensor(labels))
-        assert bins.result().ece == pytest.approx(calibration_error(rows, labels).ece)
-
-    def test_interval_is_that_of_the_whole(self):
-        rows, labels = softmax_rows(300, 3)
-        whole = calibration_error(rows, labels, resampling=Resampling(level=0.95)).interval
-        parts = (
-            CalibrationBins().update(rows[:100], labels[:100]).merge(CalibrationBins().update(rows[100:], labels[100:]))
-        )
-        assert parts.result(resampling=Resampling(level=0.95)).interval.low == pytest.approx(whole.low, abs=1e-9)
-
-    def test_merge_leaves_its_parts_alone(self):
-        first = CalibrationBins().update(ROWS[:3], LABELS[:3])
-        second = CalibrationBins().update(ROWS[3:], LABELS[3:])
-        merged = first.merge(second)
-        assert (first.n_items, second.n_items, merged.n_items) == (3, 3, 6)
-        assert merged.merge(CalibrationBins()).result() == merged.result() == CalibrationBins().merge(merged).result()
-        first.update(ROWS[3:], LABELS[3:])
-        assert (merged.n_items, first.n_items) == (6, 6)
-
-    def test_pickles(self):
-        bins = CalibrationBins().update(ROWS, LABELS)
-        assert pickle.loads(pickle.dumps(bins)).result() == bins.result()
-
-    def test_bad_merges(self):
-        with pytest.raises(TypeError, match="merge with CalibrationBins, but got int"):
-            CalibrationBins().merge(3)
-        with pytest.raises(ValueError, match="same options"):
-            CalibrationBins(n_bins=10).merge(CalibrationBins(n_bins=15))
-        bins = CalibrationBins(kind="classwise").update([[0.5, 0.5]], [0])
-        with pytest.raises(ValueError, match="15 bins of 2 classes and 15 bins of 3 classes"):
-            bins.update([[0.5, 0.3, 0.2]], [0])
-        with pytest.raises(ValueError, match="at least one item in the bins"):
-            CalibrationBins().result()
-        with pytest.raises(ValueError, match="its interval needs the rows"):
-            bins.result(resampling=Resampling(level=0.9))
-
-
-def flat(value, prefix=""):
-    """Numbers and words of a nested result by their path, for approximate comparison."""
-    if isinstance(value, dict):
-        return {k: v for key, item in value.items() for k, v in flat(item, f"{prefix}.{key}").items()}
-    if isinstance(value, list):
-        return {k: v for i, item in enumerate(value) for k, v in flat(item, f"{prefix}.{i}").items()}
-    return {prefix: value}
-
-
 probabilities = hnp.arrays(
     np.float64, st.tuples(st.integers(1, 40), st.integers(2, 4)), elements=st.floats(0.001, 1.0)
 ).map(lambda a: a / a.sum(axis=1, keepdims=True))
@@ -580,23 +502,6 @@ class TestProperties:
         assert 0 <= result.ece <= rms + 1e-12 <= result.mce + 2e-12 <= 1 + 3e-12
         classes = rows.shape[1] if kind == "classwise" else 1
         assert sum(row.count for row in result.bins) == len(rows) * classes
-
-    @settings(max_examples=40, deadline=None)
-    @given(cases(), st.integers(0, 40), st.integers(0, 40), st.sampled_from(["top_label", "classwise"]))
-    def test_merging_is_associative(self, case, a, b, kind):
-        rows, labels = case
-        a, b = sorted((min(a, len(rows)), min(b, len(rows))))
-        parts = []
-        for start, stop in ((0, a), (a, b), (b, len(rows))):
-            part = CalibrationBins(kind=kind)
-            parts.append(part.update(rows[start:stop], labels[start:stop]) if stop > start else part)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            left = parts[0].merge(parts[1]).merge(parts[2]).result().to_dict()
-            right = parts[0].merge(parts[1].merge(parts[2])).result().to_dict()
-            whole = calibration_error(rows, labels, kind=kind).to_dict()
-        assert flat(left) == pytest.approx(flat(right), abs=1e-12)
-        assert flat(left) == pytest.approx(flat(whole), abs=1e-12)
 
 
 class TestKindsOfInput:

@@ -69,8 +69,6 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
         "ordered.csv": "p_non-hateful,p_hateful\n0.1,0.9\n0.8,0.2\n",
         "words.txt": "hateful\nnon-hateful\n",
         "numbers.txt": "1\n0\n",
-        "softmax.txt": "0.1 0.9\n0.8 0.2\n",
-        "both.txt": "hateful 0.1 0.9\nnon-hateful 0.8 0.2\n",
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content)
@@ -84,6 +82,9 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
     said = run(capsys, "behavior", tmp_path / "s.csv", "--predictions", tmp_path / "odd.csv", "--out", tmp_path / "odd")
     assert said.code == 2
     assert "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe" in said.err
+    (tmp_path / "both.txt").write_text("hateful 0.1 0.9\nnon-hateful 0.8 0.2\n")
+    words = (tmp_path / "s.csv", "--predictions", tmp_path / "both.txt", "--out", tmp_path / "out")
+    assert run(capsys, "behavior", *words, "--predictions-format", "pred_and_softmax").code == 0
     words = (tmp_path / "s.csv", "--predictions", tmp_path / "numbers.txt", "--out", tmp_path / "out")
     said = run(capsys, "behavior", *words, "--predictions-format", "softmax")
     assert (said.code, "2 or more cells in each line of numbers.txt" in said.err) == (2, True)

@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cnn import build_cnn
 
 from rightreasons.datasets.perturbing.substitutions import class_words
 from rightreasons.difficulty import substitutions
 from rightreasons.difficulty.substitutions import SubstitutionOptions, replacement_sources, substitution_tests
 from rightreasons.models.classes import predict
-from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.inputs import EmbeddingNeighbors, class_neighbors
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.finetune import fine_tune

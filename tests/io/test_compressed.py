@@ -54,8 +54,7 @@ def test_other_compressed_files(tmp_path):
     np.savez(tmp_path / "p.npz", probs=np.array([[0.75, 0.25]]), labels=np.array([0]))
     file = compress(tmp_path / "p.npz.gz", (tmp_path / "p.npz").read_bytes())
     assert read_predictions(file).predictions.tolist() == [[0.75, 0.25]]
-    compress(tmp_path / "dev.jsonl.gz", b'{"text": "a"}\n{"text": "b"}\n')
-    (tmp_path / "dev-labels.lst").write_text("1\n0\n")
+    compress(tmp_path / "dev.jsonl.gz", b'{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n')
     assert open_dataset(tmp_path / "dev.jsonl.gz")["label"][:] == [1, 0]
     paragraph = {
         "context": "Ann.",

@@ -197,16 +197,6 @@ def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
     assert values_in(read_file(path)["a"]) == [1, 1, "x"]
 
 
-def test_labels_in_a_file_of_their_own(tmp_path):
-    (tmp_path / "dev.jsonl").write_text('{"goal": "a"}\n{"goal": "b"}\n', "utf-8")
-    (tmp_path / "dev-labels.lst").write_text("1\n0\n", "utf-8")
-    assert as_table(tmp_path / "dev.jsonl")["label"][:] == ["1", "0"]
-    assert as_table(tmp_path)["validation"]["label"][:] == ["1", "0"]
-    (tmp_path / "dev-labels.lst").write_text("1\n0\n1\n", "utf-8")
-    with pytest.raises(ValueError, match=r"a label for each of the 2 rows of .*dev.jsonl in .*lst, but it has 3"):
-        as_table(tmp_path / "dev.jsonl")
-
-
 # ------------------------------------------------------------------------------------------------- one sentence
 
 

@@ -456,20 +456,6 @@ def test_nested_columns_by_dotted_names(tmp_path):
         open_dataset(path, text_column="q.stm", label_column="q.meta.key")
 
 
-@pytest.mark.parametrize(
-    ("path", "first_label", "start"),
-    [
-        ("piqa/valid.jsonl", 0, "How do I ready a guinea pig cage"),
-        ("socialiqa/dev.jsonl", 1, "Tracy didn't go home that evening"),
-    ],
-)
-def test_items_and_labels_in_two_files_as_released(real_data, path, first_label, start):
-    data = open_multiple_choice(real_data / path)
-    released = (real_data / path.replace(".jsonl", "-labels.lst")).read_text("utf-8").split()
-    assert data["label"][:] == [int(label) - first_label for label in released]
-    assert data["prompt"][0].startswith(start)
-
-
 def test_an_alpha_nli_file_in_the_form_of_commonsenseqa(real_data):
     data = open_multiple_choice(real_data / "anli/anli_dev.jsonl")
     assert len(data) == 1532

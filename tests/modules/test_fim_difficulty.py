@@ -6,9 +6,9 @@ import evaluate
 import numpy as np
 import pytest
 import torch
+from cnn import build_cnn
 
 import rightreasons
-from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 

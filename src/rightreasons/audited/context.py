@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.audited.splits import (
-    AuditSplit,
-    safe_name,
-)
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.audited.stored import StoredModel
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import Resampling

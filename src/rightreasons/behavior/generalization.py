@@ -128,11 +128,7 @@ class Randomization(Result):
 
 
 def compare_generalization(
-    iid: tuple[object, object],
-    suites: Sequence[tuple[object, object]],
-    *,
-    n_permutations: int = 10_000,
-    seed: int = 0,
+    iid: tuple[object, object], suites: Sequence[tuple[object, object]], *, n_permutations: int = 10_000, seed: int = 0
 ) -> Randomization:
     """Test the difference of two models' G by approximate randomization.
 

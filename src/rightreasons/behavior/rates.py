@@ -140,11 +140,7 @@ def answers_of(
 
 
 def pass_rates(
-    predictions: Any,
-    suite: SuiteTable,
-    *,
-    outputs: str = "probabilities",
-    confidence_level: float = 0.95,
+    predictions: Any, suite: SuiteTable, *, outputs: str = "probabilities", confidence_level: float = 0.95
 ) -> BehavioralPassRate:
     """Score predictions against a behavioral suite.
 

@@ -15,15 +15,7 @@ from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.proper_scores import selective_of
 from rightreasons.core.arrays import Result
 from rightreasons.core.binning import BinSums, finished_error, raw_error, residual_bias
-from rightreasons.core.intervals import (
-    MAX_LEFT_OUT,
-    Interval,
-    PairedTest,
-    cluster_codes,
-    holm,
-    jackknife,
-    paired_means,
-)
+from rightreasons.core.intervals import MAX_LEFT_OUT, Interval, PairedTest, cluster_codes, holm, jackknife, paired_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MOST_BINS, check_count, check_flags, check_same_length, check_vector
 

@@ -416,10 +416,7 @@ class ConfidenceMeasurement(Result):
 
 
 def measure_confidence(
-    table: ConfidenceTable,
-    *,
-    options: CalibrationOptions = CalibrationOptions(),
-    resampling: Resampling = Resampling(),
+    table: ConfidenceTable, *, options: CalibrationOptions = CalibrationOptions(), resampling: Resampling = Resampling()
 ) -> ConfidenceMeasurement:
     """Compare sources of confidence on the items that all of them have.
 

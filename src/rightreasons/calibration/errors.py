@@ -32,7 +32,6 @@ from rightreasons.core.binning import (
     resampled_rows,
     residual_bias,
 )
-from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, cluster_codes, rate, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
@@ -286,84 +285,6 @@ def gap_of_rows(scores: Floats, events: NDArray[np.bool_], clusters: Any, resamp
     return max(abs(float(scores.mean()) - end) for end in (right.low, right.high))
 
 
-class CalibrationBins:
-    """The sufficient statistics of a calibration error in bins of equal width: fill them batch by batch, and merge.
-
-    Args:
-        n_bins: Number of bins M; `kind`, `norm`, `scores`, `debias` and `threshold` are also those of
-            `calibration_error`.
-
-    Example:
-        >>> bins = CalibrationBins(n_bins=10)
-        >>> bins = bins.update([0.95, 0.91, 0.85], [1, 0, 1]).update([0.65, 0.62, 0.55], [1, 0, 1])
-        >>> round(bins.result().ece, 6)
-        0.288333
-    """
-
-    @takes(CalibrationErrorOptions, without=("strategy",))
-    def __init__(self, *, options: CalibrationErrorOptions) -> None:
-        if options.strategy != "uniform":
-            raise ValueError("Expected strategy='uniform' for bins that are filled batch by batch, but got 'quantile'.")
-        self._options = options
-        self._tally: _Tally | None = None
-
-    @property
-    def n_items(self) -> int:
-        """Number of items so far."""
-        return 0 if self._tally is None else self._tally.n_items
-
-    def update(self, predictions: Any, references: Any) -> CalibrationBins:
-        """Add a batch of items, as `calibration_error` takes them, and return this object.
-
-        Raises:
-            TypeError: If something is of the wrong kind.
-            ValueError: If a value is wrong, or the number of classes is not that of the batches before.
-        """
-        top = top_label(predictions, references, scores=self._options.scores, kind=self._options.kind)
-        batch = _tally(top, self._options, is_vector(predictions))
-        self._tally = batch if self._tally is None else self._tally.merge(batch)
-        return self
-
-    def merge(self, other: CalibrationBins) -> CalibrationBins:
-        """Return the bins of the items of both.
-
-        Raises:
-            TypeError: If `other` is not `CalibrationBins`.
-            ValueError: If the options or the numbers of classes differ.
-        """
-        if not isinstance(other, CalibrationBins):
-            raise TypeError(f"Expected to merge with CalibrationBins, but got {type(other).__name__}.")
-        if self._options != other._options:
-            raise ValueError(f"Expected bins with the same options, but got {self._options} and {other._options}.")
-        merged = CalibrationBins.__new__(CalibrationBins)
-        merged._options = self._options
-        if self._tally is None or other._tally is None:
-            merged._tally = self._tally or other._tally
-        else:
-            merged._tally = self._tally.merge(other._tally)
-        return merged
-
-    def result(self, *, resampling: Resampling | None = None) -> CalibrationResult:
-        """Return what `calibration_error` returns for all the items together.
-
-        Args:
-            resampling: How the interval is resampled; None (default) gives none.
-
-        Raises:
-            ValueError: If there is no item yet, or if an interval of the classwise error is requested: it needs the
-                rows, because an item is in one bin of every class.
-        """
-        if self._tally is None:
-            raise ValueError("Expected at least one item in the bins, but they are empty.")
-        if resampling is not None and self._options.kind == "classwise":
-            raise OptionError(
-                "Expected another kind than 'classwise' for an interval from bins, but got kind='classwise'; "
-                "its interval needs the rows: call calibration_error.",
-                option="kind",
-            )
-        return _warned(_result(self._tally, self._options, resampling, None))
-
-
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -384,17 +305,6 @@ class _Tally:
     positive: BinSums | None
     vector: bool
 
-    def merge(self, other: _Tally) -> _Tally:
-        both_binary = self.positive is not None and other.positive is not None
-        return _Tally(
-            self.n_items + other.n_items,
-            self.n_correct + other.n_correct,
-            self.confidence + other.confidence,
-            self.sums.merge(other.sums),
-            self.positive.merge(other.positive) if both_binary else None,  # type: ignore[union-attr, arg-type]
-            self.vector and other.vector,
-        )
-
 
 def _tally(top: TopLabel, options: CalibrationErrorOptions, vector: bool) -> _Tally:
     pairs = _pairs(top, options)
@@ -412,10 +322,7 @@ def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats
 
 
 def _result(
-    tally: _Tally,
-    options: CalibrationErrorOptions,
-    resampling: Resampling | None,
-    resampled: _Resampled | None,
+    tally: _Tally, options: CalibrationErrorOptions, resampling: Resampling | None, resampled: _Resampled | None
 ) -> CalibrationResult:
     sums = tally.sums
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
@@ -465,10 +372,7 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
 
 
 def _interval(
-    sums: BinSums,
-    options: CalibrationErrorOptions,
-    resampling: Resampling,
-    resampled: _Resampled | None,
+    sums: BinSums, options: CalibrationErrorOptions, resampling: Resampling, resampled: _Resampled | None
 ) -> Interval:
     """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
 

@@ -136,12 +136,7 @@ def human_calibration(
 
 
 def human_gaps(
-    predictions: Any,
-    references: Any,
-    *,
-    votes: str = "counts",
-    scores: str = "probabilities",
-    ties: str = "expected",
+    predictions: Any, references: Any, *, votes: str = "counts", scores: str = "probabilities", ties: str = "expected"
 ) -> HumanGaps:
     """Compare probabilities and votes item by item; the arguments are those of `human_calibration`."""
     check_one_of(votes, VOTE_KINDS, "votes")

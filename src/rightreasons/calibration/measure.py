@@ -232,10 +232,7 @@ class PlantedCueFigures:
 
 
 def measure_calibration(
-    items: JudgedItems,
-    *,
-    keys: Iterable[str] | None = None,
-    resampling: Resampling = Resampling(),
+    items: JudgedItems, *, keys: Iterable[str] | None = None, resampling: Resampling = Resampling()
 ) -> CalibrationMeasurement:
     """Measure how well the confidence of a model fits its accuracy.
 
@@ -282,10 +279,7 @@ def measure_figures(
 
 
 def measure_rescaled(
-    items: JudgedItems,
-    validation: JudgedItems,
-    *,
-    resampling: Resampling = Resampling(),
+    items: JudgedItems, validation: JudgedItems, *, resampling: Resampling = Resampling()
 ) -> tuple[Temperature, CalibrationMeasurement]:
     """Fit a temperature on validation items, and measure the items at it.
 
@@ -315,10 +309,7 @@ def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> l
 
 
 def measure_classes(
-    items: JudgedItems,
-    *,
-    max_classes: int = 50,
-    resampling: Resampling = Resampling(),
+    items: JudgedItems, *, max_classes: int = 50, resampling: Resampling = Resampling()
 ) -> list[ClassFigures]:
     """Measure each class by itself, the most frequent first.
 
@@ -394,11 +385,7 @@ def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
 
 
 def paired_test(
-    key: str,
-    first: JudgedItems,
-    second: JudgedItems,
-    *,
-    resampling: Resampling = Resampling(),
+    key: str, first: JudgedItems, second: JudgedItems, *, resampling: Resampling = Resampling()
 ) -> intervals.PairedTest:
     """Test whether two models have the same figure on the same items.
 

@@ -1,8 +1,9 @@
 """The command line: `rightreasons COMMAND …`.
 
-A module beside this one has `COMMANDS`, an app of `command_line()` by the name of each command or group (such as `data`
-of `rightreasons data list`), and `EXAMPLES`, whole command lines that end the help. It is imported when a command of it
-or the help is asked for, so it imports nothing heavy at the top.
+`commands.json` says for each command in which module beside this one it is, what it does, which whole command lines end
+its help and, under headings, which options the help shows. The module has `COMMANDS`, an app of `command_line()` by the
+name of each command or group (such as `data` of `rightreasons data list`). It is imported when a command of it is asked
+for, so it imports nothing heavy at the top.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import json
 import os
 import sys
 import warnings
@@ -34,50 +36,13 @@ _INTERRUPTED = 130
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 _shows_all = contextvars.ContextVar("shows_all", default=False)
 
-COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Ask about a model": {
-        "audit": ("ask", "Ask whether a model is right for the right reasons, and write the report."),
-        "behavior": ("ask", "Test models on a behavioral suite: which share of the cases passes, by functionality."),
-        "calibration": ("ask", "Does its confidence match its accuracy?"),
-        "confidence": ("measure", "Compare sources of confidence on the same items."),
-        "cues": ("measure", "Count superficial cues in the choices, and see how far a classifier gets by them alone."),
-        "demo": ("ask", "Fine-tune the packaged encoder on data with a planted shortcut, and audit it."),
-        "difficulty": ("ask", "Which examples is it fragile on?"),
-        "judges": (
-            "measure",
-            "Measure what judges of pairs prefer beside quality: position, length, their own.",
-        ),
-        "probes": ("ask", "Does it pick an answer before reading the question?"),
-        "reasons": ("ask", "Does it say its reasons?"),
-        "shortcuts": ("ask", "Does it decide by shortcuts?"),
-        "ways": ("ask", "How much of its accuracy is the way it is asked, and does it stand by its answers?"),
-    },
-    "Read reports": {
-        "card": ("reports", "Write a report into a model card: a section with the verdicts, and figures as metadata."),
-        "compare": ("reports", "Compare two audited models, or follow the figures over the reports of checkpoints."),
-        "gate": ("reports", "Check the figures of a report, and exit with 1 if a condition holds that must not."),
-    },
-    "Train and recalibrate": {
-        "fine-tune": ("training", "Fine-tune an encoder on labeled texts or choices."),
-        "learn": ("training", "Train on a behavioral suite and measure what generalizes."),
-        "recalibrate": ("training", "Recalibrate stored predictions, and say what that changes."),
-    },
-    "Prepare data": {
-        "data": ("data", "List the data sets, write one as files or as a task, plant cues into your own."),
-        "look": ("look", "Show what would be read of data: columns, labels, doubts; and write it into data.yaml."),
-        "gaps": ("items", "Test whether models of two training sets differ in their Easy/Hard gap."),
-        "ratings": ("items", "Write rating sheets of multiple-choice items for people, and read the answers."),
-        "split": ("items", "Train without the premises, and divide the items into Easy and Hard."),
-        "suite": ("data", "Show what a behavioral suite asks, write all its cases, or convert one of CheckList."),
-    },
-    "About this installation": {
-        "doctor": ("installation", "Say what is installed, and which extras are missing."),
-        "modules": ("installation", "List the evaluate modules, with the folder of each as `evaluate.load` takes it."),
-    },
-}
-"""Heading of the help -> command -> the module in which it is, and what it does: help imports none of them."""
+COMMANDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
+    Path(__file__).with_name("commands.json").read_text(encoding="utf-8")
+)
+"""Heading of the help -> command -> what `commands.json` says of it: help imports no module."""
 
-_MODULES = {name: module for names in COMMANDS.values() for name, (module, _) in names.items()}
+ABOUT = {name: about for names in COMMANDS.values() for name, about in names.items()}
+"""Command -> what `commands.json` says of it."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -86,24 +51,24 @@ class _Commands(typer.core.TyperGroup):
     """A group whose commands are in the modules beside this one, imported when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(_MODULES)
+        return list(ABOUT)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         name = cmd_name.replace("_", "-")
-        return _command(name) if name in _MODULES else None
+        return _command(name) if name in ABOUT else None
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         """Find the command that is typed first; one that there is not is answered with the nearest."""
-        if args and not args[0].startswith("-") and args[0].replace("_", "-") not in _MODULES:
-            raise unknown_name("command", args[0], _MODULES)
+        if args and not args[0].startswith("-") and args[0].replace("_", "-") not in ABOUT:
+            raise unknown_name("command", args[0], ABOUT)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
-        width = max(map(len, _MODULES))
+        width = max(map(len, ABOUT))
         for heading, names in COMMANDS.items():
             with formatter.section(heading):
-                formatter.write_dl([(f"{name:<{width}}", does) for name, (_, does) in names.items()])
+                formatter.write_dl([(f"{name:<{width}}", about["does"]) for name, about in names.items()])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -219,10 +184,10 @@ _app = typer.Typer(
 @functools.cache
 def _command(name: str) -> Any:
     """Return a command, or a group of commands."""
-    module = import_module(f"{__name__}.{_MODULES[name]}")
+    module = import_module(f"{__name__}.{ABOUT[name]['module']}")
     command = typer.main.get_command(module.COMMANDS[name])
     command.name = name
-    _add_examples(command, f"rightreasons {name}", module.EXAMPLES[name])
+    _add_examples(command, f"rightreasons {name}", ABOUT[name]["examples"])
     return command
 
 

@@ -47,69 +47,15 @@ COMMANDS = {
     for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts", "ways")
 }
 
-EXAMPLES = {
-    "audit": (
-        "rightreasons audit my-model my_reviews.csv --text-column review --label-column stars",
-        "rightreasons audit my-model sst2 --limit 500 --questions calibration,shortcuts --open",
-        "rightreasons audit HuggingFaceTB/SmolLM2-135M-Instruct sst2 --label-words negative,positive --shots 4",
-        "rightreasons audit http://localhost:8000/v1 piqa --limit 200 --style letters",
-        "rightreasons audit --predictions samples_piqa.jsonl --out report",
-        "rightreasons audit report/audit.yaml --out again",
-    ),
-    "behavior": (
-        "rightreasons behavior my-model my_suite.jsonl --out behavior",
-        "rightreasons behavior HuggingFaceTB/SmolLM2-135M-Instruct my_suite.jsonl --scoring generated",
-        "rightreasons behavior my_suite.jsonl --predictions preds.txt",
-    ),
-    "calibration": (
-        "rightreasons calibration my-model my_reviews.csv --n-bins 10",
-        "rightreasons calibration predictions.csv --label-column label",
-    ),
-    "difficulty": (
-        "rightreasons difficulty my-model my_reviews.csv --items 200 --top 20",
-        "rightreasons difficulty my-model pairs.csv --groups-column pair --measures contrast",
-    ),
-    "demo": ("rightreasons demo --out report",),
-    "probes": (
-        "rightreasons probes my-model socialiqa --limit 200",
-        "rightreasons probes --predictions samples.jsonl",
-    ),
-    "reasons": (
-        "rightreasons reasons http://localhost:8000/v1 socialiqa --items 200",
-        "rightreasons reasons HuggingFaceTB/SmolLM2-135M-Instruct piqa --hints colleague --max-new-tokens 256",
-        "rightreasons reasons report/reasons.jsonl",
-    ),
-    "shortcuts": (
-        "rightreasons shortcuts my-model sst2 --items 100",
-        "rightreasons shortcuts my-model reviews/ --words copper,marble",
-    ),
-    "ways": (
-        "rightreasons ways HuggingFaceTB/SmolLM2-135M-Instruct piqa --limit 100",
-        "rightreasons ways http://localhost:8000/v1 piqa --limit 100 --n-ways 20 --plan",
-    ),
-}
-
 ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
 """What can be set about the way in which a language model is asked."""
 
 OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 """What can be set about each question."""
 
-FIRST = {"To begin with": "text-column label-column open"}
-
-SHOWN_OF = {"shortcuts": "items reasons not-reasons other-split words"}
-"""Question -> its options that the help of its command shows, where these are not all."""
-
 
 @declared_command(
-    COMMANDS["audit"],
-    "audit",
-    {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS},
-    {
-        **FIRST,
-        "What is asked": "questions split train limit label-names predictions",
-        "How": "out device batch-size seed",
-    },
+    COMMANDS["audit"], "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS}
 )
 def audit(
     *,
@@ -167,16 +113,7 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
     command = of_either if stored else of_model
     command.__doc__ = OF_QUESTIONS[question].__doc__
     declared: dict[str, type[Options]] = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {})}
-    declared_command(
-        COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]}, shown_of(question)
-    )(command)
-
-
-def shown_of(question: str) -> dict[str, str]:
-    """Return which options the help of the command of a question shows, by group."""
-    own = SHOWN_OF.get(question, " ".join(name.replace("_", "-") for name in OF_QUESTIONS[question].names()))
-    train = " train" if question == "shortcuts" else ""
-    return {**FIRST, "The question": own, "What is asked": f"split{train} limit predictions top", "How": "out seed"}
+    declared_command(COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]})(command)
 
 
 def sources(
@@ -255,11 +192,6 @@ def run_audit(
         "stored": (PredictionOptions, ("log_filter",)),
         **ASKED,
     },
-    {
-        "To begin with": "out predictions data-dir",
-        "The suite": "label-names max-cases examples",
-        "How": "chat style shots label-words n-resamples seed",
-    },
 )
 def behavior(
     *,
@@ -278,8 +210,8 @@ def behavior(
     predictions_format: Annotated[
         str | None,
         typer.Option(
-            help="What a line without headings holds, as CheckList names it: pred_only, softmax, binary_conf, "
-            "pred_and_conf or pred_and_softmax; found out by default."
+            help="What a line without headings holds, as CheckList names it: pred_only (the default), softmax, "
+            "binary_conf, pred_and_conf or pred_and_softmax."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
@@ -329,17 +261,7 @@ def _typed() -> str:
     return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
 
 
-@declared_command(
-    COMMANDS["ways"],
-    "ways",
-    {"settings": AuditOptions, **ASKED, "options": WaysOptions},
-    {
-        **FIRST,
-        "The ways": "n-ways doubt",
-        "What is asked": "split train limit shots scoring",
-        "How": "out plan seed",
-    },
-)
+@declared_command(COMMANDS["ways"], "ways", {"settings": AuditOptions, **ASKED, "options": WaysOptions})
 def ways(
     model: Model,
     dataset: Dataset,
@@ -390,10 +312,7 @@ LONGEST = 90
 
 
 @declared_command(
-    COMMANDS["difficulty"],
-    "difficulty",
-    {"settings": AuditOptions, **ASKED, "options": DifficultyOptions},
-    shown_of("difficulty"),
+    COMMANDS["difficulty"], "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions}
 )
 def difficulty(
     model: Model,
@@ -457,12 +376,7 @@ question_command("probes", stored=True, task="multiple_choice")
 question_command("shortcuts")
 
 
-@declared_command(
-    COMMANDS["reasons"],
-    "reasons",
-    {"settings": AuditOptions, **ASKED, "options": ReasonsOptions},
-    shown_of("reasons"),
-)
+@declared_command(COMMANDS["reasons"], "reasons", {"settings": AuditOptions, **ASKED, "options": ReasonsOptions})
 def reasons(
     model: OptionalModel = None,
     dataset: OptionalDataset = None,

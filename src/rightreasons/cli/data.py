@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
-    ConfigName,
     DataDir,
     Dataset,
-    LabelColumn,
-    Limit,
-    Seed,
     SuiteName,
     completes,
     declared_command,
@@ -26,11 +23,10 @@ from rightreasons.cli.declared import (
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
-from rightreasons.io.options import SourceOptions
+from rightreasons.io.options import ItemOptions
 from rightreasons.models.wording import Wording
 
 if TYPE_CHECKING:
-    from rightreasons.audited.options import AuditOptions
     from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.prompts import Examples, Rendering
     from rightreasons.report.requests import ChoiceRequest
@@ -38,24 +34,10 @@ if TYPE_CHECKING:
 
 COMMANDS = {name: command_line() for name in ("data", "suite")}
 
-EXAMPLES = {
-    "data": (
-        "rightreasons data list",
-        "rightreasons data build planted_shortcuts --out planted",
-        "rightreasons data export copa --limit 200 --out task",
-        "rightreasons data export piqa --style letters --parts items,orders --orders random --limit 200 --out task",
-        "rightreasons data export my_suite.jsonl --task suite --to inspect --out task",
-        "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
-        "rightreasons data source reviews.zip --url https://example.org/data/",
-    ),
-    "suite": (
-        "rightreasons suite show my_suite.jsonl --cases 3",
-        "rightreasons suite write checklist_sentiment suite.jsonl.gz",
-        "rightreasons suite convert mine.pkl mine.jsonl",
-    ),
-}
-
 EXPORTED_TASKS = (*TASKS, "suite")
+
+PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_dir")
+"""What says where the texts are that cues are planted into."""
 
 
 @COMMANDS["data"].callback()
@@ -96,14 +78,17 @@ def build(
     typer.echo(f"Data: {folder}")
 
 
-@declared_command(COMMANDS["data"], "export", {"source": SourceOptions, "prompt": Wording})
+@declared_command(
+    COMMANDS["data"],
+    "export",
+    {"settings": (AuditOptions, (*ItemOptions.names(), "limit", "seed")), "prompt": Wording},
+)
 def export(
     dataset: Dataset,
-    source: SourceOptions,
+    settings: AuditOptions,
     prompt: Wording,
     to: Annotated[
-        str,
-        typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES)),
+        str, typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES))
     ] = "lm-eval",
     task: Annotated[
         str | None,
@@ -135,15 +120,10 @@ def export(
     max_cases: Annotated[
         int | None, typer.Option(help="Maximum number of cases of a functionality of a suite.", min=1)
     ] = None,
-    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
-    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
     split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
-    limit: Limit = None,
-    seed: Seed = 0,
 ) -> None:
     """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.audited.options import AuditOptions
     from rightreasons.core.options import listed
     from rightreasons.core.validation import check_one_of
     from rightreasons.io.export import write_task
@@ -152,7 +132,7 @@ def export(
     check_one_of(to, HARNESSES, "to")
     if task is not None:
         check_one_of(task, EXPORTED_TASKS, "task")
-    of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": limit}
+    of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": settings.limit}
     of_other = of_items if task == "suite" else {"max_cases": max_cases}
     odd = next((name for name, value in of_other.items() if value is not None), None)
     if odd is not None:
@@ -160,23 +140,21 @@ def export(
             f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.", option=odd
         )
     if task == "suite":
-        taken = exported_suite(dataset, data_dir=source.data_dir, max_cases=max_cases, seed=seed)
+        taken = exported_suite(dataset, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
     else:
-        settings = AuditOptions(
-            **source.to_dict(), task=task, text_column=text_column, text_pair_column=text_pair_column, seed=seed,
-            split=split, limit=limit,
-        )  # fmt: skip
+        settings = settings.replaced(task=task, split=split)
         taken = exported_items(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets)
     rendering = taken.rendering(prompt, chat=to == "inspect")
-    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=seed)
+    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
     declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
-@COMMANDS["data"].command()
+@declared_command(COMMANDS["data"], "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})
 def plant(
     dataset: Dataset,
+    settings: AuditOptions,
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
     kind: Annotated[
         str,
@@ -193,12 +171,6 @@ def plant(
     unfit: Annotated[
         str, typer.Option(help="What to do about texts that cannot take the cues: refuse the data, or drop the texts.")
     ] = "refuse",
-    config: ConfigName = None,
-    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
-    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
-    label_column: LabelColumn = None,
-    data_dir: DataDir = None,
-    seed: Seed = 0,
 ) -> None:
     """Plant cues into your labeled texts, so that what a model should not rely on is known.
 
@@ -210,14 +182,7 @@ def plant(
     from rightreasons.datasets.publishing import write_splits
     from rightreasons.io.tables import open_splits
 
-    splits = open_splits(
-        dataset,
-        config,
-        text_column=text_column,
-        text_pair_column=text_pair_column,
-        label_column=label_column,
-        data_dir=data_dir,
-    )
+    splits, seed = open_splits(dataset, **{name: getattr(settings, name) for name in PLANTED}), settings.seed
     kinds = listed(kind) or []
     planted = plant_cues(splits, kinds, cues=listed(cues), strength=strength, coverage=coverage, unfit=unfit, seed=seed)
     told = (
@@ -400,11 +365,7 @@ def show(
 
 
 @COMMANDS["suite"].command()
-def write(
-    suite: SuiteName,
-    out: SuiteFile,
-    data_dir: DataDir = None,
-) -> None:
+def write(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
     _check_out(out)
     _write(_open(suite, data_dir), out)

@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from rightreasons.behavior.options import SUITE_HELP
-from rightreasons.cli import HELP_ALL, shows_all_options
+from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options
 from rightreasons.core.options import Options, listed
 
 UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins")
@@ -60,7 +60,7 @@ class Command(typer.core.TyperCommand):
 
 
 def declared_command(
-    app: typer.Typer, name: str, declared: Mapping[str, Declared], shown: Mapping[str, str] | None = None
+    app: typer.Typer, name: str, declared: Mapping[str, Declared]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command that also takes declared options.
 
@@ -70,7 +70,6 @@ def declared_command(
         declared: Argument of the function -> the class of its value, or the class and which of its options the command
             has. The options of `UNPREFIXED` ones have no prefix; those of "difficulty" become `--difficulty-items` and
             so on.
-        shown: Heading -> the flags under it in the help, separated by spaces; None for the first ones there are.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -95,7 +94,7 @@ def declared_command(
         headings = {
             name: re.split(r"\n|;", options.__doc__ or "")[0].rstrip(".") for name, (options, _) in classes.items()
         }
-        command = type("Declared", (Command,), {"groups": shown or {}, "headings": headings})
+        command = type("Declared", (Command,), {"groups": ABOUT.get(name, {}).get("shown", {}), "headings": headings})
         app.command(name, cls=command, no_args_is_help=True)(run)
         return function
 
@@ -173,11 +172,9 @@ _MODEL = "Folder or hub id of a classifier, a multiple-choice model or a causal 
 Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
 Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 OptionalModel = Annotated[
-    str | None,
-    typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False),
+    str | None, typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False)
 ]
 OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
-ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Split = Annotated[
     str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
@@ -185,7 +182,6 @@ Split = Annotated[
 Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]
 LimitEach = Annotated[int | None, typer.Option(help="Maximum number of items per split.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
-Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]

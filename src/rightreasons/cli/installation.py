@@ -21,8 +21,6 @@ from rightreasons.core.errors import in_one_sentence
 
 COMMANDS = {name: command_line() for name in ("doctor", "modules")}
 
-EXAMPLES = {"doctor": ("rightreasons doctor",), "modules": ("rightreasons modules",)}
-
 SECONDS = 3.0
 """How long the hub is waited for."""
 

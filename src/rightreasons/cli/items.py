@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {name: command_line() for name in ("gaps", "ratings", "split")}
 
-EXAMPLES = {
-    "gaps": ("rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv",),
-    "ratings": (
-        "rightreasons ratings write mirrored.jsonl --raters 5 --out sheets",
-        "rightreasons ratings read mirrored.jsonl sheets/rater-1.csv sheets/rater-2.csv sheets/rater-3.csv",
-    ),
-    "split": ("rightreasons split socialiqa --n-runs 3 --limit 1000 --out split",),
-}
-
 
 def open_items(
     dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
@@ -256,18 +247,10 @@ def split(
     test_name, test = _test_part(labeled, test_split, dataset)
     train_name, train = _train_part(labeled, train_split, test_name, dataset)
     result = premise_oblivious_split(
-        demo_encoder() if model is None else model,
-        test,
-        train,
-        out=out / "runs",
-        progress=True,
-        **options.to_dict(),
+        demo_encoder() if model is None else model, test, train, out=out / "runs", progress=True, **options.to_dict()
     )
     parted = list(zip(result.ids, result.easy, strict=True))
-    subsets = {
-        "easy": [key for key, easy in parted if easy],
-        "hard": [key for key, easy in parted if not easy],
-    }
+    subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
     write_json(out / "easy_hard_subsets.json", subsets)
     write_json(out / "split.json", result.to_dict())
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {"look": command_line()}
 
-EXAMPLES = {
-    "look": (
-        "rightreasons look reviews.csv",
-        "rightreasons look reviews.csv my-model --label-column stars --out data.yaml",
-        'rightreasons look articles.jsonl --text-column "{{ title }}: {{ body }}"',
-        "rightreasons audit my-model data.yaml",
-    ),
-}
-
 ANSWERS = {
     "predictions": {"calibration": "with these scores alone"},
     "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},
@@ -36,12 +27,7 @@ ANSWERS = {
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""
 
-KEYS = {
-    "text": "text_column",
-    "text pair": "text_pair_column",
-    "label": "label_column",
-    "labels": "label_column",
-}
+KEYS = {"text": "text_column", "text pair": "text_pair_column", "label": "label_column", "labels": "label_column"}
 """What is read -> what a data.yaml calls its column."""
 
 LABELED = ("calibration", "cues", "difficulty")

@@ -36,23 +36,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
 
-EXAMPLES = {
-    "confidence": (
-        "rightreasons confidence answers.csv --source-column method --item-column question_id",
-        "rightreasons confidence probability.jsonl verbalized.jsonl --out figures.json",
-        "rightreasons confidence MODEL piqa --elicit probability,p_true,verbalized,samples --limit 200",
-    ),
-    "judges": (
-        "rightreasons judges judgments.csv --out figures.json",
-        "rightreasons judges judgments.jsonl --reference-column human --verdict-column winner",
-        "rightreasons judges pairs.csv --ask MODEL --reference-column winner --out figures.json",
-    ),
-    "cues": (
-        "rightreasons cues copa --top 10",
-        "rightreasons cues items.jsonl --prompt-column stem --choices-column one,two",
-    ),
-}
-
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
 
@@ -71,11 +54,6 @@ RESAMPLED = ("n_resamples", "confidence_level", "seed")
         "prompt": Prompt,
         "server": ServerOptions,
     },
-    {
-        "To begin with": "confidence-column correct-column source-column",
-        "What is compared": "item-column group-column elicit limit",
-        "How": "n-samples n-bins out n-resamples seed",
-    },
 )
 def confidence(
     files: Annotated[
@@ -88,8 +66,7 @@ def confidence(
         ),
     ],
     elicit: Annotated[
-        str | None,
-        typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
+        str | None, typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}.")
     ] = None,
     split: Split = None,
     out: Annotated[Path | None, asked_file("elicit")] = None,
@@ -214,11 +191,6 @@ PREFERENCES = {
         "prompt": Prompt,
         "server": ServerOptions,
     },
-    {
-        "To begin with": "verdict-column reference-column ask",
-        "What is judged": "item-column judge-column first-column second-column prompt-column judge-name limit",
-        "How": "out n-resamples seed",
-    },
 )
 def judges(
     file: Annotated[
@@ -234,7 +206,7 @@ def judges(
         str | None,
         typer.Option(
             help="Causal language model (folder, hub id, GGUF file or URL of a server) that judges each pair in both "
-            "orders.",
+            "orders."
         ),
     ] = None,
     judge_name: Annotated[
@@ -314,11 +286,6 @@ def _cells(figure: Preference) -> tuple[str, ...]:
         "source": SourceOptions,
         "options": CuesOptions,
         "settings": (AuditOptions, ("limit", "confidence_level", "seed")),
-    },
-    {
-        "To begin with": "prompt-column choices-column label-column",
-        "What is counted": "features min-applicability groups-column n-folds split limit",
-        "How": "top n-permutations out seed",
     },
 )
 def cues(

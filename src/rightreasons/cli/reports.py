@@ -13,20 +13,6 @@ from rightreasons.cli import command_line
 
 COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
 
-EXAMPLES = {
-    "card": ("rightreasons card report --to my-model/README.md",),
-    "compare": (
-        "rightreasons compare report-a report-b --out comparison",
-        "rightreasons compare report-step-100 report-step-200 report-step-300 --out history",
-        "rightreasons compare logs/model-a logs/model-b --out comparison",
-    ),
-    "gate": (
-        "rightreasons gate report --fail-if 'shortcuts.deciding_share.low > 0.25' --fail-if 'calibration.ece.low > 5%'",
-        "rightreasons gate report --fail-if 'behavior.verdict == bad' --markdown comment.md",
-        "rightreasons gate report --list",
-    ),
-}
-
 
 @COMMANDS["card"].command(no_args_is_help=True)
 def card(

@@ -42,33 +42,8 @@ FIGURES = {
 
 COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
 
-EXAMPLES = {
-    "fine-tune": (
-        "rightreasons fine-tune distilbert/distilbert-base-uncased reviews.csv --text-column text --label-column stars",
-        "rightreasons fine-tune demo sst2 --limit 1000 --epochs 1 --out sst2-model",
-        "rightreasons fine-tune demo socialiqa --limit 4000 --out socialiqa-model",
-    ),
-    "learn": (
-        "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
-        "rightreasons learn run plan --jobs 4",
-        "rightreasons learn run plan --engine dask://scheduler:8786",
-        "rightreasons learn run plan --shard 1/2",
-        "rightreasons learn collect plan",
-    ),
-    "recalibrate": ("rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv",),
-}
 
-
-@declared_command(
-    COMMANDS["fine-tune"],
-    "fine-tune",
-    {"source": TrainingDataOptions, "options": TuningOptions},
-    {
-        "To begin with": "text-column label-column out",
-        "The data": "limit held-out train-split validation-split label-names",
-        "The training": "epochs learning-rate batch-size max-length seed",
-    },
-)
+@declared_command(COMMANDS["fine-tune"], "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions})
 def fine_tune(
     model: Annotated[
         str,
@@ -266,8 +241,7 @@ def recalibrate(
         ),
     ],
     file: Annotated[
-        Path,
-        typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False),
+        Path, typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False)
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",

@@ -2,7 +2,7 @@
 
 A pair is a score in [0, 1] and whether the event that it predicts came true: (confidence, correct) for the top label,
 (P(class k), label is k) for a class. Every binned measure of calibration is a function of three sums per bin, so bins
-can be filled in any number of batches and processes, and resampled without going back to the rows.
+can be resampled without going back to the rows.
 """
 
 from __future__ import annotations
@@ -123,14 +123,6 @@ class BinSums:
             cells += n_bins * events[start : start + BLOCK]
             for sums, weights in ((self.count, None), (self.total, block), (self.square, block * block)):
                 sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(2, n_bins)
-
-    def merge(self, other: BinSums) -> BinSums:
-        """Return the bins of both; the edges must be the same."""
-        if self.edges.shape != other.edges.shape or not np.array_equal(self.edges, other.edges):
-            raise ValueError(
-                f"Expected bins of the same edges and classes, but got {_shape(self.edges)} and {_shape(other.edges)}."
-            )
-        return BinSums(self.edges, self.count + other.count, self.total + other.total, self.square + other.square)
 
     @property
     def counts(self) -> Floats:
@@ -375,7 +367,3 @@ def _mean_absolute_normal(mean: Floats, spread: Floats) -> Floats:
     ratio = mean / np.where(certain, 1.0, spread)
     folded = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2) + mean * (1.0 - 2.0 * special.ndtr(-ratio))
     return np.where(certain, np.abs(mean), folded)
-
-
-def _shape(edges: Floats) -> str:
-    return f"{edges.shape[1] - 1} bins of {edges.shape[0]} classes"

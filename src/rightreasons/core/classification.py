@@ -1,8 +1,9 @@
-"""Accuracy and F1 from a confusion matrix that can be filled in batches and merged; labels that a model contradicts."""
+"""Accuracy and F1 of predicted classes, an interval of the macro F1, and labels that a model contradicts."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,29 +18,7 @@ from rightreasons.core.validation import check_count, check_labels, check_one_of
 AVERAGES = ("binary", "macro", "micro", "weighted")
 
 MOST_CLASSES = 10_000
-"""How many classes are counted at most: the table of labels by predictions has the square of it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassScores(Result):
-    """Precision, recall and F1 of one class. Fractions in [0, 1], higher is better.
-
-    Attributes:
-        class_index: The class.
-        f1: Harmonic mean of precision and recall; 0 where the class has items or predictions but no hit, None where it
-            has neither.
-        precision: Share of the predictions of the class that are right; None where it is never predicted.
-        recall: Share of the items of the class that are found; None where it has no item.
-        support: Number of items of the class.
-        n_predicted: Number of predictions of the class.
-    """
-
-    class_index: int
-    f1: float | None
-    precision: float | None
-    recall: float | None
-    support: int
-    n_predicted: int
+"""How many classes are counted at most where their number is that of the largest label."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,96 +30,14 @@ class ClassificationResult(Result):
         f1: F1 in the requested average; None where no class that it averages is present.
         average: "binary" (of class 1), "macro", "micro" or "weighted".
         n_items: Number of items.
-        classes: The scores of every class.
-        confusion: (K, K) counts, row = label, column = prediction.
+        class_f1: K F1s; 0 where a class has items or predictions but no hit, None where it has neither.
     """
 
     accuracy: float
     f1: float | None
     average: str
     n_items: int
-    classes: tuple[ClassScores, ...]
-    confusion: tuple[tuple[int, ...], ...]
-
-
-class ConfusionMatrix:
-    """Counts of (label, prediction): the sufficient statistic of accuracy and F1.
-
-    Args:
-        n_classes: Number of classes K, at most `MOST_CLASSES`.
-
-    Example:
-        >>> matrix = ConfusionMatrix(2).update([1, 0, 1], [1, 0, 0])
-        >>> matrix.counts
-        array([[1, 1],
-               [0, 1]])
-        >>> matrix.merge(matrix).result().accuracy == matrix.result().accuracy
-        True
-    """
-
-    def __init__(self, n_classes: int) -> None:
-        self.n_classes = check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
-        self.counts: NDArray[np.int64] = np.zeros((self.n_classes, self.n_classes), dtype=np.int64)
-
-    def update(self, predictions: Any, references: Any) -> ConfusionMatrix:
-        """Add predicted classes and labels, both (N,) from 0 to K - 1, and return the same object."""
-        predicted = check_labels(predictions, name="predictions")
-        labels = check_labels(references, name="references")
-        check_same_length(predictions=predicted, references=labels)
-        predicted = check_labels(predicted, self.n_classes, name="predictions")
-        labels = check_labels(labels, self.n_classes, name="references")
-        cells = np.bincount(labels * self.n_classes + predicted, minlength=self.n_classes**2)
-        self.counts = self.counts + cells.reshape(self.n_classes, self.n_classes)
-        return self
-
-    def merge(self, other: ConfusionMatrix) -> ConfusionMatrix:
-        """Return the counts of both; the numbers of classes must be the same."""
-        if not isinstance(other, ConfusionMatrix):
-            raise TypeError(f"Expected to merge with a ConfusionMatrix, but got {type(other).__name__}.")
-        if self.n_classes != other.n_classes:
-            raise ValueError(f"Expected {self.n_classes} classes to merge with, but got {other.n_classes}.")
-        merged = ConfusionMatrix(self.n_classes)
-        merged.counts = self.counts + other.counts
-        return merged
-
-    def result(self, *, average: str = "macro") -> ClassificationResult:
-        """Return accuracy and F1, as `classification_scores` does.
-
-        Raises:
-            ValueError: If there is no item yet, if `average` is unknown, or "binary" for more than two classes.
-        """
-        check_one_of(average, AVERAGES, "average")
-        if average == "binary" and self.n_classes != 2:
-            raise ValueError(f"Expected two classes for average='binary', but got {self.n_classes}.")
-        n_items = int(self.counts.sum())
-        if n_items == 0:
-            raise ValueError("Expected at least one item in the confusion matrix, but it is empty.")
-        hits, support, predicted = np.diag(self.counts), self.counts.sum(axis=1), self.counts.sum(axis=0)
-        present = support + predicted > 0
-        f1 = 2 * hits / np.maximum(support + predicted, 1)
-        accuracy = float(hits.sum() / n_items)
-        averaged: float | None
-        if average == "binary":
-            averaged = float(f1[1]) if present[1] else None
-        elif average == "macro":
-            averaged = float(f1[present].mean())
-        elif average == "micro":
-            averaged = accuracy  # one prediction per item: every error is one miss and one false alarm
-        else:
-            averaged = float((f1 * support).sum() / n_items)
-        classes = tuple(
-            ClassScores(
-                class_index=k,
-                f1=float(f1[k]) if present[k] else None,
-                precision=float(hits[k] / predicted[k]) if predicted[k] else None,
-                recall=float(hits[k] / support[k]) if support[k] else None,
-                support=int(support[k]),
-                n_predicted=int(predicted[k]),
-            )
-            for k in range(self.n_classes)
-        )
-        confusion = tuple(tuple(int(cell) for cell in row) for row in self.counts)
-        return ClassificationResult(accuracy, averaged, average, n_items, classes, confusion)
+    class_f1: tuple[float | None, ...]
 
 
 def classification_scores(
@@ -158,8 +55,7 @@ def classification_scores(
             "micro" (equal to accuracy for one label per item) or "weighted" (mean weighted by the number of items).
 
     Returns:
-        A `ClassificationResult`: accuracy, f1, the average, number of items, a table of the classes and the confusion
-        matrix.
+        A `ClassificationResult`: accuracy, f1, the average, number of items and the F1 of each class.
 
     Raises:
         TypeError: If something is not whole numbers.
@@ -173,12 +69,28 @@ def classification_scores(
         >>> result.accuracy, result.f1
         (0.75, 0.8)
     """
-    most = MOST_CLASSES if n_classes is None else None
+    check_one_of(average, AVERAGES, "average")
+    most = MOST_CLASSES if n_classes is None else check_count(n_classes, "n_classes", minimum=2)
     predicted = check_labels(predictions, most, name="predictions")
     labels = check_labels(references, most, name="references")
+    check_same_length(predictions=predicted, references=labels)
     if n_classes is None:
         n_classes = max(int(predicted.max()), int(labels.max()), 1) + 1
-    return ConfusionMatrix(n_classes).update(predicted, labels).result(average=average)
+    if average == "binary" and n_classes != 2:
+        raise ValueError(f"Expected two classes for average='binary', but got {n_classes}.")
+    right = predicted == labels
+    hits, support, chosen = (np.bincount(part, minlength=n_classes) for part in (labels[right], labels, predicted))
+    present = support + chosen > 0
+    f1 = 2 * hits / np.maximum(support + chosen, 1)
+    share = float(right.mean())
+    averaged: Mapping[str, float | None] = {
+        "binary": float(f1[1]) if present[1] else None,
+        "macro": float(f1[present].mean()),
+        "micro": share,  # one prediction per item: every error is one miss and one false alarm
+        "weighted": float((f1 * support).sum() / len(labels)),
+    }
+    of_classes = tuple(float(each) if there else None for each, there in zip(f1, present, strict=True))
+    return ClassificationResult(share, averaged[average], average, len(labels), of_classes)
 
 
 def accuracy(predictions: Any, references: Any) -> float:

@@ -703,11 +703,7 @@ def _among(
 
 
 def _among_headings(
-    places: Mapping[str, _Place],
-    known: tuple[str, ...],
-    first: int | None,
-    read: Mapping[str, _Column],
-    remedy: str,
+    places: Mapping[str, _Place], known: tuple[str, ...], first: int | None, read: Mapping[str, _Column], remedy: str
 ) -> tuple[dict[str, int], tuple[str, ...], str, str]:
     """Find labels among names of columns: numbers only where these say numbers."""
     numbers = [place.cell.number for place in places.values()]

@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
-from rightreasons.core.choices import (
-    LETTERS,
-)
+from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
 
 MAX_NESTING = 64

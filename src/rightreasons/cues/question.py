@@ -173,13 +173,7 @@ CUES = Question(
         Rule("good", "no_sign"),
     ),
     parts=(
-        Part(
-            "cues",
-            (
-                Plot("cue_productivity", draw_cues, NIVEN),
-                Table("cues", CUE_COLUMNS, cue_rows, NIVEN),
-            ),
-        ),
+        Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), Table("cues", CUE_COLUMNS, cue_rows, NIVEN))),
         Part("alone", figures=("cue_only_accuracy",)),
         Part(
             "gap",

@@ -397,11 +397,7 @@ class CueCounts:
         return self
 
     def result(
-        self,
-        *,
-        min_applicability: int = 1,
-        top: int | None = None,
-        confidence_level: float = 0.95,
+        self, *, min_applicability: int = 1, top: int | None = None, confidence_level: float = 0.95
     ) -> CueStatistics:
         """Turn the counts into the cue table; the arguments are those of `cue_statistics`."""
         minimum = validation.check_count(min_applicability, "min_applicability")

@@ -259,10 +259,7 @@ def sha256_of(file: str | os.PathLike[str]) -> str:
 
 
 def members(
-    archive: str | os.PathLike[str],
-    *,
-    max_bytes: int = MAX_ARCHIVE_BYTES,
-    max_members: int = MAX_ARCHIVE_MEMBERS,
+    archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYTES, max_members: int = MAX_ARCHIVE_MEMBERS
 ) -> Iterator[tuple[str, bytes]]:
     """Read the files of a zip or (compressed) tar archive, one by one, without writing anything.
 

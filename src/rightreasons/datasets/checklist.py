@@ -8,6 +8,7 @@ for an MFT, an invariance for an INV.
 from __future__ import annotations
 
 import dataclasses
+import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,50 +23,18 @@ from rightreasons.datasets.suites.suite import Suite, example_features
 
 Row = dict[str, Any]
 
-_DAMAGED = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RecursionError,
-    TypeError,
-    UnicodeError,
-    zlib.error,
-)
+_DAMAGED = (AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, UnicodeError, zlib.error)
 
-PAPER_LABELS = {
-    "Order does matter for asymmetric relations": 0,
-    "(question, f(question)) where f(question) replaces synonyms?": 1,
-}
+_TESTS = json.loads(Path(__file__).with_name("checklist.json").read_text("utf-8"))
+
+PAPER_LABELS: Mapping[str, int] = _TESTS["paper_labels"]
 """Labels that BeLUGA corrects: the first is the opposite of the released one, the second makes an INV test an MFT."""
 
-_LESS: Row = {"name": "monotonic", "increasing": False, "tolerance": 0.1, "where_first": {"not": [1]}}
-_DIFFERENT: Row = {"name": "equal", "value": 0, "skip_first": True}
-_NO_DUPLICATE: Row = {**_DIFFERENT, "where_first": {"is": [1]}}  # only pairs that the model calls duplicates
-_NOT_NEGATIVE: Row = {"name": "not_equal", "value": 0}
-
-EXPECTATIONS: Mapping[str, Row] = {
-    "intensifiers": {**_LESS, "increasing": True},
-    "reducers": _LESS,
-    '"used to" should reduce': _LESS,
-    "add positive phrases": {"name": "sentiment_shift", "positive": True, "tolerance": 0.1},
-    "add negative phrases": {"name": "sentiment_shift", "positive": False, "tolerance": 0.1},
-    "simple negations: not negative": _NOT_NEGATIVE,
-    "simple negations: I thought x was negative, but it was not (should be neutral or positive)": _NOT_NEGATIVE,
-    "Hard: Negation of negative with neutral stuff in the middle (should be positive or neutral)": _NOT_NEGATIVE,
-    # released as an invariance of one example: a question and itself reworded
-    "(question, f(question)) where f(question) replaces synonyms?": {"name": "equal", "value": 1},
-    "(q, paraphrase(q))": {"name": "equal", "value": 1},
-    "Change first name in one of the questions": _NO_DUPLICATE,
-    "Change first and last name in one of the questions": _NO_DUPLICATE,
-    "Change location in one of the questions": _NO_DUPLICATE,
-    "Change numbers in one of the questions": _NO_DUPLICATE,
-    "Keep entitites, fill in with gibberish": _DIFFERENT,
-    "Testing implications": {"name": "transitive"},
-}
+EXPECTATIONS: Mapping[str, Row] = _TESTS["expectations"]
 """What the released tests expect beyond the label of an MFT and the invariance of an INV, by their names.
 
-Of "Q & A: no", whose released function takes a positive answer for a neutral one, the label is asked.
+A synonym of a question is released as an invariance of one example: a question and itself reworded. Of "Q & A: no",
+whose released function takes a positive answer for a neutral one, the label is asked.
 """
 
 SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation", "paper_test": "test"}

@@ -55,9 +55,7 @@ def question_features() -> datasets.Features:
     """Return the columns id, title, context, question and answers."""
     text = datasets.Value("string")
     answers = {"text": datasets.List(text), "answer_start": datasets.List(datasets.Value("int32"))}
-    return datasets.Features(
-        {**dict.fromkeys(("id", "title", "context", "question"), text), "answers": answers},
-    )
+    return datasets.Features({**dict.fromkeys(("id", "title", "context", "question"), text), "answers": answers})
 
 
 def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any]]:

@@ -229,12 +229,7 @@ class FlipRates(Result):
 
 
 def flip_rates(
-    flipped: object,
-    items: object,
-    difficulty: object,
-    *,
-    n_groups: int = 4,
-    resampling: Resampling = Resampling(),
+    flipped: object, items: object, difficulty: object, *, n_groups: int = 4, resampling: Resampling = Resampling()
 ) -> FlipRates:
     """Relate flips under substitution to the difficulty of the items.
 

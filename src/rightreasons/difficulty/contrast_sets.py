@@ -178,11 +178,7 @@ class ContrastMeasurement:
 
 
 def measure_contrast_sets(
-    items: ContrastItems,
-    predicted: NDArray[Any],
-    labels: NDArray[np.int64],
-    *,
-    resampling: Resampling = Resampling(),
+    items: ContrastItems, predicted: NDArray[Any], labels: NDArray[np.int64], *, resampling: Resampling = Resampling()
 ) -> ContrastMeasurement:
     """Measure whether a model is right on items and on their small revisions.
 

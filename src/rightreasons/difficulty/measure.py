@@ -293,11 +293,7 @@ class DifficultyMeasurement(RankedItems):
 
 
 def measure_difficulty(
-    classifier: Scorer,
-    texts: Sequence[str],
-    *,
-    labels: NDArray[np.int64] | None = None,
-    **options: Any,
+    classifier: Scorer, texts: Sequence[str], *, labels: NDArray[np.int64] | None = None, **options: Any
 ) -> DifficultyMeasurement:
     """Compute how fragile the prediction of each item is.
 

@@ -44,12 +44,7 @@ class Overlap(Result):
     n_second: int
 
 
-def distribution_overlap(
-    first: object,
-    second: object,
-    *,
-    resampling: Resampling | None = None,
-) -> Overlap:
+def distribution_overlap(first: object, second: object, *, resampling: Resampling | None = None) -> Overlap:
     r"""Measure the overlap of two distributions: OVL = integral of min(f, g).
 
     The paper does not say how it measured overlaps of difficulty distributions; both usual estimates are returned.

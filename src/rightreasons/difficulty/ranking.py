@@ -56,11 +56,7 @@ class PairedDifficulty(Result):
 
 
 def paired_difficulty(
-    original: object,
-    perturbed: object,
-    *,
-    threshold: float = 0.0,
-    resampling: Resampling | None = None,
+    original: object, perturbed: object, *, threshold: float = 0.0, resampling: Resampling | None = None
 ) -> PairedDifficulty:
     r"""Compare the difficulty of examples with that of their perturbations.
 

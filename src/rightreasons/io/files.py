@@ -149,9 +149,6 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
-LABELS_SUFFIX = "-labels.lst"
-"""The end of the name of a file of labels, one per line, beside a file of items: `dev-labels.lst` and `dev.jsonl`."""
-
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
@@ -193,8 +190,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         where: What it is called in errors; "" for its path.
 
     Returns:
-        The table, or the tables of its splits. Items whose labels are in a file of their own (see `LABELS_SUFFIX`) have
-        them in the column `label`. A column of unlike values is one of JSON.
+        The table, or the tables of its splits. A column of unlike values is one of JSON.
 
     Raises:
         ValueError: If the suffix is another, the file is damaged or passes a limit, or it has no rows.
@@ -221,7 +217,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
     for part in table.values() if isinstance(table, dict) else [table]:
         if not part.num_rows or not part.num_columns:
             raise ValueError(f"Expected at least one row in {where}, but it has none.")
-    return table if isinstance(table, dict) else _with_label_file(table, path)
+    return table
 
 
 def dataset_of(table: pa.Table, where: str, split: str | None = None, path: Path | None = None) -> datasets.Dataset:
@@ -255,18 +251,6 @@ def short_reason(error: Exception) -> str:
     """Return the first line of another library's error."""
     reason = str(error).strip().partition("\n")[0].rstrip(". ") + (" is missing" if isinstance(error, KeyError) else "")
     return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
-
-
-def _with_label_file(table: pa.Table, path: Path) -> pa.Table:
-    file = path.with_name(Path(plain_name(path)).stem + LABELS_SUFFIX)
-    if "label" in table.column_names or not file.is_file():
-        return table
-    labels = read_text(file).strip().split("\n")
-    if len(labels) != table.num_rows:
-        raise ValueError(
-            f"Expected a label for each of the {table.num_rows} rows of {path} in {file}, but it has {len(labels)}."
-        )
-    return table.append_column("label", pa.array([label.strip() for label in labels], pa.string()))
 
 
 def _arrays(path: Path, where: str) -> dict[str, Any]:
@@ -506,9 +490,7 @@ class _Separated:
                     encoding=self.encoding.replace("utf-8-sig", "utf8"),
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=self.separator,
-                    quote_char=False if self.plain else '"',
-                    newlines_in_values=not self.plain,
+                    delimiter=self.separator, quote_char=False if self.plain else '"', newlines_in_values=not self.plain
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
@@ -792,43 +774,20 @@ def text_bytes(path: Path, allowed: int, where: str) -> int:
         where: What the file is called in errors.
 
     Returns:
-        The bytes, or a number beyond `allowed` where there are more; 0 where a bound shows that there are not.
+        The bytes, or a number beyond `allowed` where there are more.
     """
     with _parquet(path, where) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     size = 0
     with _parquet(path, where, read_dictionary=[leaf.path for leaf in texts]) as file:
-        rest = {leaf.path.partition(".")[0] for leaf in texts} - _clear_texts(file, texts, allowed)
+        rest = {leaf.path.partition(".")[0] for leaf in texts}
         columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
         for batch in file.iter_batches(1 << 14, columns=columns) if rest else ():
             size += sum(map(_text_bytes, batch.columns))
             if size > allowed:
                 break
     return size
-
-
-def _clear_texts(file: pa.parquet.ParquetFile, texts: Sequence[Any], allowed: int) -> set[str]:
-    """Return the columns of texts that cannot expand beyond what is allowed, from the dictionary of each row group.
-
-    A row of a column with a dictionary comes with all of it; its values, each at most as long as the longest entry, and
-    what the file holds besides bound the column.
-    """
-    flat = [leaf.path for leaf in texts if "." not in leaf.path and leaf.max_repetition_level == 0]
-    clear, bound = set(flat), 0
-    for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        chunks = {group.column(place).path_in_schema: group.column(place) for place in range(group.num_columns)}
-        for batch in file.iter_batches(1, row_groups=[number], columns=flat) if group.num_rows and flat else ():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                # A damaged file may name a column in its schema that its row group lacks.
-                if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > 1 and name in chunks:
-                    longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-                    bound += chunks[name].num_values * longest + chunks[name].total_uncompressed_size
-                else:
-                    clear.discard(name)
-            break
-    return clear if bound <= allowed else set()
 
 
 def _text_bytes(array: pa.Array) -> int:

@@ -13,37 +13,29 @@ import dataclasses
 import hashlib
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rightreasons.core.arrays import Result
-from rightreasons.core.label_names import listing
-from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_ids, check_seed
-from rightreasons.datasets.perturbing.planting import choices_of
-from rightreasons.io.columns import read_columns
-
-if TYPE_CHECKING:
-    import datasets
-
-
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_ragged, check_scores
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import check_folder, write_text
+from rightreasons.core.validation import check_count, check_ids, check_ragged, check_scores, check_seed
+from rightreasons.datasets.perturbing.planting import choices_of
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
     named_column,
+    read_columns,
     source_name,
     usual_column,
 )
@@ -62,6 +54,9 @@ from rightreasons.io.predictions import (
     has_scores,
     number_in,
 )
+
+if TYPE_CHECKING:
+    import datasets
 
 ANSWER, ITEM, CHOICE = "answer", "item", "choice "
 """The columns of a sheet beside the texts; choices are numbered from 1."""
@@ -85,11 +80,7 @@ class Ratings(Result):
 
 
 def write_rating_sheets(
-    dataset: datasets.Dataset,
-    out: str | os.PathLike[str],
-    *,
-    n_raters: int = 3,
-    seed: int = 0,
+    dataset: datasets.Dataset, out: str | os.PathLike[str], *, n_raters: int = 3, seed: int = 0
 ) -> list[Path]:
     """Write a sheet of multiple-choice items for each rater, without labels.
 
@@ -343,111 +334,89 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     several = isinstance(files, Sequence) and not isinstance(files, (str, os.PathLike))
     if several and not files:
         raise ValueError("Expected at least one file of confidence, but got none.")
-    parts = [_Part.of(one, options) for one in (files if several else [files])]
-    rows: dict[str, dict[str, tuple[float, int]]] = {}
-    group_of: dict[str, str] = {}
-    for part in parts:
-        for number, item in enumerate(part.items):
-            source = part.sources[number] if part.sources is not None else part.name if len(parts) > 1 else ""
-            for column, (confidence, correct) in part.columns.items():
-                name = " ".join(word for word in (source, column) if word) or "confidence"
-                cells = rows.setdefault(name, {})
-                if item in cells:
-                    raise OptionError(
-                        f"Expected each item once per source in {part.where}, but {name!r} has {item!r} twice; name "
-                        "the sources with `source_column`, or the items with `item_column`.",
-                        option=("source_column", "item_column"),
-                    )
-                cells[item] = confidence[number], correct[number]
-            if part.groups is not None and group_of.setdefault(item, part.groups[number]) != part.groups[number]:
-                raise ValueError(
-                    f"Expected each item in one group, but {item!r} is in {group_of[item]!r} and in "
-                    f"{part.groups[number]!r}."
-                )
-    if len(parts) > 1 and any(part.by_row for part in parts) and len({len(part.items) for part in parts}) > 1:
-        odd = next(part for part in parts if part.by_row)
+    parts = [_confidence_rows(one, options, several and len(files) > 1) for one in (files if several else [files])]
+    table = pd.concat(parts, ignore_index=True)
+    twice = table[table.duplicated(["name", "item"])]
+    if len(twice):
+        name, item, where = twice[["name", "item", "where"]].iloc[0]
         raise OptionError(
-            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {odd.where}, as the files have "
+            f"Expected each item once per source in {where}, but {name!r} has {item!r} twice; name the sources with "
+            "`source_column`, or the items with `item_column`.",
+            option=("source_column", "item_column"),
+        )
+    grouped = table.dropna(subset="group").drop_duplicates(["item", "group"])
+    group_of = dict(zip(grouped["item"], grouped["group"], strict=True))
+    if len(group_of) < len(grouped):
+        item = grouped["item"][grouped.duplicated("item")].iloc[0]
+        first, second = grouped["group"][grouped["item"] == item].iloc[:2]
+        raise ValueError(f"Expected each item in one group, but {item!r} is in {first!r} and in {second!r}.")
+    if table["by_row"].any() and len({part.index.nunique() for part in parts}) > 1:
+        odd = table["where"][table["by_row"]].iloc[0]
+        raise OptionError(
+            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {odd}, as the files have "
             "different numbers of rows; name it with `item_column`.",
             option="item_column",
         )
-    items = tuple(dict.fromkeys(item for cells in rows.values() for item in cells))
-    nothing = (float("nan"), -1)
+    names = table["name"].unique()
+    items = table.set_index("name").loc[names, "item"].unique()
+    wide = table.pivot(index="item", columns="name", values=["confidence", "correct"]).reindex(items)
     return ConfidenceTable(
-        items=items,
-        confidence={name: np.array([cells.get(item, nothing)[0] for item in items]) for name, cells in rows.items()},
-        correct={
-            name: np.array([cells.get(item, nothing)[1] for item in items], dtype=np.int64)
-            for name, cells in rows.items()
-        },
+        items=tuple(items),
+        confidence={name: wide["confidence", name].to_numpy(np.float64) for name in names},
+        correct={name: wide["correct", name].fillna(-1).to_numpy(np.int64) for name in names},
         groups=tuple(group_of.get(item, "") for item in items) if group_of else None,
-        used="; ".join(dict.fromkeys(part.used for part in parts)),
+        used="; ".join(table["used"].unique()),
     )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """What one file says: rows in their order; by column ("" for the only one) the confidences and what was right."""
-
-    where: str
-    name: str
-    items: list[str]
-    by_row: bool
-    sources: list[str] | None
-    groups: list[str] | None
-    columns: dict[str, tuple[list[float], list[int]]]
-    used: str
-
-    @classmethod
-    def of(cls, source: Any, options: ConfidenceOptions) -> _Part:
-        columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-        item, by, group = (
-            _column_of(columns, options, what, usual, where)
-            for what, usual in (("item", ITEM_COLUMNS), ("source", SOURCE_COLUMNS), ("group", GROUP_COLUMNS))
+def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
+    """Return the rows of one file, once per column of confidence; the index is the number of the row."""
+    columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
+    item, by, group = (
+        _column_of(columns, options, what, usual, where)
+        for what, usual in (("item", ITEM_COLUMNS), ("source", SOURCE_COLUMNS), ("group", GROUP_COLUMNS))
+    )
+    names = listed_names(options.confidence_column) or [
+        name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
+    ]
+    for name in names:
+        named_column(columns, name, "confidence_column", where)
+    if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
+        raise OptionError(
+            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {where}, as it has several "
+            "sources; name it with `item_column`.",
+            option="item_column",
         )
-        names = listed_names(options.confidence_column) or [
-            name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
-        ]
-        for name in names:
-            named_column(columns, name, "confidence_column", where)
-        n_rows = len(next(iter(columns.values())))
-        if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
-            raise OptionError(
-                f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {where}, as it has several "
-                "sources; name it with `item_column`.",
-                option="item_column",
+    if names:
+        labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+        right, used = correctness(columns, where, labels, PredictionOptions(correct_column=options.correct_column))
+        read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
+        if all(np.isnan(values).all() for values in read.values()):
+            raise ValueError(
+                f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
             )
-        read = {}
-        if names:
-            labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-            chosen = PredictionOptions(correct_column=options.correct_column)
-            right, used = correctness(columns, where, labels, chosen)
-            for name in names:
-                read[_source_in(name) if len(names) > 1 else ""] = (
-                    _confidences(columns[name], name, where),
-                    right.tolist(),
-                )
-            if all(np.isnan(values).all() for values, _ in read.values()):
-                raise ValueError(
-                    f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
-                )
-            used = f"confidence: {listing(names)}; {used}"
-        else:
-            likeliest, hits, used = _top_label(columns, where, options)
-            read[""] = likeliest, hits
-        return cls(
-            where=where,
-            name=Path(source).name.split(".")[0] if isinstance(source, (str, os.PathLike)) else "table",
-            items=[str(value) for value in columns[item]] if item else [str(row) for row in range(n_rows)],
-            by_row=item is None,
-            sources=None if by is None else [str(value) for value in columns[by]],
-            groups=None if group is None else [str(value) for value in columns[group]],
-            columns=read,
-            used=used,
-        )
+        used = f"confidence: {listing(names)}; {used}"
+    else:
+        likeliest, right, used = _top_label(columns, where, options)
+        read = {"": likeliest}
+    of_file = Path(source).name.split(".")[0] if isinstance(source, (str, os.PathLike)) else "table"
+    n_rows = len(next(iter(columns.values())))
+    sources = [str(value) for value in columns[by]] if by else [of_file if is_one_of_several else ""] * n_rows
+    rows = {
+        "item": [str(value) for value in (columns[item] if item else range(n_rows))],
+        "group": None if group is None else [str(value) for value in columns[group]],
+        "correct": right,
+    }
+    told = {"where": where, "used": used, "by_row": item is None}
+    return pd.concat(
+        pd.DataFrame(
+            {**rows, "name": [f"{one} {column}".strip() or "confidence" for one in sources], "confidence": values}
+        ).assign(**told)
+        for column, values in read.items()
+    )
 
 
 def _column_of(
@@ -473,7 +442,7 @@ def _confidences(column: Column, name: str, where: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], list[int], str]:
+def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
     """Return the probability of the likeliest class of each item, and whether it is the label."""
     if options.correct_column is not None:
         raise OptionError(
@@ -494,8 +463,8 @@ def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tupl
     rows = check_ragged(table, scores=scores) if isinstance(table, list) else check_scores(table, scores=scores)
     answers = [int(row.argmax()) for row in rows]
     confidence = [float(row[answer]) for row, answer in zip(rows, answers, strict=True)]
-    right = [int(answer == label) for answer, label in zip(answers, found.references.tolist(), strict=True)]
-    return confidence, right, f"{found.used}; confidence: the probability of the likeliest class"
+    used = f"{found.used}; confidence: the probability of the likeliest class"
+    return confidence, np.array(answers) == found.references, used
 
 
 # ------------------------------------------------------------------------------------------------------------ judgments
@@ -578,27 +547,24 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     """
     where = source_name(source)
     held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
-    rows = []
+    rows, keys = [], dict[tuple[str, ...], int]()
     for row in range(n_rows):
         first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
         _check_two(first, second, row, where)
         place = f"row {row} of {where}"
-        rows.append(
-            _Row(
-                item=str(held["item"][row]) if held["item"] is not None else str(row),
-                judge=str(held["judge"][row]) if held["judge"] is not None else "judge",
-                first=first,
-                second=second,
-                wins=_verdict((held["verdict"] or [])[row], first, second, place),
-                longer=_longer(held, row, place),
-                reference=_verdict(held["reference"][row], first, second, place) if held["reference"] else None,
-            )
-        )
-    judges = list(dict.fromkeys(row.judge for row in rows))
+        key = (str(row if held["item"] is None else held["item"][row]), *sorted((first, second)))
+        judge = "judge" if held["judge"] is None else str(held["judge"][row])
+        said = _verdict((held["verdict"] or [])[row], first, second, place)
+        reference = _verdict(held["reference"][row], first, second, place) if held["reference"] else None
+        values = (said, reference, _longer(held, row, place))
+        turned = (None if value is None else value if first == key[1] else 1 - value for value in values)
+        rows.append((keys.setdefault(key, len(keys)), judge, key[0], (first, second), first == key[1], *turned))
+    columns = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
+    table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[5:], float))
     return Judgments(
-        judges=tuple(_pairs_of(judge, rows) for judge in judges),
+        judges=tuple(_pairs_of(judge, table) for judge in table["judge"].unique()),
         n_rows=n_rows,
-        n_without=sum(row.wins is None for row in rows),
+        n_without=int(table["wins"].isna().sum()),
     )
 
 
@@ -668,50 +634,32 @@ def _check_two(first: str, second: str, row: int, where: str) -> None:
         raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Row:
-    item: str
-    judge: str
-    first: str
-    second: str
-    wins: float | None
-    longer: float | None
-    reference: float | None
+def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
+    """Join the judgments of the same two candidates, and those of the others as their reference.
 
-
-def _pairs_of(judge: str, rows: Sequence[_Row]) -> JudgedPairs:
-    """Join the judgments of the same two candidates, and those of the others as their reference."""
-    order: dict[tuple[str, str, str], tuple[str, str]] = {}
-    said: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    has_reference = any(row.reference is not None for row in rows)
-    for row in rows:
-        one, two = sorted((row.first, row.second))
-        key = (row.item, one, two)
-        is_judge = row.judge == judge
-        if is_judge:
-            order.setdefault(key, (row.first, row.second))
-        parts = said.setdefault(key, {"ahead": [], "behind": [], "longer": [], "reference": []})
-        # Everything is counted for the alphabetically first candidate, and turned at the end.
-        ahead = row.first == one
-
-        seen = [("longer", row.longer), ("reference", row.reference)]
-        if is_judge:
-            seen.append(("ahead" if ahead else "behind", row.wins))
-        elif not has_reference:
-            seen.append(("reference", row.wins))
-        for part, value in seen:
-            if value is not None:
-                parts[part].append(value if ahead else 1 - value)
-    table = []
-    for key, (first, _) in order.items():
-        parts = said[key]
-        means = {part: float(np.mean(values)) if values else np.nan for part, values in parts.items()}
-        if first != key[1]:
-            other = {"ahead": "behind", "behind": "ahead"}
-            means = {part: 1 - means[other.get(part, part)] for part in means}
-        table.append(list(means.values()))
-    values = np.array(table).reshape(-1, 4)
-    return JudgedPairs(judge, tuple(key[0] for key in order), tuple(order.values()), *values.T)
+    The table counts for the alphabetically first candidate; the pairs, for the one that the judge first saw first.
+    """
+    own, ahead = table["judge"] == judge, table["ahead"]
+    pairs = table[own].drop_duplicates("pair")
+    stated = table["reference"].notna().any()
+    parts = {
+        "first": table["wins"].where(own & ahead),
+        "second": table["wins"].where(own & ~ahead),
+        "longer": table["longer"],
+        "reference": table["reference"] if stated else table["wins"].where(~own),
+    }
+    means = pd.DataFrame(parts).groupby(table["pair"]).mean().loc[pairs["pair"]]
+    turned = ~pairs["ahead"].to_numpy()
+    first, second, longer, reference = (np.where(turned, 1 - mean, mean) for mean in means.to_numpy().T)
+    return JudgedPairs(
+        judge,
+        items=tuple(pairs["item"]),
+        pairs=tuple(pairs["shown"]),
+        first_wins=np.where(turned, second, first),
+        swapped=np.where(turned, first, second),
+        longer=longer,
+        reference=reference,
+    )
 
 
 def _verdict(value: Any, first: str, second: str, place: str) -> float | None:

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import (
-    check_count,
-)
+from rightreasons.core.validation import check_count
 from rightreasons.models.likelihoods import (
     PADDED,
     SHARED,
@@ -30,13 +28,7 @@ from rightreasons.models.likelihoods import (
     token_likelihoods,
     width,
 )
-from rightreasons.models.running import (
-    Column,
-    Columns,
-    HowToRun,
-    fingerprint_texts,
-    run_model,
-)
+from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -343,14 +335,7 @@ def _likelihoods(
         return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
 
     how["notes"] = {WAY: _way_in_words(plans)}
-    return run_model(
-        scorer.model,
-        score,
-        batches,
-        kind=kind,
-        inputs=inputs,
-        **how,
-    )
+    return run_model(scorer.model, score, batches, kind=kind, inputs=inputs, **how)
 
 
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:

@@ -14,7 +14,6 @@ import transformers
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError
-from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size

@@ -319,11 +319,7 @@ class LocalEngine:
         return items
 
     def _scored(
-        self,
-        requests: Sequence[Request],
-        items: Sequence[Sequence[Asked]],
-        reasons: Mapping[int, str],
-        **options: Any,
+        self, requests: Sequence[Request], items: Sequence[Sequence[Asked]], reasons: Mapping[int, str], **options: Any
     ) -> Likelihoods:
         """Score tokenized requests; those without tokens fail for their reasons."""
         counts = [len(request.continuations) for request in requests]
@@ -396,10 +392,7 @@ def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.f
 
 
 def _generated(
-    scorer: CausalLM,
-    prompts: Sequence[list[int]],
-    options: Generation,
-    rngs: Sequence[np.random.Generator],
+    scorer: CausalLM, prompts: Sequence[list[int]], options: Generation, rngs: Sequence[np.random.Generator]
 ) -> list[NDArray[np.float64]]:
     """Return the new tokens of each prompt, the one that ends them included."""
     inputs = _padded(scorer, prompts)

@@ -9,10 +9,8 @@ import inspect
 import os
 import pickle
 import re
-import sys
-import types
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +68,7 @@ def as_scorer(
             has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
         name: What reports call it; None takes what it is called.
         fingerprint: A name for what decides the answers, such as a version, under which they are kept for a later run.
-            None digests an estimator, or a function and all that it refers to; where that is not possible, nothing is
-            kept.
+            None digests an estimator; of a function, nothing is kept.
 
     Returns:
         The scorer.
@@ -282,63 +279,18 @@ def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | No
 
 
 def _digest(model: Any) -> str | None:
-    """Digest an estimator or a function by its content; None where that is not possible."""
-    parts: list[bytes] = []
-    try:
-        _collect(model, parts, set())
-    except Exception:  # objects refuse to be pickled, and sources to be found, with errors of any kind
+    """Digest an estimator by its content; None for a function, whose name says nothing of what it does."""
+    parameters = model.get_params().values() if hasattr(model, "get_params") else ()
+    parts = {id(part): part for part in (model, *parameters)}
+    if not hasattr(model, "predict_proba") or any(map(inspect.isfunction, parts.values())):
         return None
-    return hashlib.blake2b(b"|".join(parts), digest_size=16).hexdigest()
-
-
-def _collect(value: Any, parts: list[bytes], seen: set[int]) -> None:
-    """Collect the source of a function with all that it refers to, the versions of modules, and others as pickled."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    within: list[Any] = []
-    if inspect.ismodule(value):
-        parts.append(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
-    elif inspect.ismethod(value):
-        within = [value.__func__, value.__self__]
-    elif isinstance(value, functools.partial):
-        within = [value.func, value.args, value.keywords]
-    elif inspect.isfunction(value):
-        parts.append(inspect.getsource(value).encode())
-        names = sorted(set(_names(value.__code__)) & value.__globals__.keys())
-        closure = [cell.cell_contents for cell in value.__closure__ or ()]
-        within = [value.__defaults__, value.__kwdefaults__, *closure, *(value.__globals__[name] for name in names)]
-    else:
-        parts.append(_pickled(value))
-        package = sys.modules[type(value).__module__.partition(".")[0]]
-        if callable(value) and not inspect.isclass(value) and not inspect.isbuiltin(value):
-            within = [package if hasattr(package, "__version__") else inspect.getsource(type(value))]
-        # Functions are pickled by their names alone.
-        within += [each for each in _parameters(value) if inspect.isfunction(each)]
-    for each in within:
-        _collect(each, parts, seen)
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Yield the names that a function uses, also in the functions and comprehensions inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if inspect.iscode(constant):
-            yield from _names(constant)
-
-
-def _parameters(value: Any) -> list[Any]:
-    """Return the parameters of an estimator of scikit-learn, its steps and theirs among them."""
-    return list(value.get_params().values()) if _has(value, "get_params") and not inspect.isclass(value) else []
-
-
-def _pickled(value: Any) -> bytes:
     # Vectorizers of scikit-learn note the address of their stop words, which differs from process to process.
-    steps = {id(step): step for step in (value, *_parameters(value))}
-    noted = [vars(step) for step in steps.values() if "_stop_words_id" in getattr(step, "__dict__", ())]
+    noted = [vars(part) for part in parts.values() if "_stop_words_id" in getattr(part, "__dict__", ())]
     held = [attributes.pop("_stop_words_id") for attributes in noted]
     try:
-        return pickle.dumps(value)
+        return hashlib.blake2b(pickle.dumps(model), digest_size=16).hexdigest()
+    except Exception:  # objects refuse to be pickled with errors of any kind
+        return None
     finally:
         for attributes, address in zip(noted, held, strict=True):
             attributes["_stop_words_id"] = address

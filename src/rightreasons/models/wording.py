@@ -50,11 +50,7 @@ class Wording(Options):
     )
     system: str | None = option(None, "System prompt: instructions before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
-    draw: str = option(
-        "item",
-        "Whether few-shot examples are drawn for each item or once for the run.",
-        choices=DRAWS,
-    )
+    draw: str = option("item", "Whether few-shot examples are drawn for each item or once for the run.", choices=DRAWS)
     style: str = option(
         "auto", "What an answer is: words (its own), letters or numbers (of its line); auto is words.", choices=STYLES
     )

@@ -360,8 +360,7 @@ def _environment() -> Any:
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - the page escapes what it shows
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: _folded(value) if isinstance(value, str) else value,
+        undefined=jinja2.StrictUndefined, finalize=lambda value: _folded(value) if isinstance(value, str) else value
     )
     environment.filters.update(
         percent=percent,

@@ -88,14 +88,7 @@ ANSWERS = page_section(
             (
                 Table(
                     "answers",
-                    (
-                        _QUESTION,
-                        _NAME,
-                        *_BOTH,
-                        p.Column("n", "Items", "count"),
-                        *_TESTED,
-                        _BETTER,
-                    ),
+                    (_QUESTION, _NAME, *_BOTH, p.Column("n", "Items", "count"), *_TESTED, _BETTER),
                     lambda m: (
                         (
                             one.question,
@@ -283,9 +276,7 @@ def _difference(key: str) -> Figure:
 
 SPLIT = page_section(
     "split",
-    constants={
-        "order": "Prediction and confidence are those of the model that is wrong, the most confident first.",
-    },
+    constants={"order": "Prediction and confidence are those of the model that is wrong, the most confident first."},
     figures=[_difference(key) for key in DIFFERENCES],
     headlines=[f"{key}_difference" for key in DIFFERENCES],
     verdict=(Rule("good", "better", lambda m: m.accuracy.winner), Rule("neutral", "open")),
@@ -503,9 +494,5 @@ def _compare(split: str, pair: SharedItems, how: Resampling) -> ComparedSplit:
         known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
         figures.append(ComparedFigure.of(key, test, (first[key], second[key]), n_items=len(pair.ids), **known))
     return ComparedSplit(
-        split,
-        len(pair.ids),
-        *pair.n_only,
-        **paired_outcomes(pair.first, pair.second),
-        figures=tuple(figures),
+        split, len(pair.ids), *pair.n_only, **paired_outcomes(pair.first, pair.second), figures=tuple(figures)
     )

@@ -144,10 +144,7 @@ def page_of(
             Column("fingerprint", "Fingerprint", "text"),
         ),
         rows=tuple(
-            (
-                *(s[name] for name in ("name", "role", "n_items", "n_available", "n_truncated")),
-                s["fingerprint"][:12],
-            )
+            (*(s[name] for name in ("name", "role", "n_items", "n_available", "n_truncated")), s["fingerprint"][:12])
             for s in record["dataset"]["splits"]
         ),
     )

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rightreasons.audited.stored import (
-    DISTRACTORS,
-    ITEMS,
-    PARTS,
-    PROBES,
-    _plain,
-)
+from rightreasons.audited.stored import DISTRACTORS, ITEMS, PARTS, PROBES, _plain
 from rightreasons.core.validation import check_one_of
 from rightreasons.probes.distractors import added_choices
 from rightreasons.probes.measure import KS, ChoiceOrders, probe_tables

@@ -459,9 +459,7 @@ class _Trial:
         """Take each word of the strongest pair out of texts that have it, and put it into those that have neither."""
         rows = range(min(n_items, self.n_screened))
         pair = max(
-            self.word_pairs,
-            key=lambda pair: sum(self.changes(self.joint((pair,)), row) for row in rows),
-            default=None,
+            self.word_pairs, key=lambda pair: sum(self.changes(self.joint((pair,)), row) for row in rows), default=None
         )
         if pair is None:
             return

@@ -150,10 +150,7 @@ class LabelTokens(Result):
         """Return the table row by row as plain values, the first `top_k` rows or all."""
         if top_k is not None:
             check_count(top_k, "top_k")
-        columns = {
-            "token": self.tokens[:top_k],
-            **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS},
-        }
+        columns = {"token": self.tokens[:top_k], **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS}}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -56,9 +56,7 @@ class ShortcutsOptions(QuestionOptions):
     target: str | None = option(None, "Score that attributions explain: probability or logit.", choices=TARGETS)
     baseline: str | None = option(None, "Input without information: auto, zeros, mean, pad or mask.", choices=BASELINES)
     integration: str | None = option(
-        None,
-        "Integration rule: adaptive, gauss_legendre or riemann_right.",
-        choices=INTEGRATION_METHODS,
+        None, "Integration rule: adaptive, gauss_legendre or riemann_right.", choices=INTEGRATION_METHODS
     )
     steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
     reduce: str | None = option(None, "One number per token: l2, sum or dot over the embedding.", choices=REDUCTIONS)

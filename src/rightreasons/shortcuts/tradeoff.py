@@ -51,12 +51,7 @@ class DetectionQuality(Result):
     n_both: int
 
 
-def detection_quality(
-    found: Any,
-    planted: Any,
-    *,
-    resampling: Resampling = Resampling(),
-) -> DetectionQuality:
+def detection_quality(found: Any, planted: Any, *, resampling: Resampling = Resampling()) -> DetectionQuality:
     r"""Compare the tokens that a detector finds with the tokens that were planted.
 
     \[ precision = \frac{|found \cap planted|}{|found|}, \quad recall = \frac{|found \cap planted|}{|planted|} \]

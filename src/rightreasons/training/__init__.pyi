@@ -1,5 +1,4 @@
 from .callbacks import DataMapCallback as DataMapCallback
-from .callbacks import ProbeCallback as ProbeCallback
 from .callbacks import ShortcutCallback as ShortcutCallback
 from .finetune import fine_tune as fine_tune
 from .metrics import compute_metrics as compute_metrics
@@ -7,7 +6,6 @@ from .premise_oblivious import premise_oblivious_split as premise_oblivious_spli
 
 __all__ = [
     "DataMapCallback",
-    "ProbeCallback",
     "ShortcutCallback",
     "compute_metrics",
     "fine_tune",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import typing
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import transformers
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
@@ -19,15 +18,7 @@ from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
-from rightreasons.core.validation import (
-    check_count,
-    check_ids,
-    check_labels,
-    check_same_length,
-    check_seed,
-    check_texts,
-    read_json,
-)
+from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
 from rightreasons.difficulty.data_maps import (
     DataMap,
     EpochScores,
@@ -37,133 +28,11 @@ from rightreasons.difficulty.data_maps import (
     read_epochs,
     write_epoch,
 )
-from rightreasons.models.choices import choose
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, class_names
 from rightreasons.models.running import open_store, processes
-from rightreasons.probes.measure import ProbeRecord, measure_probes, probe_tables
 from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
-from rightreasons.training.examples import Table, as_dataset
-
-
-class _Record(typing.Protocol):
-    @property
-    def step(self) -> int: ...
-
-    @property
-    def epoch(self) -> float: ...
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-R = TypeVar("R", bound=_Record)
-
-
-class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: ignore[misc]
-    """Record a model before fine-tuning, at each evaluation, and at the end.
-
-    Its figures are part of each evaluation, under the prefix of that evaluation (`eval_`, or `eval_NAME_` for a set of
-    several), before anybody reads it: they are in its entry of the log history and so in `trainer_state.json`, in what
-    `report_to` reports, in the returned metrics, and so in `metric_for_best_model` and early stopping, in whatever
-    order the callbacks were given. What is recorded before fine-tuning and at the end is logged by itself.
-
-    The records are entries of the log history too, from which a resumed run restores those of its checkpoint; with
-    `out` it restores all of them, including that of an evaluation right after the checkpoint.
-
-    Args:
-        logged: The entry of the log history with a record.
-        read: Reads a record that `to_dict` wrote.
-        out: A JSON file for the records; None keeps them only with the Trainer.
-
-    Attributes:
-        records: One record per measurement, the one before fine-tuning (step 0) first.
-    """
-
-    def __init__(self, logged: str, read: Callable[[Mapping[str, Any]], R], out: str | os.PathLike[str] | None) -> None:
-        self._logged, self._read = logged, read
-        self._out = None if out is None else Path(out)
-        self._measured: tuple[tuple[int, int], R | None] | None = None
-        self._unreported: R | None = None
-        self.records: list[R] = []
-
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> R | None:
-        """Measure the model that the Trainer gives; None where there is nothing to record."""
-        raise NotImplementedError
-
-    def figures(self, record: R) -> dict[str, float]:
-        """Return the figures that join an evaluation, without its prefix."""
-        raise NotImplementedError
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Record the model before fine-tuning, or restore the records of a resumed run."""
-        lead(self)
-        rows = [entry[self._logged] for entry in state.log_history if self._logged in entry]
-        if state.global_step and self._out is not None and self._out.is_file():
-            rows += _rows_in(self._out)
-        by_step = {row["step"]: self._read(row) for row in rows if row["step"] <= state.global_step}
-        self.records = [by_step[step] for step in sorted(by_step)]
-        self._measured = self._unreported = None
-        if state.global_step == 0:
-            self._unreported = self._current(state, parts)
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Log the model before fine-tuning, now that what reports has begun too."""
-        if self._unreported is not None:
-            report(prefixed(self.figures(self._unreported), "eval"), args, state, control)
-        self._unreported = None
-
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Come before the callbacks that report the evaluation that now runs."""
-        lead(self)
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **parts: Any) -> None:
-        """Let the figures join an evaluation that is about to be reported."""
-        prefix = prefix_of(logs or {})
-        if logs is None or prefix is None:
-            return
-        self._unreported = None
-        figures = prefixed(self._current_figures(state, parts), prefix)
-        logs.update(figures)
-        for entry in reversed(state.log_history):
-            if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
-                entry.update(figures)
-                break
-
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
-    ) -> None:
-        """Let the figures join the metrics of a Trainer that does not log its evaluations."""
-        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
-        if metrics is not None:
-            metrics.update(figures)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Record the finished model, unless an evaluation has."""
-        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
-            report(prefixed(figures, "eval"), args, state, control)
-
-    def _is_recorded(self, state: Any) -> bool:
-        return bool(self.records) and self.records[-1].step == state.global_step
-
-    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
-        record = self._current(state, parts)
-        return {} if record is None else self.figures(record)
-
-    def _current(self, state: Any, parts: Mapping[str, Any]) -> R | None:
-        """Measure the model as it is now, once for any number of evaluation sets."""
-        # The best checkpoint, loaded at the end, is another model at the same step.
-        model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
-        workers = processes()
-        if self._measured is None or any(workers.gather(self._measured[0] != model)):
-            record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
-            self._measured = (model, record)
-            if record is not None and not self._is_recorded(state):
-                self.records.append(record)
-                state.log_history.append({"epoch": record.epoch, "step": record.step, self._logged: record.to_dict()})
-                if self._out is not None and workers.is_main:
-                    write_json(self._out, [row.to_dict() for row in self.records])
-        return self._measured[1]
 
 
 def _rows_in(file: Path) -> list[Any]:
@@ -219,8 +88,8 @@ def _handler() -> Any:
     return None
 
 
-def classifier_of(parts: Mapping[str, Any], *, of_choices: bool = False) -> Classifier:
-    """Return the classifier, or the multiple-choice model, under training.
+def classifier_of(parts: Mapping[str, Any]) -> Classifier:
+    """Return the classifier under training.
 
     Raises:
         ValueError: If the Trainer has no tokenizer.
@@ -228,7 +97,7 @@ def classifier_of(parts: Mapping[str, Any], *, of_choices: bool = False) -> Clas
     model, tokenizer, name = parts["model"], parts.get("processing_class"), "the model under training"
     if tokenizer is None:
         raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
-    return Classifier(model, tokenizer, None if of_choices else class_names(model.config, name), name)
+    return Classifier(model, tokenizer, class_names(model.config, name), name)
 
 
 class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
@@ -271,11 +140,14 @@ class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
 MEASURED_BY = ("text_pairs", "protocol", "average")
 """The options of `measure_shortcuts` that `ShortcutCallback` takes."""
 
+LOGGED = "shortcuts"
+"""The entry of the log history with a record."""
+
 FOLLOWED = ("confidence", "variability", "correctness")
 """The figures of a data map whose means over the examples are logged."""
 
 
-class ShortcutCallback(RecordingCallback[ShortcutRecord]):
+class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
 
     Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
@@ -318,12 +190,15 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         resampling: Resampling = Resampling(resamples=200),
         **options: Any,
     ) -> None:
-        super().__init__("shortcuts", ShortcutRecord.of, out)
         check_options(options, MEASURED_BY, "ShortcutCallback")
         self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._heads, self._resampling, self._options = heads, resampling, options
+        self._out = None if out is None else Path(out)
+        self._measured: tuple[tuple[int, int], ShortcutRecord | None] | None = None
+        self._unreported: ShortcutRecord | None = None
+        self.records: list[ShortcutRecord] = []
 
     def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
         """Measure the shortcuts of the model that the Trainer gives; None, with a warning, where they are withheld."""
@@ -349,6 +224,76 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         if record.shortcut_tradeoff is not None:
             figures["shortcut_tradeoff"] = record.shortcut_tradeoff
         return figures
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the model before fine-tuning, or restore the records of a resumed run."""
+        lead(self)
+        rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
+        if state.global_step and self._out is not None and self._out.is_file():
+            rows += _rows_in(self._out)
+        by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
+        self.records = [by_step[step] for step in sorted(by_step)]
+        self._measured = self._unreported = None
+        if state.global_step == 0:
+            self._unreported = self._current(state, parts)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Log the model before fine-tuning, now that what reports has begun too."""
+        if self._unreported is not None:
+            report(prefixed(self.figures(self._unreported), "eval"), args, state, control)
+        self._unreported = None
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Come before the callbacks that report the evaluation that now runs."""
+        lead(self)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **parts: Any) -> None:
+        """Let the figures join an evaluation that is about to be reported."""
+        prefix = prefix_of(logs or {})
+        if logs is None or prefix is None:
+            return
+        self._unreported = None
+        figures = prefixed(self._current_figures(state, parts), prefix)
+        logs.update(figures)
+        for entry in reversed(state.log_history):
+            if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
+                entry.update(figures)
+                break
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
+    ) -> None:
+        """Let the figures join the metrics of a Trainer that does not log its evaluations."""
+        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
+        if metrics is not None:
+            metrics.update(figures)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the finished model, unless an evaluation has."""
+        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
+            report(prefixed(figures, "eval"), args, state, control)
+
+    def _is_recorded(self, state: Any) -> bool:
+        return bool(self.records) and self.records[-1].step == state.global_step
+
+    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
+        record = self._current(state, parts)
+        return {} if record is None else self.figures(record)
+
+    def _current(self, state: Any, parts: Mapping[str, Any]) -> ShortcutRecord | None:
+        """Measure the model as it is now, once for any number of evaluation sets."""
+        # The best checkpoint, loaded at the end, is another model at the same step.
+        model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
+        workers = processes()
+        if self._measured is None or any(workers.gather(self._measured[0] != model)):
+            record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
+            self._measured = (model, record)
+            if record is not None and not self._is_recorded(state):
+                self.records.append(record)
+                state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
+                if self._out is not None and workers.is_main:
+                    write_json(self._out, [row.to_dict() for row in self.records])
+        return self._measured[1]
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -471,78 +416,3 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._epochs.append(EpochScores(step, epoch, items.label_probability, items.top.correct))
         if self._records and processes().is_main:
             write_epoch(self._records, self._epochs[-1])
-
-
-class ProbeCallback(RecordingCallback[ProbeRecord]):
-    """Put the four probes to the model before fine-tuning, at each evaluation, and at the end.
-
-    The items are perturbed once. Figures are part of each evaluation, wherever Trainer's own go, as with
-    `ShortcutCallback`: `eval_prior_bias` (without the question), `eval_pseudo_correct`, `eval_choice_paralysis` and
-    `eval_restricted_drop`. A resumed run restores the records of its checkpoint from the log history.
-
-    Args:
-        items: Labeled multiple-choice items to watch {id, prompt, choices, label}, such as the validation set or a
-            part of it: a Dataset, a mapping of columns or a list of rows. Row numbers replace missing ids.
-        k: Number of choices that the fourth probe adds; default 2.
-        seed: Decides what is borrowed.
-        batch_size: Pairs of prompt and choice per batch; default 64.
-        out: A JSON file for the records; None keeps them only with the Trainer.
-
-    Attributes:
-        records: One `ProbeRecord` per measurement, the one before fine-tuning (step 0) first.
-
-    Raises:
-        TypeError: If the items have the wrong type.
-        ValueError: If they cannot be probed.
-
-    References:
-        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
-        Representation Models through Four Experimental Probes", section 3.
-
-    Example:
-        >>> items = [
-        ...     {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0},
-        ...     {"id": "b", "prompt": "Why run?", "choices": ["To hurry.", "To sleep."], "label": 0},
-        ... ]
-        >>> callback = ProbeCallback(items, k=1)
-        >>> callback.records
-        []
-        >>> trainer = transformers.Trainer(model, args, callbacks=[callback])  # doctest: +SKIP
-    """
-
-    def __init__(
-        self,
-        items: Table,
-        *,
-        k: int = 2,
-        seed: int = 0,
-        batch_size: int = 64,
-        out: str | os.PathLike[str] | None = None,
-    ) -> None:
-        super().__init__("probes", ProbeRecord.of, out)
-        self._k = check_count(k, "k")
-        self._seed = check_seed(seed)
-        self._batch_size = check_count(batch_size, "batch_size")
-        data = as_dataset(items, "multiple_choice", "items")
-        if "id" not in data.column_names:
-            data = data.add_column("id", [str(row) for row in range(len(data))])
-        self._tables = probe_tables(data, ks=(self._k,), seed=self._seed)
-
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ProbeRecord:
-        """Put the probes to the model that the Trainer gives."""
-        scorer = classifier_of(parts, of_choices=True)
-
-        def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
-            return choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False).logits
-
-        figures = measure_probes(self._tables.scored_by(score), resampling=Resampling(resamples=1, seed=self._seed))
-        return figures.record(self._k, step=step, epoch=epoch)
-
-    def figures(self, record: ProbeRecord) -> dict[str, float]:
-        """Return the figures that join an evaluation, without its prefix."""
-        names = ("pseudo_correct", "choice_paralysis", "restricted_drop")
-        return {"prior_bias": record.no_question, **{name: getattr(record, name) for name in names}}
-
-    def __len__(self) -> int:
-        """Return the number of watched items."""
-        return len(self._tables)

@@ -48,14 +48,7 @@ from rightreasons.models.loading import (
 )
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.spans import predict_answers
-from rightreasons.training.examples import (
-    Encoder,
-    Examples,
-    Table,
-    as_dataset,
-    find_label_names,
-    task_of,
-)
+from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
 

@@ -12,7 +12,7 @@ from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_of
 from rightreasons.calibration.measure import STATISTICS
 from rightreasons.calibration.proper_scores import brier_of, negative_log_likelihood
-from rightreasons.core.classification import AVERAGES, ConfusionMatrix
+from rightreasons.core.classification import AVERAGES, classification_scores
 from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.options import check_options
 from rightreasons.core.validation import check_one_of, check_same_length
@@ -67,8 +67,8 @@ class ComputeMetrics:
     def _family(self, name: str, logits: NDArray[Any], top: TopLabel) -> Figures:
         """Compute a figure, with those that come along."""
         if name in ("accuracy", "f1"):
-            matrix = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
-            result = matrix.result(average=self._average)
+            n_classes = logits.shape[1]
+            result = classification_scores(top.predicted, top.labels, n_classes=n_classes, average=self._average)
             return {"accuracy": result.accuracy, "f1": result.f1}
         if name in ("ece", "mce"):
             errors = calibration_of(top, self._calibration)

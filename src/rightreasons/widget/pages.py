@@ -272,9 +272,7 @@ def page_css(file: Path) -> Any:
 
 
 def waiting(
-    steps: Generator[Step, None, Any],
-    n_outputs: int,
-    told: Callable[[str], Any] | None = None,
+    steps: Generator[Step, None, Any], n_outputs: int, told: Callable[[str], Any] | None = None
 ) -> Generator[Any, None, Any]:
     """Wait for work inside a handler, whose outputs stay as they are meanwhile.
 

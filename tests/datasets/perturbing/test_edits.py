@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightreasons.datasets.perturbing.edits import delete_words, insert_word, replace_words
+from rightreasons.datasets.perturbing.edits import delete_words, insert_word
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,6 @@ from rightreasons.datasets.perturbing.edits import delete_words, insert_word, re
 )
 def test_delete(text, spans, expected):
     assert delete_words(text, spans) == expected
-
-
-def test_replace():
-    text = "Who knew WHO knew who?"
-    spans = [(0, 3), (9, 12), (18, 21)]
-    assert replace_words(text, spans, "where") == "Where knew WHERE knew where?"
-    assert replace_words(text, spans, "[mask]", cased=False) == "[mask] knew [mask] knew [mask]?"
 
 
 def test_insert():

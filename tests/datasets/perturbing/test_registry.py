@@ -16,7 +16,6 @@ from rightreasons.datasets.perturbing.edits import (
     PERTURBATIONS,
     PLACES,
     SWAPS_TO_WORDS,
-    VERBS,
     Change,
     Perturbation,
     changes,
@@ -291,7 +290,6 @@ def test_numbers_change_within_a_fifth_and_alike_in_a_pair():
         assert change.texts == tuple(re.sub(rf"\b{old}\b", str(new), text) for text in pair)
     # 45 takes 36 … 54 without itself, 200 takes 160 … 240
     assert len(made) == 18 + 80
-    assert {c.replaced[0] for c in changes(pair, "numbers", item_id=2, years=True, copies=300)} == {"45", "200", "2016"}
 
 
 @pytest.mark.parametrize(
@@ -311,7 +309,6 @@ def test_phrases_are_added_as_sentences():
         assert len(made) == 3
         assert all(re.fullmatch(r"Nice flight\. [A-Z][\w ]+\.", text) for text in made)
     assert perturb_text("Nice!", "phrase", phrases=["Yes."]) == ["Nice! Yes."]
-    assert perturb_text("Nice!", "phrase", phrases=["Yes."], where="start") == ["Yes. Nice!"]
     assert perturb_text("See http://a.b", "phrase", phrases=["Yes."]) == ["See http://a.b Yes."]
 
 
@@ -320,33 +317,6 @@ def test_addresses_and_handles():
     assert all(re.fullmatch(r"(https://t\.co/\w{6}|@\w{6}) Nice|Nice (https://t\.co/\w{6}|@\w{6})", t) for t in made)
     assert len({re.sub(r"/?\w{6}\b", "", text) for text in made}) >= 4  # both, before and after
     assert all("@" in text for text in perturb_text("Nice", "url_or_handle", kinds=["handle"], copies=9))
-
-
-# ------------------------------------------------------------------------------------------------------------ negation
-
-
-@pytest.mark.parametrize(
-    ("plain", "negated"),
-    [
-        ("This film is good.", "This film is not good."),
-        ("The staff were friendly.", "The staff were not friendly."),
-        ("I can recommend it.", "I cannot recommend it."),
-        ("That will help.", "That will not help."),
-        ("We have been there.", "We have not been there."),
-        ("I like this.", "I do not like this."),
-        ("My dog loves it.", "My dog does not love it."),
-        ("She liked the food!", "She did not like the food!"),
-        ("It's great", "It's not great"),
-        ("I'm happy", "I'm not happy"),
-        ("THIS IS GREAT", "THIS IS NOT GREAT"),
-        ("The work is good", "The work is not good"),
-    ],
-)
-def test_negation_goes_in_and_out(plain, negated):
-    assert perturb_text(plain, "negation") == [negated]
-    assert perturb_text(negated, "negation") == [plain]
-    assert perturb_text(plain, "negation", how="remove") is None
-    assert perturb_text(negated, "negation", how="add") is None
 
 
 @pytest.mark.parametrize(
@@ -371,55 +341,6 @@ def test_no_number_becomes_another_of_the_item():
     assert perturb_text("2 or 3", "numbers", copies=50) == ["2 or 4"]
 
 
-def test_negation_that_has_no_way_back():
-    assert perturb_text("We had a nice time.", "negation") == ["We did not have a nice time."]
-    assert perturb_text("It did well", "negation") == ["It did not do well"]
-    assert perturb_text("He isn't here", "negation") == ["He is here"]
-    assert perturb_text("We won't come back.", "negation") == ["We will come back."]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Is it good?",
-        "Don't go",
-        "Go home",
-        "He is good and kind",
-        "It is good because it is short",
-        "Everyone is happy",
-        "It is never late",
-        "I do not have any",
-        "Nice looks are rare",
-        "I used to like it",
-        "It is good. It is short.",
-        "The food was good, the staff was rude.",
-        "The food was not good, the staff was rude.",
-        "I like it, you hate it",
-        "It's good, it's cheap",
-        "The food was good (the staff was rude)",
-        "The food was good - the staff wasn't",
-        "Good",
-        "",
-    ],
-)
-def test_where_the_reach_of_not_is_in_doubt_nothing_is_done(text):
-    assert perturb_text(text, "negation") is None
-
-
-def test_a_comma_alone_makes_no_second_clause():
-    assert perturb_text("Honestly, it was good.", "negation") == ["Honestly, it was not good."]
-    assert perturb_text("The film, a comedy, was good", "negation") == ["The film, a comedy, was not good"]
-    assert perturb_text("It is good, cheap.", "negation") == ["It is not good, cheap."]
-
-
-def test_a_pair_is_negated_in_both_texts_or_not_at_all():
-    assert changes(("It is good.", "It was late."), "negation", item_id=0) == [
-        Change(("It is not good.", "It was not late."))
-    ]
-    assert changes(("It is good.", "Why?"), "negation", item_id=0) == []
-    assert changes(("It is good.", "Why?"), "negation", item_id=0, columns=[0]) == [Change(("It is not good.", "Why?"))]
-
-
 # --------------------------------------------------------------------------------------------------------------- words
 
 
@@ -427,8 +348,6 @@ def test_the_lists_mean_one_thing_only():
     words = [word for groups in (NAMES, PLACES) for group in groups.values() for word in group]
     assert len(words) == len(set(words))
     assert not {"Will", "Mark", "Hope", "Grace", "Paris", "Jordan", "China", "Turkey", "Phoenix"} & set(words)
-    for base, forms in VERBS.items():
-        assert len({base, *forms}) == 3
     for word in SWAPS_TO_WORDS:
         assert len(word) >= 4
         others = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)}
@@ -437,11 +356,6 @@ def test_the_lists_mean_one_thing_only():
 
 def test_what_keeps_the_label_and_where_the_sentiment_goes():
     turning = {name for name, each in PERTURBATIONS.items() if not each.keeps_label()}
-    assert turning == {"positive_phrase", "negative_phrase", "phrase", "negation"}
+    assert turning == {"positive_phrase", "negative_phrase", "phrase"}
     moves = {name: each.expectation["positive"] for name, each in PERTURBATIONS.items() if each.expectation}
     assert moves == {"positive_phrase": True, "negative_phrase": False}
-
-
-def test_a_relative_clause_is_not_negated():
-    assert perturb_text("Films that bore are bad.", "negation") is None
-    assert perturb_text("Films are bad.", "negation") == ["Films are not bad."]

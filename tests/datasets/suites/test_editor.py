@@ -29,13 +29,14 @@ def row(kind, **more):
 
 
 def test_a_suite_in_python_from_templates_to_pass_rates(tmp_path):
-    films = fill("It is {a:word} {thing}.", thing=["film", "opera"], word=WORDS)
+    slots = {"thing": ["film", "opera"], "word": WORDS}
+    films, denied = fill("It is {a:word} {thing}.", **slots), fill("It is not {a:word} {thing}.", **slots)
     suite = Suite(
         "mine",
         ("text",),
         (
             mft("words", "Vocabulary", films),
-            mft("negated", "Negation", films, perturbation="negation", label={1: 0, 0: 1}),
+            mft("negated", "Negation", denied, label={1: 0, 0: 1}),
             inv("typos", "Robustness", films, "typos", n=2),
             directional(
                 "blame", "Vocabulary", films, "negative_phrase", expectation={"name": "monotonic", "increasing": False}
@@ -95,10 +96,10 @@ def test_items_keep_their_changes_and_numbers_in_any_company():
 
 def test_labels_of_changed_items_have_to_be_said():
     films = fill("It is {word}.", word=WORDS)
-    with pytest.raises(ValueError, match="'negation' does not keep those of the originals: say which with label"):
-        mft("f", "C", films, perturbation="negation")
+    with pytest.raises(ValueError, match="'phrase' does not keep those of the originals: say which with label"):
+        mft("f", "C", films, perturbation="phrase", phrases=["Not at all."])
     with pytest.raises(ValueError, match="a new label for the label 0 of 'f'"):
-        mft("f", "C", films, perturbation="negation", label={1: 0})
+        mft("f", "C", films, perturbation="phrase", phrases=["Not at all."], label={1: 0})
     assert [case.labels for case in mft("f", "C", films, perturbation="typos", copies=2).cases] == [(1, 1), (0, 0)]
     assert [case.labels for case in mft("f", "C", ["a", "b"], label=[0, 1]).cases] == [(0,), (1,)]
     with pytest.raises(ValueError, match="one label for each of the 2 items of 'f', but got 3"):
@@ -114,7 +115,7 @@ def test_sentences_for_mistakes():
     with pytest.raises(ValueError, match="at least one item of 'f' that 'numbers' can change, but it applies to none"):
         inv("f", "C", TEXTS, "numbers")
     with pytest.raises(ValueError, match="Expected an expectation of the DIR test 'f'"):
-        directional("f", "C", ["It is good."], "negation")
+        directional("f", "C", ["It is good."], "phrase", phrases=["No."])
     with pytest.raises(ValueError, match=r"a perturbation for the options \['n'\] of 'f'"):
         inv("f", "C", fill(["{x}", "{x}!"], x=["a"]), n=2)
     with pytest.raises(ValueError, match="at least one item for 'f'"):
@@ -138,7 +139,7 @@ def test_a_file_of_a_few_lines(tmp_path):
         row(
             "MFT", functionality="by hand", expectation={"name": "equal"}, cases=[{"examples": ["No."], "labels": [0]}]
         ),
-        row("MFT", functionality="turned", data=["It is good."], perturbation="negation", label=0),
+        row("MFT", functionality="turned", data=["It was not good."], perturbation="contractions", label=0),
         lexicons={"thing": ["film", "opera"], "who": ["Ann", "Bob"]},
         seed=2,
     )
@@ -149,7 +150,7 @@ def test_a_file_of_a_few_lines(tmp_path):
     assert parts["who"].cases[1].examples == (("Ann is an opera.",), ("Bob is an opera.",))
     assert parts["typos"] == inv("typos", "C", TEXTS, "typos", n=2, seed=5)
     assert parts["blame"].expectation == {"name": "sentiment_shift", "positive": False, "tolerance": 0.1}
-    assert parts["turned"].cases == (Case("0", (("It is not good.",),), (0,)),)
+    assert parts["turned"].cases == (Case("0", (("It wasn't good.",),), (0,)),)
     # What was read can be written out, and is the same suite then.
     assert Suite.read(suite.write(tmp_path / "frozen.jsonl.gz")) == suite
     assert Suite.read(path) == suite
@@ -285,9 +286,10 @@ def test_a_label_with_slots_in_a_line():
         text_columns=("question", "context"),
     )
     assert [case.labels for case in made.cases] == [("Ann",), ("Bob",)]
+    denied = {"name": "phrase", "phrases": ["No."], "copies": 1}
     changed = functionality_from_row(
-        row("MFT", template="It was {x}.", lexicons={"x": ["good"]}, label="not {x}", perturbation="negation")
+        row("MFT", template="It was {x}.", lexicons={"x": ["good"]}, label="not {x}", perturbation=denied)
     )
-    assert (changed.cases[0].examples, changed.cases[0].labels) == ((("It was not good.",),), ("not good",))
+    assert (changed.cases[0].examples, changed.cases[0].labels) == ((("It was good. No.",),), ("not good",))
     with pytest.raises(ValueError, match=r"the label '\{x\}' of the MFT 'f', which has a slot, with its template"):
         mft("f", "C", fill("It is {x}.", x=["fine"]), label="{x}")

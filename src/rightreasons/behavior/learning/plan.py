@@ -26,12 +26,7 @@ from rightreasons.behavior.learning.options import (
 )
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import (
-    digest_of_value,
-    package_code,
-    read_record,
-    write_record,
-)
+from rightreasons.core.store import digest_of_value, package_code, read_record, write_record
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG, sha256_of
 from rightreasons.datasets.suites.cases import check_plain

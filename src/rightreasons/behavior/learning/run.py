@@ -30,12 +30,7 @@ from rightreasons.training.finetune import own_random_state
 
 
 def run_plan(
-    plan: Plan,
-    task: LearningTask,
-    *,
-    shard: str = "1/1",
-    engine: EngineOptions | None = None,
-    progress: bool = True,
+    plan: Plan, task: LearningTask, *, shard: str = "1/1", engine: EngineOptions | None = None, progress: bool = True
 ) -> int:
     """Execute the unfinished runs of a shard.
 

@@ -191,14 +191,7 @@ def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
 
 
 def draw_cue(
-    label: int,
-    n_classes: int,
-    rng: np.random.Generator,
-    *,
-    form: str,
-    strength: float,
-    coverage: float,
-    n_kinds: int,
+    label: int, n_classes: int, rng: np.random.Generator, *, form: str, strength: float, coverage: float, n_kinds: int
 ) -> tuple[int, int]:
     """Draw the kind of cue of an item, and the class that the cue indicates.
 

@@ -56,7 +56,7 @@ def mft(
         functionality_class: The capability that it tests.
         items: Cases of `fill`, or texts.
         label: The right answer of every example, a list with one per item, or a mapping from the items' own labels to
-            others (as for a negation); None for the items' own.
+            others (as where a template denies them); None for the items' own.
         expectation: The expectation; {"name": "equal"} by default.
         perturbation: Changes the items; the test asks only the changed texts. Items to which it does not apply are left
             out.
@@ -71,9 +71,9 @@ def mft(
             `label` is None, or the perturbation applies to no item.
 
     Example:
-        >>> bad = mft("negated", "Negation", ["It was good."], label=0, perturbation="negation")
-        >>> bad.cases[0].examples, bad.cases[0].labels
-        ((('It was not good.',),), (0,))
+        >>> short = mft("short", "Robustness", ["It was not good."], label=0, perturbation="contractions")
+        >>> short.cases[0].examples, short.cases[0].labels
+        ((("It wasn't good.",),), (0,))
     """
     cases = _cases(items, name)
     if isinstance(label, str) and has_slot(label) and any(isinstance(item, Case) for item in items):
@@ -126,10 +126,10 @@ def inv(
     Example:
         >>> inv("contractions", "Robustness", ["It isn't bad."], "contractions").cases[0].examples
         (("It isn't bad.",), ('It is not bad.',))
-        >>> inv("negated", "Negation", ["It is good."], "negation")
+        >>> inv("a", "Praise", ["It is good."], "positive_phrase")
         Traceback (most recent call last):
         ...
-        ValueError: Expected a perturbation that keeps the label for the INV test 'negated', but 'negation' changes it.
+        ValueError: Expected a perturbation that keeps the label for the INV test 'a', but 'positive_phrase' changes it.
     """
     cases = _cases(items, name)
     spec = {"name": "invariant", "tolerance": check_number(tolerance, "tolerance", minimum=0)}

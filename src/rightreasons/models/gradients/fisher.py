@@ -201,13 +201,7 @@ def fisher_information(
         return dataclasses.replace(result, definition=definition)
     check_fast(model.tokenizer)
     items = Items.of(
-        model,
-        texts,
-        text_pairs=text_pairs,
-        choices=choices,
-        ids=ids,
-        max_length=max_length,
-        allow_empty=True,
+        model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, allow_empty=True
     )
     solver = options.solver(max(int(items.counts.max()), len(model.label_names or ())))
     check_fast(model.tokenizer)

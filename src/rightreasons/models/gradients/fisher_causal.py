@@ -291,13 +291,7 @@ class CausalFisher:
         )
 
     def run(
-        self,
-        solver: Solver,
-        columns_of: Any,
-        *,
-        batch_size: int,
-        max_tokens: int | None,
-        **how: Unpack[HowToRun],
+        self, solver: Solver, columns_of: Any, *, batch_size: int, max_tokens: int | None, **how: Unpack[HowToRun]
     ) -> Columns:
         """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
         scorer, asked = self._scorer, self._asked

@@ -541,12 +541,7 @@ class _Nodes:
 
 
 def _adaptive(
-    path: Path,
-    nodes: _Nodes,
-    labels: Ints,
-    logits: Floats,
-    baseline_value: Floats,
-    options: AttributionOptions,
+    path: Path, nodes: _Nodes, labels: Ints, logits: Floats, baseline_value: Floats, options: AttributionOptions
 ) -> Integral:
     """Integrate as accurately as each item needs; `nodes` has the one at the input of each."""
     items = np.arange(len(path))

@@ -82,11 +82,7 @@ def capitals(training: Training, column: int) -> list[Candidate]:
     first = np.array([text[:1].isupper() for text in texts])
     for name, flags, turn in (
         ("text in capitals", upper, lambda text, on: text.upper() if on else text.capitalize()),
-        (
-            "capital at the beginning",
-            first,
-            lambda text, on: (text[:1].upper() if on else text[:1].lower()) + text[1:],
-        ),
+        ("capital at the beginning", first, lambda text, on: (text[:1].upper() if on else text[:1].lower()) + text[1:]),
     ):
         how = association(flags, training.labels, training.n_classes)
         if is_offered(how, 4):

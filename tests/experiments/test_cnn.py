@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from cnn import CnnConfig, CnnForSequenceClassification, build_cnn, glove_vectors, word_tokenizer
 
 from rightreasons.models.classes import predict
-from rightreasons.models.cnn import CnnConfig, CnnForSequenceClassification, build_cnn, glove_vectors, word_tokenizer
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
@@ -128,7 +128,7 @@ def test_a_network_over_word_vectors(tmp_path, monkeypatch):
         vectors = glove_vectors()
     except ImportError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr("rightreasons.models.cnn.FREQUENT", 100)
+    monkeypatch.setattr("cnn.FREQUENT", 100)
     model = load_classifier(build_cnn(["a splendid zzyzxq"], tmp_path, vectors=vectors, n_filters=2))
     row = model.tokenizer.convert_tokens_to_ids("splendid")
     np.testing.assert_array_equal(

@@ -80,7 +80,7 @@ class _Features(nn.Module):
         rows = vectors.transpose(1, 2) * real
         pooled = []
         for layer in self.filters:
-            assert isinstance(layer, nn.Conv1d)  # noqa: S101 - for the type checker
+            assert isinstance(layer, nn.Conv1d)
             size = layer.kernel_size[0]
             # Only windows with a word of the text count, so that padding never changes the maximum.
             seen = nn.functional.max_pool1d(nn.functional.pad(real, (size - 1, size - 1)), size, stride=1)
@@ -91,8 +91,8 @@ class _Features(nn.Module):
 class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignore[misc]
     """Kim's (2014) network: filters over 3, 4 and 5 words, 100 of each, ReLU, maximum over time, dropout, linear.
 
-    It saves, loads and predicts like any sequence classifier of transformers; `rightreasons.models.loading` registers
-    it with the Auto classes. Unlike Kim's, its tokenizer ends each text with a mark, so that no text is empty.
+    It saves, loads and predicts like any sequence classifier of transformers, whose Auto classes know it where this
+    module is imported. Unlike Kim's, its tokenizer ends each text with a mark, so that no text is empty.
 
     References:
         Kim (2014), "Convolutional Neural Networks for Sentence Classification".
