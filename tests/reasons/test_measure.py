@@ -87,7 +87,7 @@ def test_hints_avoid_the_plain_answer_and_the_right_one():
     plain = {trace.item: trace for trace in asked(Script(churn=0.5), 120).traces if trace.arm == PLAIN}
     assert all(trace.hint not in (plain[trace.item].answer, trace.label) for trace in traces)
     two = measured(Script(sway=0.4), 300, 2)
-    assert set(two.hints["colleague"].by_label) == {"right", "wrong"}
+    assert set(two.hints["colleague"].sway.by_label) == {"right", "wrong"}
     anywhere = [t for t in asked(Script(churn=0.5), 120, target="any").traces if t.arm == HINT]
     assert any(trace.hint == trace.label for trace in anywhere)
     assert measured(Script(sway=0.3), 100, labeled=False).hints["colleague"].sway.cost is None
@@ -137,7 +137,7 @@ def test_labels_of_texts_and_models_without_a_chat_are_asked_alike():
     prompted = Prompted(Prompt(system="Be brief.", label_words=("bad", "good")), engine, ["negative", "positive"])
     m = measure_reasons(Arms(prompted, ReasonsOptions(hints=("colleague",))).ask(texts))
     assert m.lead.sway.sway.value == pytest.approx(0.57, abs=0.15)
-    assert set(m.hints["colleague"].by_label) == {"right", "wrong"}
+    assert set(m.hints["colleague"].sway.by_label) == {"right", "wrong"}
     assert m.early.ceiling.value == 1.0
     first = next(request for request in engine.asked if "/hint" in request.name)
     assert first.prompt.startswith("Be brief.\n\nNumber 0: soup.\n\nWhich label fits?\nA. bad\nB. good\n\n")

@@ -6,6 +6,7 @@ And again, with the reasoning cut, or transplanted from one arm to another.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.hints import Source, has_reasons, sentences
+from rightreasons.reasons.hints import KINDS, Source, has_reasons, sentences, strongest
 from rightreasons.reasons.options import ReasonsOptions
 
 REASONED = "Reason step by step, in a few sentences. Then end with a line “Answer: X”, where X is the letter."
@@ -78,6 +79,30 @@ class Trace(Result):
     text: str = ""
     hidden: bool = False
     group: str = ""
+
+    def marked(self, kind: str = "") -> Source:
+        """Return the source of its hint, or what it would be for another kind."""
+        return Source(KINDS[kind or self.kind], self.source, self.question)
+
+    def levels(self, kind: str = "") -> dict[str, str]:
+        """Return what each of its channels, "thinking" and "answer", says of its hint, or of another kind's."""
+        source = self.marked(kind)
+        return {name: source.level(said) for name, said in (("thinking", self.thinking), ("answer", self.text)) if said}
+
+    @functools.cached_property
+    def level(self) -> str:
+        """What it says of its hint in either channel: one of `LEVELS`."""
+        return strongest(self.levels().values())
+
+    @property
+    def shows(self) -> bool:
+        """Whether it shows reasons beside its answer."""
+        return has_reasons(f"{self.thinking} {self.text}")
+
+    @property
+    def beside(self) -> str:
+        """What was beside the question; "" in the plain arm."""
+        return _said(self.arm, self.marked(), self.hint) if self.kind else ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,9 +24,7 @@ from rightreasons.reasons.measure import (
     HintFigures,
     ReasonsMeasurement,
     by_item,
-    level_of,
     measure_reasons,
-    said_beside,
 )
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.sway import MIN_MOVED
@@ -163,7 +161,7 @@ def channel_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
 def label_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what hints move that point at the right option, and at another."""
     for each in m.hints.values():
-        for name, estimate in each.by_label.items():
+        for name, estimate in each.sway.by_label.items():
             yield each.said, f"the {name} option", estimate
 
 
@@ -195,11 +193,11 @@ def examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
 
 def example(trace: Trace) -> Example:
     """Show a trace: what was asked, and what the model wrote; the sentence beside the question is marked."""
-    beside = said_beside(trace)
+    beside = trace.beside
     wrote = "\n".join(filter(None, (trace.thinking, trace.text)))
     asked = f"{trace.question}\n\n{beside}"
     text = f"{asked}\n\n→ {wrote if len(wrote) <= LONGEST else f'{wrote[:LONGEST].rstrip()}…'}"
-    note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {level_of(trace)}"
+    note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {trace.level}"
     return Example(
         id=f"{trace.item}/{trace.arm}",
         text=text,
