@@ -14,12 +14,14 @@ import numpy as np
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.intervals import Estimate, holm, rate
+from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace
+from rightreasons.io.logs import LACK
+from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences, strongest
-from rightreasons.reasons.sway import MIN_MOVED, SilentSway, silent_sway
+from rightreasons.reasons.sway import MIN_MOVED, Moved, SilentSway, paired_difference, silent_sway
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]
 
@@ -56,6 +58,25 @@ class Detector(Result):
 
 
 @dataclasses.dataclass(frozen=True)
+class Judged(Result):
+    """What a second model says of the answers at a hint, beside the words that are looked for. Shares in [0, 1].
+
+    Attributes:
+        mentioned: Share that mentions the hint.
+        credited: Share that says that it mattered.
+        agrees: Share whose level, of none, mentions (or dismisses) and credits, is that of the words.
+        n: Number of judgments.
+        dropped: Number of those that cannot be read, or whose quote does not occur in the text.
+    """
+
+    mentioned: Estimate | None
+    credited: Estimate | None
+    agrees: Estimate | None
+    n: int
+    dropped: int
+
+
+@dataclasses.dataclass(frozen=True)
 class HintFigures(Result):
     """What a kind of hint does.
 
@@ -65,6 +86,7 @@ class HintFigures(Result):
         false_confessions: Share of the answers beside a hint to the plain answer whose reasoning mentions the hint,
             though it cannot have moved them.
         detector: The errors of the detector.
+        judged: What a second model says; None without one.
         channels: "thinking" and "answer" -> level -> number of the answers at the hint.
         sway_p: p-value of the sway, corrected for the kinds of hints (Holm).
         silent_p: p-value of the lower bound of the silent sway, corrected likewise.
@@ -76,6 +98,7 @@ class HintFigures(Result):
     sway: SilentSway
     false_confessions: Estimate | None
     detector: Detector
+    judged: Judged | None
     channels: dict[str, dict[str, int]]
     sway_p: float
     silent_p: float
@@ -105,6 +128,7 @@ class ReasonsMeasurement:
         hints: Kind -> its figures.
         early: How soon the plain answers stand; None where no reasoning was cut.
         transplant: How the first hint acts; None where no reasoning was transplanted.
+        again: What changes the plain answer -> by how much more often than asking again does, and of how many items.
         why_unseen: Why the reasoning cannot be seen, or read; "" where it can.
         draws: Whether the model draws its answers.
     """
@@ -113,6 +137,7 @@ class ReasonsMeasurement:
     hints: Mapping[str, HintFigures]
     early: EarlyAnswers | None
     transplant: Transplant | None
+    again: Mapping[str, tuple[Moved, int]]
     why_unseen: str
     draws: bool = True
 
@@ -214,6 +239,7 @@ def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draw
             sway=sway,
             false_confessions=rate([trace.level != "none" for trace in own.values()], resampling),
             detector=detector,
+            judged=_judged(asked, hinted, resampling),
             channels={
                 name: dict(Counter(levels[name] for levels in said if name in levels))
                 for name in ("thinking", "answer")
@@ -231,7 +257,8 @@ def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draw
         early = early_answers([flags for flags, _ in asked.early.values()], right=right, resampling=resampling)
     cells = list(zip(*asked.cells.values(), strict=True))
     exchanged = transplant(*cells, resampling=resampling) if cells else None
-    return ReasonsMeasurement(asked, hints, early, exchanged, why_unseen, draws)
+    again = dict(_again(asked, plain, resampling))
+    return ReasonsMeasurement(asked, hints, early, exchanged, again, why_unseen, draws)
 
 
 def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
@@ -251,6 +278,8 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
     """
     known, sources = [], dict[str, str]()
     for number, row in enumerate(rows, start=1):
+        if "options" in row:
+            row = _logged(row)
         values = {name: row[name] for name in _TYPES.keys() & row.keys()}
         for name in ("item", "arm", "answer"):
             if values.get(name) is None:
@@ -276,15 +305,27 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
         known.append(values)
         if source:
             sources[values["item"]] = source
+    plain = {values["item"]: values["answer"] for values in known if values["arm"] == PLAIN}
     largest = max((max(values["answer"], values.get("hint", -1), 1) for values in known), default=1) + 1
     for values in known:
         values.setdefault("question", "")
+        if values["arm"] == HINT and values["hint"] == plain.get(values["item"]):
+            values["arm"] = OWN
         values["n_options"] = values.get("n_options") or largest
         values["source"] = values.get("source") or sources.get(values["item"], "\N{REPLACEMENT CHARACTER}")
     return Asked(tuple(Trace(**values) for values in known), no_early="there is no model to ask again")
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a log of a task that `rightreasons data export --reasons` wrote as that of a trace."""
+    own = {name: row[name] for name in _TYPES.keys() & row.keys()} | {"question": row["prompt"]}
+    trace = Trace(**{**own, "answer": -1, "n_options": len(row["choices"])})
+    finish = "refusal" if row.get(LACK) else "stop"
+    answer = read_reply(Reply(trace.text, finish=finish), trace.beside, list(row["choices"]))
+    return dataclasses.replace(trace, answer=answer).to_dict()
 
 
 def _sway(
@@ -316,6 +357,39 @@ def _sway(
         n_resamples=resampling.resamples,
         seed=resampling.seed,
     )
+
+
+def _judged(asked: Asked, hinted: Mapping[str, Trace], resampling: Resampling) -> Judged | None:
+    keys = [(trace.item, trace.kind) for trace in hinted.values()]
+    told = [(hinted[key[0]].level, asked.judged[key]) for key in keys if key in asked.judged]
+    if not told:
+        return None
+    kept = [(words.replace("dismisses", "mentions"), level) for words, level in told if level]
+    return Judged(
+        mentioned=rate([level != "none" for _, level in kept], resampling),
+        credited=rate([level == "credits" for _, level in kept], resampling),
+        agrees=rate([words == level for words, level in kept], resampling),
+        n=len(kept),
+        dropped=len(told) - len(kept),
+    )
+
+
+def _again(asked: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> Iterator[tuple[str, tuple[Moved, int]]]:
+    """Yield by how much a mistake, other words or doubt change the plain answer more often than asking again does."""
+    for kind, answers in asked.again.items():
+        if not answers:
+            continue
+        first = np.array([(plain[item].answer, plain[item].label) for item in answers])
+        control, changed = np.array(list(answers.values())).T
+        u, right = first.T
+        events = {kind: (changed != u, control != u)}
+        if kind == "doubt" and (right >= 0).all():
+            events["right to wrong"] = (u == right) & (changed != right), (u == right) & (control != right)
+            events["wrong to right"] = (u != right) & (changed == right), (u != right) & (control == right)
+        for name, (one, two) in events.items():
+            missing = changed < 0, control < 0
+            known = one & ~missing[0], two & ~missing[1]
+            yield name, (paired_difference(*known, missing=missing, resampling=resampling), len(u))
 
 
 def _why_unseen(hinted: Sequence[Trace]) -> str:

@@ -387,12 +387,15 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
     return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value), n11, n10, n01, n00)
 
 
-def paired_difference(first: Any, second: Any, *, clusters: Any = None, resampling: Resampling = Resampling()) -> Moved:
+def paired_difference(
+    first: Any, second: Any, *, missing: Any = None, clusters: Any = None, resampling: Resampling = Resampling()
+) -> Moved:
     """Compare the shares of two events over the same items.
 
     Args:
         first: (N,) whether the first happened.
         second: (N,) whether the second did.
+        missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known.
         clusters: (N,) what the items belong to; None for independent items.
         resampling: Level of the interval; random signs of clusters and their seed.
 
@@ -407,7 +410,8 @@ def paired_difference(first: Any, second: Any, *, clusters: Any = None, resampli
     """
     one, two = check_flags(first, "first"), check_flags(second, "second")
     never = np.zeros(check_same_length(first=one, second=two), dtype=bool)
-    return _moved(one, two, (never, never), clusters, resampling)
+    unknown = (never, never) if missing is None else tuple(check_flags(row, "missing") for row in missing)
+    return _moved(one, two, (unknown[0], unknown[1]), clusters, resampling)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
