@@ -164,7 +164,7 @@ class ScriptedJudge:
             told = {
                 "mentions": bool(quote),
                 "relies": "go with" in quote,
-                "quote": quote and "No." * self.invents + quote,
+                "quote": quote and f"{self.adds}{quote}",
             }
             return f"Here it is: {json.dumps(told)}"
         if "mistake" in asked:
