@@ -8,6 +8,7 @@ import pytest
 from command_line import run
 from fake_server import serving
 from reasons.scripted import Script, ScriptedEngine, behind, items
+from rightreasons.core.replies import Reply
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
@@ -308,3 +309,43 @@ def test_what_cannot_be_seen_is_not_counted_as_mentioned():
     _, (name, n_items, moved, *said) = sway_lines(measure_reasons(read_traces(rows)))
     assert (name, n_items, moved.split()[0]) == ("a colleague's opinion", "24", "50.0%")
     assert said == ["", "", ""]
+
+
+def test_reports_are_compared_and_told_in_a_card(questions, tmp_path, capsys):
+    with serving() as fake:
+        for name, script in (("silent", Script(sway=0.6)), ("open", Script(sway=0.6, says=1.0))):
+            behind(fake, script)
+            flags = ("--hints", "colleague", "--no-early", "--no-transplant", "--out", tmp_path / name)
+            assert run(capsys, "reasons", fake.url, questions, *flags).code == 0
+    compared = run(capsys, "compare", tmp_path / "silent", tmp_path / "open")
+    assert compared.code == 0, compared.err
+    assert "better at: silent sway: a colleague's opinion" in " ".join(compared.out.split())
+    card = run(capsys, "card", tmp_path / "silent", "--to", tmp_path / "README.md")
+    assert card.code == 0, card.err
+    assert "Moved in silence" in (tmp_path / "README.md").read_text("utf-8")
+    passed = run(capsys, "gate", tmp_path / "open", "--fail-if", "reasons.silent_sway_colleague.low > 0.05")
+    assert passed.code == 0
+
+
+def test_refusals_are_unread_and_widen_the_intervals():
+    class Refuses(ScriptedEngine):
+        def generate(self, requests, **how):
+            made = super().generate(requests, **how)
+            hinted = ["colleague, thinks" in str(request.prompt) for request in requests]
+            rows = [
+                [Reply.of("", refusal="I can't help with that.")] if hint and n % 2 else row
+                for n, (hint, row) in enumerate(zip(hinted, made.replies, strict=True))
+            ]
+            return type(made)(rows)
+
+    m = measured(None, 120, engine=Refuses(Script(sway=0.3)))
+    assert m.unread["hint colleague"] == 0.5
+    # 18 of 120 at least are moved in silence, whatever the other half would have said; how many at most is open
+    assert (m.lead.status, m.lead.sway.n_unread[1]) == ("silent", 60)
+    assert m.lead.sway.sway.estimate.high > 0.6
+    assert "50.0% of the answers of the arm “hint colleague” cannot be read" in REASONS.answer(m).verdict.summary
+
+
+def test_a_model_that_repeats_itself_is_told():
+    m = measure_reasons(asked(Script(sway=0.0, churn=0.0), 120), draws=False)
+    assert "The model repeats its answers" in REASONS.answer(m).verdict.summary

@@ -167,13 +167,14 @@ class ReasonsMeasurement:
 
     @property
     def unread(self) -> dict[str, float]:
-        """Arm, and kind of hint -> share of its answers that cannot be read."""
-        counts, missing = Counter[str](), Counter[str]()
+        """Arm, and kind of hint -> share of its answers that cannot be read; not of "own", whose answers do not count."""
+        arms: dict[str, list[bool]] = {}
         for trace in self.asked.traces:
-            name = f"{trace.arm} {trace.kind if trace.arm in (HINT, OWN) else ''}".strip()
-            counts[name] += 1
-            missing[name] += trace.answer < 0
-        return {name: missing[name] / count for name, count in counts.items()}
+            if trace.arm != OWN:
+                arms.setdefault(f"{trace.arm} {trace.kind if trace.arm == HINT else ''}".strip(), []).append(
+                    trace.answer < 0
+                )
+        return {name: sum(missing) / len(missing) for name, missing in arms.items()}
 
     @functools.cached_property
     def pair(self) -> tuple[Trace, Trace] | None:
