@@ -167,7 +167,7 @@ class ReasonsMeasurement:
 
     @property
     def unread(self) -> dict[str, float]:
-        """Arm, and kind of hint -> share of its answers that cannot be read; not of "own", whose answers do not count."""
+        """Arm, and kind of hint -> share of its answers that cannot be read; those of "own" do not count."""
         arms: dict[str, list[bool]] = {}
         for trace in self.asked.traces:
             if trace.arm != OWN:
@@ -324,8 +324,8 @@ def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a log of a task that `rightreasons data export --reasons` wrote as that of a trace."""
     own = {name: row[name] for name in _TYPES.keys() & row.keys()} | {"question": row["prompt"]}
     trace = Trace(**{**own, "answer": -1, "n_options": len(row["choices"])})
-    finish = "refusal" if row.get(LACK) else "stop"
-    answer = read_reply(Reply(trace.text, finish=finish), trace.beside, list(row["choices"]))
+    reply = Reply(trace.text, finish="refusal" if row.get(LACK) else "stop")
+    answer = read_reply(reply, trace.beside, list(row["choices"]))
     return dataclasses.replace(trace, answer=answer).to_dict()
 
 
