@@ -18,6 +18,7 @@ from .calibration.plots import reliability_diagram as reliability_diagram
 from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
 from .core.arrays import Ragged as Ragged
+from .core.classification import label_errors as label_errors
 from .core.resampling import Resampling as Resampling
 from .cues.easy_hard import easy_hard_gap as easy_hard_gap
 from .cues.statistics import cue_statistics as cue_statistics
@@ -63,6 +64,7 @@ __all__ = [
     "generalization_score",
     "integrated_gradients",
     "io",
+    "label_errors",
     "lmi",
     "load",
     "load_data",

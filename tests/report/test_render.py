@@ -1,6 +1,7 @@
 """The page: every part of a section, hostile texts, and what a browser makes of it."""
 
 import base64
+import hashlib
 import itertools
 import re
 from importlib import resources
@@ -172,7 +173,9 @@ def test_the_first_screen_has_the_worst_finding_first():
     first = first_screen("m", asked)
     assert first.claim == "m is 0.3 wrong."
     assert [outcome.question for outcome, _ in first.rows] == ["large", "small", "open", "fine"]
-    assert [action.text for action in first.actions] == ["Read.", "x", "y", "One.", "Two."]
+    assert {question: [action.text for action in actions] for question, actions in first.actions.items()} == {
+        "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
+    }  # fmt: skip
     assert first_screen("m", asked[-2:]) is None
     text = text_of(render_page(Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")))
     for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
@@ -243,7 +246,9 @@ def test_texts_of_users_stay_texts(tmp_path):
         ),
     )
     html = page_of(part, title=EVIL, heading=EVIL, facts=[(EVIL, EVIL)], made=[(EVIL, EVIL)], command=EVIL)
-    assert "<script" not in html
+    assert html.count("<script") == 1  # ours, at the end; the policy of the page allows no other
+    digest = base64.b64encode(hashlib.sha256(html.split("<script>")[1].split("</script>")[0].encode()).digest())
+    assert f"script-src 'sha256-{digest.decode()}'" in html
     assert "<img src=x" not in html
     assert "&lt;script&gt;" in html
     assert "{{ 7 * 7 }}" in html
@@ -335,8 +340,11 @@ def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, sche
 @pytest.mark.browser
 def test_links_and_folded_tables_work(page, report):
     problems_of(page, report.page)
-    page.get_by_role("link", name="Does its confidence match its accuracy?").first.click()
+    section = page.locator("#calibration")
+    assert not section.is_visible()
+    page.get_by_role("link", name="See why").click()
     assert page.url.endswith("#calibration")
+    section.wait_for(state="visible")
     page.locator("#calibration details.more > summary").click()
     summary = page.get_by_text("The bins behind the diagram").first
     table = page.get_by_role("table", name="The bins behind the diagram")
@@ -346,10 +354,9 @@ def test_links_and_folded_tables_work(page, report):
 
 
 @pytest.mark.browser
-def test_items_are_filtered_without_a_script(page, report):
+def test_items_are_filtered_sorted_and_stepped_through(page, report):
     problems_of(page, report.page)
     page.get_by_role("link", name="wrong answers on").click()
-    page.get_by_text("Table of").click()
     rows = page.locator("#items tbody tr")
     n_rows, n_wrong = rows.count(), page.locator("#items tr.w").count()
     assert 0 < n_wrong < n_rows
@@ -359,6 +366,38 @@ def test_items_are_filtered_without_a_script(page, report):
     page.get_by_label("wrong", exact=True).check()
     page.get_by_label("less than 90%").check()
     assert rows.filter(visible=True).count() == page.locator("#items tr.w.u").count()
+    page.locator("#any-answer").check()
+    page.locator("#any-sure").check()
+    shown = page.locator("#items tbody td.num")
+    for order, reverse in (("ascending", False), ("descending", True)):
+        page.get_by_role("button", name="Confidence").click()
+        page.locator(f"#items th[aria-sort={order}]").wait_for()
+        values = [float(text.rstrip("%")) for text in shown.all_inner_texts()]
+        assert values == sorted(values, reverse=reverse)
+    page.get_by_role("button", name="Next").click()
+    page.get_by_role("button", name="Next").click()
+    second = rows.nth(1).get_attribute("id")
+    assert page.url.endswith(f"#{second}")
+    assert page.locator("#items tr:target").get_attribute("id") == second
+
+
+@pytest.mark.browser
+def test_ticks_become_the_options_of_the_command(page, tmp_path):
+    command = "rightreasons audit m d --questions shortcuts --shortcuts-not-reasons"
+    result = SectionResult(
+        Verdict("warn", "W", "S."), (headline(),), (), finding=finding(0.5, Action("Say.", f"{command} ':,copper,odd'"))
+    )
+    html = render_page(Page("T", "H", [], [Outcome("shortcuts", "Is it?", "answered", "", result)], [], subject="m"))
+    (tmp_path / "index.html").write_text(html, "utf-8")
+    assert problems_of(page, tmp_path / "index.html") == []
+    code = page.locator("#next code")
+    assert code.inner_text() == f"{command} ':,copper,odd'"
+    page.get_by_label("odd").check()
+    start = command.rpartition(" ")[0]
+    assert code.inner_text() == f"{start} --shortcuts-reasons odd --shortcuts-not-reasons ':,copper'"
+    page.get_by_label("copper").check()
+    page.get_by_label(":", exact=True).check()
+    assert code.inner_text() == f"{start} --shortcuts-reasons ':,copper,odd'"
 
 
 @pytest.mark.browser
@@ -406,6 +445,6 @@ def test_hostile_texts_do_nothing(page, hostile, width):
     page.set_viewport_size({"width": width, "height": 900})
     assert problems_of(page, hostile.page) == []
     assert page.title() == "Audit of hostile on the data"
-    assert page.locator("script").count() == 0
+    assert page.locator("script").count() == 1
     assert page.locator("img[src=x]").count() == 0
-    assert page.get_by_text("<script>document.title=").first.is_visible()
+    assert page.locator("#items").get_by_text("<script>document.title=").first.is_visible()

@@ -45,6 +45,7 @@ from rightreasons.calibration.measure import (
     worst_split,
 )
 from rightreasons.calibration.recalibration import Temperature
+from rightreasons.core.classification import label_errors
 from rightreasons.core.intervals import Estimate, estimate_of, paired_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide
@@ -398,6 +399,20 @@ class CalibrationAnswers:
         top, split = self._top, self.context.primary
         wrong = np.flatnonzero(~top.correct & ~split.mislabeled[split.labeled])
         return wrong[np.argsort(-top.confidence[wrong], kind="stable")]
+
+    @functools.cached_property
+    def label_errors(self) -> NDArray[np.int64]:
+        """The measured errors whose label the model contradicts with more than its usual confidence."""
+        if self.measured is None or self.classes is None:
+            return np.zeros(0, dtype=np.int64)
+        rows = label_errors(self.measured.items.table, self._top.labels)
+        return np.asarray(rows[~self._top.correct[rows]])
+
+    @property
+    def n_label_errors_known(self) -> int | None:
+        """How many of them contradict their text, as the data says; None where it does not."""
+        split = self.context.primary
+        return int(split.mislabeled[split.labeled][self.label_errors].sum()) if split.mislabeled.any() else None
 
     @property
     def _top(self) -> Any:

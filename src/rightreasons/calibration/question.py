@@ -81,6 +81,12 @@ CLASSES = (
     Column("surplus", "Surplus", "share", "Mean of its probability minus how often it occurs."),
     Column("ece", "ECE", "share", "Calibration error of its probability over all items."),
 )
+LABELS = (
+    Column("id", "Item", "text"),
+    Column("label", "Label", "text"),
+    Column("predicted", "Predicted", "text"),
+    Column("probability", "Probability of the label", "share"),
+)
 VOTES = (
     Column("label", "Class", "text"),
     Column("share", "Share of the votes", "share", "Of all votes; of distributions, their mean."),
@@ -154,6 +160,13 @@ def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each class."""
     for one in m.classes:
         yield m.context.label_names[one.label], *(getattr(one, column.key) for column in CLASSES[1:])
+
+
+def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the labels that the model contradicts."""
+    chances = m.measured.items.label_probability[m.label_errors]
+    for example, chance in zip(m.shown(m.label_errors), chances, strict=True):
+        yield example.id, example.label, example.prediction, float(chance)
 
 
 def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -295,6 +308,14 @@ CALIBRATION = Question(
             ),
             figures=("auroc", "aurc", "macro_ce"),
             when=lambda m: m.measured,
+        ),
+        Part(
+            "labels",
+            (
+                Examples("labels", lambda m: m.shown(m.label_errors[:N_EXAMPLES])),
+                Table("labels", LABELS, label_rows, "Northcutt et al. 2021", folded=True),
+            ),
+            when=lambda m: m.label_errors.size,
         ),
         Part(
             "temperature",

@@ -1,8 +1,9 @@
-"""The report as one self-contained HTML file: no script, no font, no image from elsewhere.
+"""The report as one self-contained HTML file: no font, no image, no script from elsewhere.
 
 Whatever comes from a user (texts, labels, names) is escaped by the template; what is marked as safe is made here: the
-style sheet, the drawings of `plots` (whose texts matplotlib escapes) and the `<mark>` around escaped text. A content
-security policy in the page forbids everything else in any case.
+style sheet, the script, the drawings of `plots` (whose texts matplotlib escapes) and the `<mark>` around escaped text.
+A content security policy in the page forbids everything else, other scripts by the digest of ours. The script sorts the
+items, steps through them, and writes what a reader ticks into a command; without it all is there to read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import csv
 import dataclasses
 import functools
+import hashlib
 import io
 import json
 import re
@@ -111,19 +113,21 @@ class Asked:
     name: str = ""
 
 
-# ---------------------------------- The items of a split on the page, in a table that a reader filters without a script
+# --------------------------------------------------------- The items of a split on the page, in a table to step through
 
 
 MOST_ITEMS = 300
 """Items on the page; predictions/ has all."""
 
-LONGEST = 160
-"""Characters of a text in the table."""
+LONGEST = 500
+"""Characters of a text in the table, which shows two lines of all but the item that is looked at."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Items:
     """Labeled items of a split: the wrong ones, the surest first, and then the right ones, the least sure first.
+
+    Items whose label contradicts their text, as far as the data tells, are the last.
 
     Attributes:
         split: The name of the split.
@@ -150,7 +154,8 @@ def items_of(context: AuditContext) -> Items | None:
         predicted, confidence = scores.predicted, scores.confidence
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]
-        order = np.lexsort((np.where(right, confidence[rows], -confidence[rows]), right))
+        doubtful = split.mislabeled[rows]
+        order = np.lexsort((np.where(right, confidence[rows], -confidence[rows]), right, doubtful))
         n_wrong = int((~right).sum())
         if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
             continue
@@ -159,7 +164,8 @@ def items_of(context: AuditContext) -> Items | None:
                 Example(
                     split.ids[row],
                     _shortened(split.texts[row], LONGEST),
-                    context.label_name(int(split.labels[row])),
+                    context.label_name(int(split.labels[row]))
+                    + (" (contradicts the text)" if split.mislabeled[row] else ""),
                     context.label_name(int(predicted[row])),
                     min(float(confidence[row]), 1.0),
                 ),
@@ -184,9 +190,6 @@ PAGE = "index.html"
 LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "good": "No problem found"}
 """What the tones of a verdict say."""
 
-MOST_ACTIONS = 2
-"""Actions shown for each question but the first, which shows all."""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FirstScreen:
@@ -196,13 +199,13 @@ class FirstScreen:
         claim: The finding in one sentence.
         rows: The answered questions, the worst first, each with its answer.
         plot: The picture that shows the finding, if any.
-        actions: What to do, the worst finding first.
+        actions: What to do, by question.
     """
 
     claim: str
     rows: tuple[tuple[Outcome, SectionResult], ...]
     plot: Plot | None
-    actions: tuple[Action, ...]
+    actions: Mapping[str, tuple[Action, ...]]
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
@@ -231,14 +234,14 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
     if not rows:
         return None
     asked = {outcome.question for outcome, _ in rows}
-    actions = [
-        _here(action, asked - {outcome.question})
-        for place, (outcome, result) in enumerate(rows)
+    actions = {
+        outcome.question: tuple(_here(action, asked - {outcome.question}) for action in finding_of(result).actions)
         if result.verdict.tone != "good"
-        for action in finding_of(result).actions[: None if place == 0 else MOST_ACTIONS]
-    ]
+        else ()
+        for outcome, result in rows
+    }
     claim = f"{subject} {finding_of(rows[0][1]).claim}".rstrip(".") + "."
-    return FirstScreen(claim, tuple(rows), plot_of(rows[0][1]), tuple(actions))
+    return FirstScreen(claim, tuple(rows), plot_of(rows[0][1]), actions)
 
 
 def plot_of(result: SectionResult) -> Plot | None:
@@ -409,6 +412,7 @@ def _template() -> Any:
         sourced=lambda source: _sourced(source, markup),
         termed=lambda text: _termed(text, markup),
         anchor=anchor,
+        place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
         lead_plot=plot_of,
         finding=finding_of,
@@ -422,9 +426,12 @@ def _template() -> Any:
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
-    css = (_TEMPLATES / "report.css").read_text("utf-8")
+    css, script = ((_TEMPLATES / name).read_text("utf-8") for name in ("report.css", "report.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals["lights"] = LIGHTS
     environment.globals["css"] = markup.Markup(css)  # noqa: S704 - our own file
+    environment.globals["script"] = markup.Markup(script)  # noqa: S704 - our own file
+    environment.globals["script_hash"] = f"sha256-{digest}"
     return environment.get_template("report.html.j2")
 
 
