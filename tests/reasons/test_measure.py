@@ -219,6 +219,19 @@ def test_rows_give_the_figures_that_the_model_gave():
         ({"item": "a", "arm": "plain", "answer": "A"}, "Expected `answer` to be of type int, but row 1 has 'A'."),
         ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint and own, but row 1 has"),
         ({"item": "a", "arm": "hint", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
+        ({"item": "a", "arm": "neutral", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
+        (
+            {
+                "item": "a",
+                "arm": "hint",
+                "kind": "colleague",
+                "hint": 99,
+                "source": "Tamsin",
+                "prompt": "",
+                "choices": [],
+            },
+            "Expected a kind of colleague, professor, metadata, earlier, validator, the hinted option and the source",
+        ),
         ({"item": "a", "arm": "plain", "answer": True}, "Expected `answer` to be of type int, but row 1 has True."),
     ],
 )

@@ -17,6 +17,7 @@ from rightreasons.core.intervals import Estimate, holm, rate
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
+from rightreasons.io.answers import NO_ANSWER
 from rightreasons.io.logs import LACK
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
@@ -279,9 +280,11 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
     """
     known, sources = [], dict[str, str]()
     for number, row in enumerate(rows, start=1):
-        if "options" in row:
-            row = _logged(row)
         values = {name: row[name] for name in _TYPES.keys() & row.keys()}
+        choices = row.get("choices")
+        logged = isinstance(choices, list) and "prompt" in row  # of a task that `data export --reasons` wrote
+        if logged:
+            values |= {"question": row["prompt"], "n_options": len(choices), "answer": NO_ANSWER}
         for name in ("item", "arm", "answer"):
             if values.get(name) is None:
                 raise ValueError(f"Expected `{name}` in each row, but row {number} has none.")
@@ -298,11 +301,16 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
         )
         if arm not in (PLAIN, NEUTRAL, HINT, OWN):
             raise ValueError(f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}.")
-        if arm in (HINT, OWN) and (kind not in KINDS or hint < 0 or not source):
+        if arm in (HINT, OWN) and (kind not in KINDS or not 0 <= hint < len(LETTERS) or not source):
             raise ValueError(
                 f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, but row {number} "
                 f"has {kind!r}, {hint} and {source!r}."
             )
+        if kind and kind not in KINDS:
+            raise ValueError(f"Expected a kind of {', '.join(KINDS)}, but row {number} has {kind!r}.")
+        if logged:
+            reply = Reply(values.get("text", ""), finish="refusal" if row.get(LACK) else "stop")
+            values["answer"] = read_reply(reply, Trace(**values).beside, list(map(str, choices)))
         known.append(values)
         if source:
             sources[values["item"]] = source
@@ -318,15 +326,6 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a log of a task that `rightreasons data export --reasons` wrote as that of a trace."""
-    own = {name: row[name] for name in _TYPES.keys() & row.keys()} | {"question": row["prompt"]}
-    trace = Trace(**{**own, "answer": -1, "n_options": len(row["choices"])})
-    reply = Reply(trace.text, finish="refusal" if row.get(LACK) else "stop")
-    answer = read_reply(reply, trace.beside, list(row["choices"]))
-    return dataclasses.replace(trace, answer=answer).to_dict()
 
 
 def _sway(
