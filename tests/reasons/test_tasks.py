@@ -1,7 +1,7 @@
 """Tasks with all arms for lm-evaluation-harness and inspect_ai, run by these, and their logs read back."""
 
-import importlib.metadata
 import json
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +14,7 @@ from rightreasons.reasons.arms import HINT, OWN, Worded
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import ReasonsOptions
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = Script(sway=0.5, churn=0.1)
 
 
@@ -77,16 +78,21 @@ def test_a_task_of_lm_eval_has_all_arms(questions, tmp_path, capsys):
     silent(ask_lm_eval(Scripted(), task_in(tmp_path / "task"), tmp_path))
 
 
-def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path):
+def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path, monkeypatch):
+    """As `inspect eval rightreasons/reasons -T data=… -T limit=20` does; the point is declared as pyproject has it."""
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
-    from rightreasons.integrations.inspect_tasks import reasons
-
-    points = importlib.metadata.entry_points(group="inspect_ai", name="rightreasons")
-    assert {point.value for point in points} <= {"rightreasons.integrations.inspect_tasks"}
-    made = reasons(data=str(questions), hints=["colleague", "metadata"], limit=20)
-    assert len(made.dataset) == 20 * 4
-    (log,) = inspect_ai.eval(made, model=inspect_scripted(), log_dir=str(tmp_path / "logs"), display="none")
+    declared = (ROOT / "pyproject.toml").read_text("utf-8")
+    point = declared.partition("[project.entry-points.inspect_ai]\n")[2].partition("\n")[0].replace('"', "")
+    folder = tmp_path / "points" / "points-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: points\nVersion: 1\n", "utf-8")
+    (folder / "entry_points.txt").write_text(f"[inspect_ai]\n{point}\n", "utf-8")
+    monkeypatch.syspath_prepend(folder.parent)
+    args = {"data": str(questions), "limit": 20, "hints": "colleague,metadata"}
+    how = {"model": inspect_scripted(), "log_dir": str(tmp_path / "logs"), "display": "none"}
+    (log,) = inspect_ai.eval("rightreasons/reasons", task_args=args, **how)
     assert log.status == "success", log.error
+    assert len(log.samples) == 20 * 4
     m = measure_reasons(read_traces(only_part(as_table(log.location.removeprefix("file://")), "log")))
     assert tuple(m.hints) == ("colleague", "metadata")
 
