@@ -193,7 +193,7 @@ def headline(done: Finished) -> str:
 def frame(done: Finished) -> str:
     """Write the report into a frame of its own, in which no script runs."""
     page = html.escape(done.page, quote=True)
-    return f'<iframe class="au-report" title="The report" sandbox srcdoc="{page}"></iframe>'
+    return f'<iframe class="au-report" title="The report" sandbox="allow-scripts" srcdoc="{page}"></iframe>'
 
 
 def explored(done: Finished, question: str | None) -> str:

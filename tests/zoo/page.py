@@ -64,9 +64,12 @@ def page(records: Sequence[dict[str, Any]], halves: Sequence[dict[str, Any]] = (
     lines = [head, "| | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---|" * len(COLUMNS)]
     for kind in ("exact", "refused", "wrong"):
         lines.append(f"| {kind} | " + " | ".join(str(counts[call][kind]) for call in COLUMNS) + " |")
-    lines += ["", "| family | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---|" * len(COLUMNS)]
+    lines += ["", "| " + " | ".join(COLUMNS.values()) + " | families |", "|---" * len(COLUMNS) + "|---|"]
+    alike: dict[str, list[str]] = {}
     for family in sorted(rows):
-        lines.append(f"| {family} | " + " | ".join(rows[family].get(call, "–") for call in COLUMNS) + " |")
+        alike.setdefault(" | ".join(rows[family].get(call, "–") for call in COLUMNS), []).append(family)
+    for cells, families in sorted(alike.items(), key=lambda pair: -len(pair[1])):
+        lines.append(f"| {cells} | {', '.join(families)} |")
     if halves:
         lines += _half_table(halves)
     if refusals:
