@@ -88,6 +88,7 @@ def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path, monkeypa
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: points\nVersion: 1\n", "utf-8")
     (folder / "entry_points.txt").write_text(f"[inspect_ai]\n{point}\n", "utf-8")
     monkeypatch.syspath_prepend(folder.parent)
+    monkeypatch.setattr("inspect_ai._util.entrypoints._inspect_ai_eps_loaded_all", False)  # it looks once
     args = {"data": str(questions), "limit": 20, "hints": "colleague,metadata"}
     how = {"model": inspect_scripted(), "log_dir": str(tmp_path / "logs"), "display": "none"}
     (log,) = inspect_ai.eval("rightreasons/reasons", task_args=args, **how)

@@ -281,7 +281,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
     known, sources = [], dict[str, str]()
     for number, row in enumerate(rows, start=1):
         values = {name: row[name] for name in _TYPES.keys() & row.keys()}
-        choices = row.get("choices")
+        choices: Any = row.get("choices")
         logged = isinstance(choices, list) and "prompt" in row  # of a task that `data export --reasons` wrote
         if logged:
             values |= {"question": row["prompt"], "n_options": len(choices), "answer": NO_ANSWER}
