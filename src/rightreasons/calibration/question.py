@@ -17,6 +17,7 @@ from rightreasons.calibration.measurement import (
     measure,
 )
 from rightreasons.core.intervals import Estimate
+from rightreasons.core.verdict import Power
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell, Column
 from rightreasons.page.plots import Drawing
@@ -226,6 +227,7 @@ CALIBRATION = Question(
         Need("elicited", lambda context, options: options.elicit or not context.answers_once),
     ),
     measure=measure,
+    power=Power("confidence", tests=2),
     figures=(
         *(
             Figure(key, lambda m, key=key: m.estimates.get(key), text=lambda m, key=key: m.text(key))  # type: ignore[misc]

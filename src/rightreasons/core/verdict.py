@@ -11,7 +11,10 @@ import dataclasses
 import math
 from typing import Literal
 
+from scipy import stats
+
 from rightreasons.core.arrays import Result
+from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 
 
@@ -41,6 +44,41 @@ MARGINS = {
 
 MIN_ITEMS = 20
 """Fewer items than these decide no verdict."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    r"""What a number of items can tell, before any is asked, with 95 % confidence.
+
+    The interval of a share near a half reaches \(z / (2 \sqrt n)\) to each side, z being the normal quantile of
+    \(1 - 0.05 / (2 T)\) for T tests: other shares are told from fewer items. A verdict looks for the smaller margin.
+
+    Attributes:
+        margin: Its name in `MARGINS`.
+        tests: How many tests share the error T.
+        part: The share of the items that the figure is estimated from.
+    """
+
+    margin: str
+    tests: int = 1
+    part: float = 1.0
+
+    def told(self, n_items: int) -> str:
+        """Say what these items can tell.
+
+        Example:
+            >>> Power("confidence").told(80)
+            '80 items tell differences of 11 points; its verdict looks for 5, which takes about 390 items'
+            >>> Power("decides", tests=8, part=0.5).told(1000)
+            '1,000 items tell differences of 6 points; its verdict looks for 10'
+        """
+        z = float(stats.norm.ppf(1 - 0.05 / (2 * self.tests)))
+        small = MARGINS[self.margin].small
+        width = z / 2 / math.sqrt(max(self.part * n_items, 1))
+        line = f"{counted(n_items, 'item')} tell differences of {100 * width:.0f} points; its verdict looks for"
+        needed = math.ceil((z / 2 / small) ** 2 / self.part / 10) * 10
+        more = "" if width <= small else f", which takes about {needed:,} items"
+        return f"{line} {100 * small:.0f}{more}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.intervals import Estimate, estimate_of
-from rightreasons.core.verdict import MIN_ITEMS
+from rightreasons.core.verdict import MIN_ITEMS, Power
 from rightreasons.cues import plots
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
@@ -143,6 +143,7 @@ CUES = Question(
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
     ),
     measure=measure,
+    power=Power("accuracy"),
     figures=(
         Figure("easy_hard_gap", lambda m: m.gap and estimate_of(m.gap.easy_hard_gap, m.gap.interval), GAP),
         Figure("cue_only_accuracy", lambda m: m.cues.accuracy, "Kavumba et al. 2019, Table 4 (word frequency)"),

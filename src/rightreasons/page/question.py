@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.intervals import Estimate, FigureText
+from rightreasons.core.verdict import Power
 from rightreasons.page import parts as p
 from rightreasons.page.prose import Prose, Say, action, level_percent
 
@@ -204,6 +205,7 @@ class Question:
         without_model: Why it cannot be asked of stored predictions; "" where it can.
         reads: The splits whose scores it may ask for.
         most: How many figures of the overview are shown, the first that there are.
+        power: What a number of items can tell; None where it gives no verdict by a margin.
     """
 
     name: str
@@ -224,6 +226,7 @@ class Question:
     without_model: str = ""
     reads: p.Reads = "primary"
     most: int = 4
+    power: Power | None = None
 
     def __post_init__(self) -> None:
         if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [True]:

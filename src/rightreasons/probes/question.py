@@ -10,7 +10,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import estimate_of
-from rightreasons.core.verdict import MARGINS
+from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
@@ -331,6 +331,7 @@ PROBES = Question(
         Need("spare", lambda context, options: spare_choices(choices_and_texts(context)[0]) > 0),
     ),
     measure=measure,
+    power=Power("kept", tests=5),
     figures=(
         *(
             Figure(key, lambda m, name=name: m.reading.get(name) and m.reading[name].kept, BALEPUR, better="lower")  # type: ignore[misc]

@@ -234,6 +234,11 @@ def audit(
     report = dataclasses.replace(report, context=context)
     for line in (
         *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
+        *(
+            f"{name}: {power.told(len(context.primary))}."
+            for name, section in sections.items()
+            if not why_not[name] and (power := getattr(section, "power", None)) is not None
+        ),
         *_left_out_told(context),
     ):
         say(line)

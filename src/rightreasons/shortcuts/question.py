@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.tokens import is_punctuation
+from rightreasons.core.verdict import Power
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
 from rightreasons.page.prose import prose
@@ -318,6 +319,7 @@ SHORTCUTS = Question(
         Need("scores", lambda context, options: not asks_for_scores(context, options)),
     ),
     measure=measure,
+    power=Power("decides", tests=8, part=0.5),
     figures=(
         Figure(
             "deciding_share",
