@@ -70,6 +70,7 @@ class FakeServer:
         change: Called with the reply, which it may change.
         lacks: What it does not do: "chat", "text", "echo" (ignored), "logprobs" (ignored).
         refuses: Parameters that it answers with status 400.
+        holds: The parameter by which it holds answers to given ones; "" for none, as all are ignored.
         longest: Tokens after which it ends by itself.
         delay: Seconds that an answer takes.
         close: Ends the server.
@@ -83,10 +84,12 @@ class FakeServer:
         self.change: Callable[[dict, dict], None] = lambda body, reply: None
         self.lacks: set[str] = set()
         self.refuses: set[str] = set()
+        self.holds = ""
         self.longest = 1 << 30
         self.key = ""
         self.delay = 0.0
         self.bodies: list[dict] = []
+        self.headers: list[dict] = []
         self.answered: Counter[str] = Counter()
         self.most = 0
         self._busy = 0
@@ -116,6 +119,7 @@ class FakeServer:
         with self.lock:
             number = len(self.bodies)
             self.bodies.append({"path": path, **body})
+            self.headers.append({name.lower(): value for name, value in headers.items()})
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
             return 401, {}, json.dumps({"error": {"message": f"Incorrect API key: {headers.get('Authorization')}"}})
         if path == "/v1/models":
@@ -132,11 +136,34 @@ class FakeServer:
             if ("chat" if chat else "text") in self.lacks or not (chat or path == "/v1/completions"):
                 return 404, {}, json.dumps({"detail": "Not Found"})
             reply = self.chat(body) if chat else self.complete(body)
+            if self.holds in body:
+                self._hold(body, reply)
             self.change(body, reply)
             self.answered[body_text(body)] += 1
             return 200, {}, json.dumps(reply)
         finally:
             self._count(-1)
+
+    def _hold(self, body: dict, reply: dict) -> None:
+        """Answer with the given answer that the reply holds, or the last one; the words are those of each server."""
+        told = body[self.holds]
+        if self.holds == "grammar":
+            assert told.startswith("root ::= ")
+            given = [json.loads(part) for part in told.removeprefix("root ::= ").split(" | ")]
+        elif self.holds == "response_format":
+            assert told["type"] == "json_schema"
+            given = told["json_schema"]["schema"]["properties"]["answer"]["enum"]
+        else:
+            given = told["choice"] if self.holds == "structured_outputs" else told
+        choice = reply["choices"][0]
+        said = choice["message"]["content"] if "message" in choice else choice["text"]
+        answer = next((each for each in given if each in PIECES.findall(said or "")), given[-1])
+        text = json.dumps({"answer": answer}) if self.holds == "response_format" else answer
+        choice["finish_reason"] = "stop"
+        if "message" in choice:
+            choice["message"]["content"] = text
+        else:
+            choice["text"] = text
 
     def complete(self, body: dict) -> dict:
         """Continue a text."""

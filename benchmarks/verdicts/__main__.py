@@ -44,6 +44,11 @@ def run(name: str, n_items: int, seed: int) -> tuple[str, int, int, str]:
     return name, n_items, seed, scenarios()[name].run(n_items, seed)
 
 
+def counts_as(scenario: Scenario) -> str:
+    """Return the truth of a scenario; what decides less than a quarter, give or take, need not be named."""
+    return "none" if scenario.truth == "follower" and scenario.strength < 0.35 else scenario.truth
+
+
 def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[str]:
     """Write a row per question and size, then one per scenario."""
     columns = "followers green | readers red | readers green or gray | followers red or named | cannot tell | AUROC"
@@ -54,9 +59,7 @@ def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Sc
             tones: dict[str, list[str]] = {"follower": [], "reader": [], "none": []}
             for name, n, _, tone in results:
                 if n == size and known[name].question == question:
-                    # What decides less than a quarter need not be named.
-                    weak = known[name].truth == "follower" and known[name].strength < 0.35
-                    tones["none" if weak else known[name].truth].append(tone)
+                    tones[counts_as(known[name])].append(tone)
             follow, read = tones["follower"], tones["reader"]
             if not follow and not read:
                 continue

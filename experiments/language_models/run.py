@@ -102,9 +102,9 @@ class Asked:
         asked = set(self.items["id"])
         others = [row for row, own in enumerate(lenders["id"][:]) if own not in asked]
         lenders = lenders.select(others)
-        columns = ("text", "label") if self.set.label_words else ("prompt", "choices", "label")
-        make = Examples.of_texts if self.set.label_words else Examples.of_choices
-        self.examples = make(lenders["id"][:], *(lenders[column][:] for column in columns))
+        columns = ("text",) if self.set.label_words else ("prompt", "choices")
+        fields = {column: lenders[column][:] for column in columns}
+        self.examples = Examples.of(lenders["id"][:], lenders["label"][:], **fields)
 
     def ask(self, engine: LocalEngine, way: Way, work: Path) -> Scores:
         """Ask in one way; ways that ask the same model the same share the folder."""

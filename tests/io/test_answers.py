@@ -322,10 +322,11 @@ def test_a_letter_with_the_text_of_another_answer_is_unread():
     assert read_answer("It wants to run, or to eat", LETTERS[:2], others=["to run", "to eat"]) == NO_ANSWER
 
 
-def test_a_pattern_decides_alone_by_what_it_finds_last():
+def test_a_pattern_decides_before_the_rules_by_what_it_finds_last():
     assert read_answer("B. final=a final=c", LETTERS, pattern=r"final=(\w)") == 2
     assert read_answer("final: a cat", LETTERS, others=TEXTS, pattern="a loud dog|a cat") == 1
-    assert read_answer("B", LETTERS, pattern=r"final=(\w)") == NO_ANSWER
+    assert read_answer("B", LETTERS, pattern=r"final=(\w)") == 1  # it finds nothing: the rules do
+    assert read_answer("I choose B. final=nothing", LETTERS, pattern=r"final=(\w+)") == NO_ANSWER
 
 
 def test_a_hundred_thousand_answers_are_read_in_seconds():
@@ -391,3 +392,23 @@ def test_a_hundred_thousand_answers_are_read_in_seconds():
 )
 def test_said_probabilities(text, value):
     assert read_probability(text) == (None if value is None else pytest.approx(value))
+
+
+LINED = [
+    ("It could be A. If so, why?\nANSWER: B", 1),
+    ("**ANSWER: b**", 1),
+    ("The answer is A.\n\nAnswer: (B) Lyon", 1),
+    ("ANSWER: A\nWait, no.\nANSWER: B.", 1),
+    ("ANSWER: A\nNo, wait, it is B.", 1),  # the last line is none: the last statement decides
+    ("ANSWER: A or B", NO_ANSWER),
+    ("ANSWER: X", NO_ANSWER),
+    ("ANSWER:", NO_ANSWER),
+    ("Final: A\nANSWER: B", 1),  # before a pattern
+    ("Final: A.", 0),
+    ("I choose B.", 1),  # a pattern that finds nothing leaves the rules
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), LINED)
+def test_the_line_that_is_asked_for_decides_then_a_pattern_then_the_rules(text, answer):
+    assert read_answer(text, ["A", "B"], others=["Paris", "Lyon"], pattern=r"Final: (\w)") == answer

@@ -110,7 +110,7 @@ def test_few_shot_examples_of_all_items_are_read_once(draw, shared):
     """Examples of all items belong to the prefix; of those that are drawn per item, only what is before them does."""
     scorer = scorer_of("llama")
     texts = [f"{text} film" for text in SUFFIXES]
-    spare = Examples.of_texts(range(100, 112), [f"{word} plot and actor" for word in WORDS[:12]], [0, 1] * 6)
+    spare = Examples.of(range(100, 112), [0, 1] * 6, text=[f"{word} plot and actor" for word in WORDS[:12]])
     prompt = Prompt(system="the film was a story " * 4, shots=3, draw=draw)
     once, apart = (
         Prompted(prompt, LocalEngine(scorer, common_prefix=common), ["bad", "good"], examples=spare)

@@ -1,7 +1,9 @@
 """A short form of the bench of verdicts: followers are named or red, readers are neither, and the order is kept."""
 
+import json
+
 import pytest
-from benchmarks.verdicts.__main__ import LEVELS, rank_auroc, summary
+from benchmarks.verdicts.__main__ import LEVELS, STORED, counts_as, rank_auroc, scenarios, summary
 from benchmarks.verdicts.classes import PARTS, SCENARIOS
 
 N_ITEMS = 150
@@ -50,3 +52,17 @@ def test_the_page_counts():
     assert "| shortcuts | 200 | 1 of 3 | 0 of 2 | 2 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
     # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there is a tie: 4.5 / 6.
     assert rank_auroc([LEVELS[t] for t in ("warn", "good", "bad")], [LEVELS["neutral"], LEVELS["good"]]) == 0.75
+
+
+def test_readme_counts(root):
+    """With 200 and 1,000 items: the runs of models with a fault, of those without, and what was said of them."""
+    known, tones = scenarios(), {"follower": [], "reader": []}
+    for name, n_items, _, tone in json.loads(STORED.read_text("utf-8")):
+        if n_items in (200, 1000) and (truth := counts_as(known[name])) in tones and "fine-tuned" not in name:
+            tones[truth].append(tone)
+    named = sum(tone in ("warn", "bad") for tone in tones["follower"])
+    text = " ".join((root / "README.md").read_text("utf-8").split())
+    assert "good" not in tones["follower"]
+    assert "bad" not in tones["reader"]
+    assert f"{named} of {len(tones['follower'])} runs of models with a fault are named and none is green" in text
+    assert f"of {len(tones['reader'])} runs of models without one, none is red" in text

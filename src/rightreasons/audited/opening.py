@@ -187,11 +187,9 @@ def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> 
     train = data.get("train")
     if not shots or train is None or "label" not in train.column_names:
         return None
-    ids, labels = train["id"][:], train["label"][:]
-    if task == "multiple_choice":
-        return Examples.of_choices(ids, train["prompt"][:], train["choices"][:], labels)
-    pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
-    return Examples.of_texts(ids, train["text"][:], labels, text_pairs=pairs)
+    names = ("prompt", "choices") if task == "multiple_choice" else ("text", "text_pair")
+    fields = {name: train[name][:] for name in names if name in train.column_names}
+    return Examples.of(train["id"][:], train["label"][:], **fields)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

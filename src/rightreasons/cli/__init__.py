@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "probes": ("ask", "Does it pick an answer before reading the question?"),
         "reasons": ("ask", "Does it say its reasons?"),
         "shortcuts": ("ask", "Does it decide by shortcuts?"),
+        "ways": ("ask", "How much of its accuracy is the way it is asked, and does it stand by its answers?"),
     },
     "Read reports": {
         "card": ("reports", "Write a report into a model card: a section with the verdicts, and figures as metadata."),

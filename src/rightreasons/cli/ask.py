@@ -36,6 +36,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.questions import QUESTIONS
+from rightreasons.ways.formats import WaysOptions
 
 if TYPE_CHECKING:
     from rightreasons.report.runner import AuditResult
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     name: command_line()
-    for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts")
+    for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts", "ways")
 }
 
 EXAMPLES = {
@@ -81,6 +82,10 @@ EXAMPLES = {
     "shortcuts": (
         "rightreasons shortcuts my-model sst2 --items 100",
         "rightreasons shortcuts my-model reviews/ --words copper,marble",
+    ),
+    "ways": (
+        "rightreasons ways HuggingFaceTB/SmolLM2-135M-Instruct piqa --limit 100",
+        "rightreasons ways http://localhost:8000/v1 piqa --limit 100 --n-ways 20 --plan",
     ),
 }
 
@@ -324,6 +329,61 @@ def _typed() -> str:
     return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
 
 
+@declared_command(
+    COMMANDS["ways"],
+    "ways",
+    {"settings": AuditOptions, **ASKED, "options": WaysOptions},
+    {
+        **FIRST,
+        "The ways": "n-ways doubt",
+        "What is asked": "split train limit shots scoring",
+        "How": "out plan seed",
+    },
+)
+def ways(
+    model: Model,
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder for ways.json, and for answers under way.")] = Path("ways"),
+    **declared: Any,
+) -> None:
+    """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
+
+    And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
+    """
+    from rightreasons.audited.context import WORK
+    from rightreasons.audited.opening import open_asked
+    from rightreasons.audited.splits import choose_splits, take_splits
+    from rightreasons.cli.show import show_ways
+    from rightreasons.core.resampling import Resampling
+    from rightreasons.core.store import check_folder, write_json
+    from rightreasons.models.prompted import Prompted, prompted_of
+    from rightreasons.report.plan import Counting, cost_lines
+    from rightreasons.ways.measure import measure_ways
+
+    settings, options = declared["settings"], declared["options"]
+    folder = check_folder(out, own=(WAYS, WORK))
+    data, source = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
+    asked = prompted_of(source)
+    if asked is None:
+        raise ValueError(f"Expected a language model that is asked by a prompt, but got {source.name}.")
+    name = choose_splits(data, settings.split, dataset)[0]
+    split = take_splits(data, {name: "primary"}, settings, asked.label_names, dataset)[0]
+    how = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    if settings.plan:
+        counting: Any = Counting(asked.engine)
+        planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
+        measure_ways(planned, split, options=options, how=how.at_most(2), out=folder, progress=False)
+        for line in cost_lines([("ways", counting.cost)], asked.engine):
+            typer.echo(line)
+        return
+    place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
+    figures = measure_ways(asked, split, options=options, how=how, out=place)
+    write_json(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
+    show_ways(figures)
+    typer.echo(f"\nFigures: {folder / WAYS}")
+
+
+WAYS = "ways.json"
 RANKING = "ranking.csv"
 LONGEST = 90
 """Characters of a text that are printed."""

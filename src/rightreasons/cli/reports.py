@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +18,7 @@ EXAMPLES = {
     "compare": (
         "rightreasons compare report-a report-b --out comparison",
         "rightreasons compare report-step-100 report-step-200 report-step-300 --out history",
+        "rightreasons compare logs/model-a logs/model-b --out comparison",
     ),
     "gate": (
         "rightreasons gate report --fail-if 'shortcuts.deciding_share.low > 0.25' --fail-if 'calibration.ece.low > 5%'",
@@ -43,7 +45,10 @@ def card(
 @COMMANDS["compare"].command(no_args_is_help=True)
 def compare(
     reports: Annotated[
-        list[Path], typer.Argument(help="Folders of two or more reports.", metavar="REPORT...", show_default=False)
+        list[Path],
+        typer.Argument(
+            help="Folders of two or more reports, logs, or folders of logs.", metavar="REPORT...", show_default=False
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
@@ -55,13 +60,32 @@ def compare(
     Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
     number. Figures that are no means over items are put side by side, with an interval of the change. Of more than two
     reports, the first and the last are compared so, and all figures are followed from the first to the last.
-    """
-    from rightreasons.cli.show import show_comparison, show_history
-    from rightreasons.report.comparison import compare as compare_reports
 
-    comparison = compare_reports(
-        *reports, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
-    )
+    Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration. Reports of several
+    tasks, or of more than two logs, make one table of models and tasks.
+    """
+    from rightreasons.cli.show import show_comparison, show_history, show_tasks
+    from rightreasons.core.resampling import Resampling
+    from rightreasons.report.across import models_by_tasks, reports_of, write_tasks
+    from rightreasons.report.comparison import compare as compare_reports
+    from rightreasons.report.schema import read_audit
+
+    settings: dict[str, Any] = {"seed": seed, "n_resamples": n_resamples, "confidence_level": confidence_level}
+    with tempfile.TemporaryDirectory() as folder:
+        found = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **settings)
+        reports = [report for report, _ in found]
+        has_logs = any(is_log for _, is_log in found)
+        if has_logs or len({read_audit(report)["dataset"]["name"] for report in reports}) > 1:
+            table = models_by_tasks(reports, Resampling(confidence_level, n_resamples, seed))
+            alone = len(table.tasks) > 1 or not all(cell.scored for cell in table.cells)
+            alone = alone or (has_logs and len(reports) != 2)
+            if has_logs or alone:
+                show_tasks(table)
+            if alone:
+                if out is not None:
+                    typer.echo(f"\nPage: {write_tasks(out, table)}")
+                return
+        comparison = compare_reports(*reports, out=out, **settings)
     show_comparison(comparison)
     show_history(comparison)
     if out is not None:

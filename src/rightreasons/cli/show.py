@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from rightreasons.behavior.measure import SuiteAnswers
     from rightreasons.core.intervals import Estimate
     from rightreasons.page.parts import Verdict
+    from rightreasons.report.across import ModelsByTasks
     from rightreasons.report.paired import Comparison
     from rightreasons.report.runner import AuditResult
+    from rightreasons.ways.measure import WaysFigures
 
 
 WIDTH = 100
@@ -133,6 +135,66 @@ def show_comparison(comparison: Comparison) -> None:
     _say(f"{comparison.first} (first) is better at: {_listed(comparison.better_at('first'))}")
     _say(f"{comparison.second} (second) is better at: {_listed(comparison.better_at('second'))}")
     _say(f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}")
+
+
+def show_tasks(table: ModelsByTasks) -> None:
+    """Print how many answers are right, models by tasks, and each model beside the first of its task."""
+    from rightreasons.page.prose import p_value
+
+    cells = {(cell.model, cell.task): cell for cell in table.cells}
+    for task in table.tasks:
+        typer.secho(f"{task}: right answers", bold=True)
+        rows = [cells[model, task] for model in table.models if (model, task) in cells]
+        print_rows(
+            [
+                ("", "answers", "unread", "right", "model - first", "shared", "p (Holm)"),
+                *(
+                    (
+                        one.model, f"{one.n_items:,}", f"{one.n_unread:,}", figure_cell(one.accuracy),
+                        "" if one.difference is None else figure_cell(one.difference),
+                        f"{one.n_shared:,}" if one.n_shared else "",
+                        "" if one.p_value is None else p_value(one.p_value),
+                    )
+                    for one in rows
+                ),
+            ]
+        )  # fmt: skip
+
+
+def show_ways(figures: WaysFigures) -> None:
+    """Print accuracy by way, how far the ways lie apart, and which answers turn when they are doubted."""
+    from rightreasons.page.prose import p_equals
+
+    typer.secho(f"{counted(figures.n_items, 'item')}, {counted(len(figures.ways), 'way')} to ask", bold=True)
+    print_rows(
+        [
+            ("separators/instruction/answers/order/examples", "right", "unread"),
+            *((one.way.name, figure_cell(one.accuracy), f"{one.n_unread:,}") for one in figures.ways),
+        ]
+    )
+    for part, levels in figures.levels.items():
+        if len(levels) > 1:
+            typer.echo(f"  by {part}: {', '.join(f'{value} {share:.3f}' for value, share in levels.items())}")
+    apart = figures.spread
+    _say(
+        f"Spread (FormatSpread, Sclar et al. 2024), best minus worst: {apart.spread:.3f}; {apart.by_chance:.3f} where "
+        f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
+        f"measured on the other: {figure_cell(apart.held_out)}."
+    )
+    told = "none, as " + figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
+    _say(f"POSIX (Chatterjee et al. 2024): {told}.")
+    if figures.no_flips:
+        _say(f"“Are you sure?” is not asked: {figures.no_flips}.")
+        return
+    for flips in figures.flips:
+        before, after = flips.turn.split(" to ")
+        _say(
+            f"Of {counted(flips.n_items, f'{before} answer')}, “Are you sure?” turns {figure_cell(flips.doubted)} "
+            f"{after}, and a neutral second request {figure_cell(flips.asked_again)}: a difference of "
+            f"{figure_cell(flips.difference)} (p {p_equals(flips.p_value)})."
+        )
+    if figures.n_unread_again:
+        _say(f"{counted(figures.n_unread_again, 'item')} without a second answer that can be read are in neither.")
 
 
 def show_history(comparison: Comparison) -> None:

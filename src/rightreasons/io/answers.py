@@ -147,6 +147,9 @@ _TURN = re.compile(
 )
 """What begins a statement anew within its sentence."""
 
+_LAST_LINE = re.compile(r"(?:^|\n)\W*ANSWER\W*:[ \t]*(?P<answer>[^\n]+)$", re.IGNORECASE)
+"""The form that is asked for, at the end of a text."""
+
 _STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
 
 
@@ -155,7 +158,8 @@ def read_answer(
 ) -> int:
     r"""Return which of some answers a text gives.
 
-    Full-width letters are letters; marks of LaTeX, markdown and HTML are no matter. Then the last statement decides:
+    A last line "ANSWER: X", the form that is asked for, decides; then what a pattern finds. Else the rules read it:
+    full-width letters are letters, marks of LaTeX, markdown and HTML are no matter, and the last statement decides:
 
     - a line or text that is an answer, or a letter with its text: "B", "(b)", "Option B", "B. Paris", "positive";
     - an answer after "ANSWER:", "the answer is", "\boxed{", "I choose", in some twenty languages, that ends there;
@@ -169,8 +173,8 @@ def read_answer(
         text: What was generated, without thinking.
         answers: The C answers as they are asked for: label words, texts of choices, letters or numbers.
         others: The C texts that letters or numbers stand for.
-        pattern: A regular expression in place of the rules: what it finds last, in its first group if it has one, is
-            the answer or its text, case aside.
+        pattern: A regular expression before the rules: what it finds last, in its first group if it has one, is the
+            answer or its text, case aside.
         cut: Whether the text was cut where tokens ran out: then it counts only if all of it is an answer, or its first
             line.
 
@@ -190,10 +194,16 @@ def read_answer(
         1
     """
     known = _known(tuple(answers), tuple(others))
-    if pattern is not None:
-        found = [(match[1] if match.re.groups else match[0]) or "" for match in re.finditer(pattern, text)]
-        return known.same(plain_text(found[-1])) if found else NO_ANSWER
     plain = plain_text(text)
+    more = _NEXT.search(plain)
+    plain = plain if more is None else plain[: more.start() + 1]
+    line = None if cut else _LAST_LINE.search(plain)
+    asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
+    if asked_for != NO_ANSWER:
+        return asked_for
+    found = [] if pattern is None else [match[bool(match.re.groups)] or "" for match in re.finditer(pattern, text)]
+    if found:
+        return known.same(plain_text(found[-1]))
     return known.same(plain.partition("\n")[0]) if cut else _Reading(plain, known).answer()
 
 
@@ -311,8 +321,7 @@ class _Reading:
     """The reading of one text."""
 
     def __init__(self, text: str, known: _Known) -> None:
-        more = _NEXT.search(text)
-        self.text, self.known = text if more is None else text[: more.start() + 1], known
+        self.text, self.known = text, known
 
     def answer(self) -> int:
         whole = self.known.same(self.text) if "\n" not in self.text else NO_ANSWER

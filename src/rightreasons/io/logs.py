@@ -22,7 +22,7 @@ import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,36 +162,38 @@ def one_source(kind: str, names: Collection[str], chosen: str | None, where: str
 # --------------------------------------------------------------------------------------------------- the model of a log
 
 
-_SAMPLES = re.compile(r"samples_.+_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+_SAMPLES = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
 """How lm-evaluation-harness names a file of samples, in a folder named after the model."""
 
 
-def logged_model(path: str | Path) -> str:
-    """Return the name of the model whose answers a log holds; "" where it does not tell.
+def logged(path: str | Path) -> tuple[str, str]:
+    """Return the names of the model whose answers a log holds, and of its task; "" for what it does not tell.
 
-    Of lm-evaluation-harness it is the name of the folder, where "__" stands for "/"; of inspect_ai, what the header of
-    an `.eval` file says.
+    Of lm-evaluation-harness they are the names of the folder, where "__" stands for "/", and of the file; of
+    inspect_ai, what the header of an `.eval` file says.
 
     Args:
         path: The log, whether it is one or not.
 
     Example:
-        >>> logged_model("logs/HuggingFaceTB__SmolLM2-135M/samples_piqa_2026-11-22T10-00-00.123456.jsonl")
-        'HuggingFaceTB/SmolLM2-135M'
-        >>> logged_model("answers.csv")
-        ''
+        >>> logged("logs/HuggingFaceTB__SmolLM2-135M/samples_piqa_2026-11-22T10-00-00.123456.jsonl")
+        ('HuggingFaceTB/SmolLM2-135M', 'piqa')
+        >>> logged("answers.csv")
+        ('', '')
     """
     file = Path(path)
-    if _SAMPLES.fullmatch(file.name):
-        return file.parent.name.replace("__", "/")
+    samples = _SAMPLES.fullmatch(file.name)
+    if samples is not None:
+        return file.parent.name.replace("__", "/"), samples[1]
     if file.suffix != ".eval":
-        return ""
+        return "", ""
     try:
         from inspect_ai.log import read_eval_log
 
-        return str(read_eval_log(str(file), header_only=True).eval.model)
+        told = read_eval_log(str(file), header_only=True).eval
+        return str(told.model), str(told.task).rpartition("/")[2]
     except Exception:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
-        return ""
+        return "", ""
 
 
 # ----------------------------------------------------------------------------------------------------------- inspect_ai
@@ -393,7 +395,7 @@ def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> d
         ]
     else:
         columns["answer"] = ["" if picked is None else LETTERS[picked] for picked in answers]
-        columns |= _lacks(samples, [picked is None for picked in answers])
+        columns |= _lacks(map(_reply_of, samples), [picked is None for picked in answers], read_alone=True)
     return columns
 
 
@@ -436,11 +438,20 @@ def _said_by_user(messages: Any) -> list[str]:
     return [words_of(one.get("content")) for one in told if one.get("role") == "user"]
 
 
-def _lacks(samples: Sequence[Mapping[str, Any]], unread: Sequence[bool]) -> dict[str, list[Any]]:
-    """Return why samples hold no answer: by their end, or because none can be read; {} where all do."""
-    ends = [inspect_reply(sample.get("output") or {}).lack for sample in samples]
-    lacks = [(end or "no answer that can be read") if lost else "" for end, lost in zip(ends, unread, strict=True)]
-    return {UNREAD: list(unread), LACK: lacks} if any(unread) else {}
+def _reply_of(sample: Mapping[str, Any]) -> Reply:
+    return inspect_reply(sample.get("output") or {})
+
+
+def _lacks(replies: Iterable[Reply], unread: Sequence[bool], *, read_alone: bool = False) -> dict[str, list[Any]]:
+    """Return why replies hold no answer: by their end, or because none can be read; {} where all do.
+
+    With `read_alone`, one that could be read is an answer, however it ended.
+    """
+    lacks = [
+        (reply.lack or ("no answer that can be read" if lost else "")) if lost or not read_alone else ""
+        for reply, lost in zip(replies, unread, strict=True)
+    ]
+    return {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
 
 
 def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
@@ -450,7 +461,8 @@ def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dic
         "answer": [str(score.get("answer") or "") for score in scores],
         "target": [_target(sample) for sample in samples],
     }
-    columns |= _lacks(samples, [not str(score.get("answer") or "").strip() for score in scores])
+    unread = [not str(score.get("answer") or "").strip() for score in scores]
+    columns |= _lacks(map(_reply_of, samples), unread, read_alone=True)
     right = [{"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}.get(str(score.get("value"))) for score in scores]
     return columns if None in right else {**columns, "correct": right}
 
@@ -679,8 +691,7 @@ def _answered(
         "answer": [reply.text for reply in replies],
         "target": list(targets),
     }
-    lacks = [reply.lack for reply in replies]
-    columns |= {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
+    columns |= _lacks(replies, [False] * len(replies))
     usual = [name for name in _METRICS if name in metrics[0]]
     for name in (*usual, *(name for name in metrics[0] if name not in usual)):
         if all(own.get(name) in (0, 1) for own in metrics):
@@ -905,14 +916,9 @@ def _generated(rows: Sequence[Mapping[str, Any]], requests: Sequence[list[list[A
         for name in ("resps", "filtered_resps")
     )
     replies = [Reply.of(text) for text in raw]
-    lacks = [
-        reply.lack or ("no answer that can be read" if answer.strip() in ("", "[invalid]") else "")
-        for reply, answer in zip(replies, read, strict=True)
-    ]
     metric = [{name: row[name] for name in _METRICS if name in row} for row in rows]
     columns = _answered([str(asked[0][0]) for asked in requests], replies, [str(row["target"]) for row in rows], metric)
-    columns["answer"] = read
-    return {**columns, **({UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {})}
+    return {**columns, "answer": read, **_lacks(replies, [answer.strip() in ("", "[invalid]") for answer in read])}
 
 
 def _innermost(value: Any) -> Any:

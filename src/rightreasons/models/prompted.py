@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -10,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from rightreasons.core.validation import (
 )
 from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
-from rightreasons.models.protocol import BRIEF, Ability, Engine, Generation, Request
+from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Prompted:
     Attributes:
         failures: Item, of whatever was asked so far -> why it has no score.
         replies: Item of the same -> what the model wrote.
+        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item without a score.
 
     Raises:
         ValueError: If the model has no chat template where one is asked for, or cannot do what the scoring needs, the
@@ -115,11 +117,19 @@ class Prompted:
             chat=_chat(prompt, engine),
             scorings=_scorings(prompt, engine, thinks=_chat(prompt, engine) and engine.thinks),
             label_names=self.label_names,
+            constrains="constrained_text" in engine.abilities,
         )
+        if self.rendering.form == "constrained" and "constrained_text" not in engine.abilities:
+            raise OptionError(
+                f"Expected a server that holds answers to given ones where `form` is 'constrained', but {engine.name} "
+                "does not: form='line' asks for one line.",
+                option="form",
+            )
         self._example: Request | None = None
         self._way = ""
         self.failures: dict[str, str] = {}
         self.replies: dict[str, list[Reply]] = {}
+        self.assumed = ""
 
     def other_way(self) -> Prompted | None:
         """Return the same prompt without the chat template, or with it where this goes without.
@@ -164,7 +174,7 @@ class Prompted:
         asked = self.rendering
         parts = [
             self.engine.fingerprint, self.prompt.to_dict(), asked.task, asked.template, asked.style, asked.scoring,
-            asked.chat, asked.answer_prefix, asked.label_words, self.seed,
+            asked.chat, asked.answer_prefix, asked.label_words, asked.form, self.seed,
             [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
         ]  # fmt: skip
@@ -184,6 +194,7 @@ class Prompted:
             "label_words": list(asked.label_words),
             "shots": self.prompt.shots,
             "draw": self.prompt.draw,
+            "form": asked.form if asked.scoring == "generated" else "",
             "pattern": self.prompt.pattern,
             "samples": self.prompt.samples,
             "thinking": self.prompt.thinking,
@@ -223,7 +234,7 @@ class Prompted:
             gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
         rows = zip(names, first, pairs, strict=True)
         items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
-        return self._scored(items, gold, **how)
+        return self.score_items(items, gold, **how)
 
     def choose(
         self,
@@ -242,7 +253,7 @@ class Prompted:
         if self.label_names is not None:
             raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-        return self._scored(items.items(), items.labels, **how)
+        return self.score_items(items.items(), items.labels, **how)
 
     def by_sum(self) -> Prompted:
         """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
@@ -252,21 +263,28 @@ class Prompted:
         other.rendering = dataclasses.replace(self.rendering, prompt=prompt, scoring="sum")
         return other
 
+    def assuming(self, assumed: str) -> Prompted:
+        """Return a scorer that gives the answers that this one was given, and asks nothing more.
+
+        Args:
+            assumed: What an answer that cannot be read counts as, where the right one is known: "right" or "wrong".
+        """
+        other = copy.copy(self)
+        other.engine, other.assumed = cast("Engine", _Silent(self.engine)), assumed
+        other.failures, other.replies = {}, dict(self.replies)
+        return other
+
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
         if not self.prompt.shots or self.examples is None:
             return []
         return self.examples.draw(item, self.prompt.shots, seed=self.seed, shared=self.prompt.draw == "run")
 
-    # --------------------------------------------------------------------------------------------------------- private
-
-    def _placeholder(self) -> Item:
-        if self.label_names is not None:
-            return Item("", {"text": "(text)", "text_pair": None})
-        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
-
-    def _scored(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+    def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+        """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
         asked = self.rendering
+        if gold is not None:
+            items = [dataclasses.replace(item, label=int(label)) for item, label in zip(items, gold, strict=True)]
         requests = [asked.request(item, self.shots(item)) for item in items]
         if self._example is None and requests:
             self._example = requests[0]
@@ -295,6 +313,13 @@ class Prompted:
             way=way,
             failures=failures,
         )
+
+    # --------------------------------------------------------------------------------------------------------- private
+
+    def _placeholder(self) -> Item:
+        if self.label_names is not None:
+            return Item("", {"text": "(text)", "text_pair": None})
+        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
 
     def _likely(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
@@ -349,11 +374,15 @@ class Prompted:
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
         prompt, asked = self.prompt, self.rendering
-        found = self.engine.generate(
-            requests,
-            options=self.generation(n=prompt.samples),
-            progress=how.get("progress", True),
-            out=_part(how.get("out"), "answers"),
+        found = (
+            self._again(requests)
+            if self.assumed
+            else self.engine.generate(
+                requests,
+                options=self.generation(n=prompt.samples).replaced(constrained=asked.form == "constrained"),
+                progress=how.get("progress", True),
+                out=_part(how.get("out"), "answers"),
+            )
         )
         rows, failures = [], dict(found.failures)
         lacks: Counter[str] = Counter()
@@ -368,7 +397,10 @@ class Prompted:
             lacks.update(lack if not lack.startswith("no answer") else "give no answer" for lack in lacking)
             counts = np.bincount(read[read != NO_ANSWER], minlength=len(asked.answers(item)))
             if item.id not in failures and not counts.sum():
-                failures[item.id] = lacking[0]
+                if self.assumed and item.label >= 0:
+                    counts[item.label if self.assumed == "right" else (item.label + 1) % len(counts)] = 1
+                else:
+                    failures[item.id] = lacking[0]
             # A share of 0 has no logarithm; the least positive number stands for it.
             shares = counts / max(counts.sum(), 1)
             rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
@@ -376,6 +408,12 @@ class Prompted:
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
         return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+
+    def _again(self, requests: Sequence[Request]) -> Answers:
+        """Return what was answered before."""
+        known = [self.replies.get(request.name, []) for request in requests]
+        lost = [request.name for request, replies in zip(requests, known, strict=True) if not replies]
+        return Answers(known, dict.fromkeys(lost, "not asked"))
 
     def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
         """Return how answers are generated.
@@ -423,6 +461,18 @@ def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:
         for place, text in enumerate(one.continuations)
         if not text.strip()
     }
+
+
+class _Silent:
+    """An engine that is asked nothing more."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("generate", "likelihoods", "next_words"):
+            raise ValueError(f"Expected nothing more to be asked of {self._engine.name}.")
+        return getattr(self._engine, name)
 
 
 class _Distinct:

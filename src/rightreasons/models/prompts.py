@@ -35,7 +35,6 @@ _TEMPLATES = {
     ("multiple_choice", False): "{{ prompt }}",
     ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
 }
-_INSTRUCTION = "\nAnswer with the {} alone."
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
 
@@ -54,11 +53,13 @@ class Item:
         id: Its id.
         fields: The fields of the template that are its own: text and text_pair, or prompt and choices.
         label: The right answer; -1 where there is none.
+        follow: Turns of a chat after the question: a first answer, and what is asked about it.
     """
 
     id: str
     fields: Mapping[str, Any]
     label: int = -1
+    follow: tuple[Message, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,29 +139,13 @@ class Examples:
         self.items = sorted((item for item in items if item.label >= 0), key=lambda item: item.id)
 
     @classmethod
-    def of_texts(
-        cls,
-        ids: Sequence[object],
-        texts: Sequence[str],
-        labels: Sequence[int],
-        *,
-        text_pairs: Sequence[str] | None = None,
-    ) -> Examples:
-        """Make examples of texts and their classes."""
-        check_same_length(ids=ids, texts=texts, labels=labels)
-        pairs = [None] * len(texts) if text_pairs is None else text_pairs
-        rows = zip(ids, texts, pairs, labels, strict=True)
-        return cls([Item(str(name), {"text": text, "text_pair": pair}, int(label)) for name, text, pair, label in rows])
-
-    @classmethod
-    def of_choices(
-        cls, ids: Sequence[object], prompts: Sequence[str], choices: Sequence[Sequence[str]], labels: Sequence[int]
-    ) -> Examples:
-        """Make examples of questions, their choices and the indices of the right ones."""
-        rows = zip(ids, prompts, choices, labels, strict=True)
-        return cls(
-            [Item(str(name), {"prompt": prompt, "choices": list(row)}, int(label)) for name, prompt, row, label in rows]
-        )
+    def of(cls, ids: Sequence[object], labels: Sequence[int], **fields: Sequence[Any]) -> Examples:
+        """Make examples of columns: their ids, the right answers, and the fields of an item by name."""
+        if "text" in fields:
+            fields.setdefault("text_pair", [None] * len(ids))
+        check_same_length(ids=ids, labels=labels, **fields)
+        rows = zip(ids, labels, zip(*fields.values(), strict=True), strict=True)
+        return cls([Item(str(name), dict(zip(fields, own, strict=True)), int(label)) for name, label, own in rows])
 
     def draw(self, item: Item, count: int, *, seed: int, shared: bool = False) -> list[Item]:
         """Draw examples for an item: never the item itself, nor one of its id or its words.
@@ -211,6 +196,7 @@ class Rendering:
         chat: Whether items are asked as turns of a conversation.
         answer_prefix: The words that the answer follows; "" for none.
         label_words: The words of the K classes; () for multiple choice.
+        form: How a generated answer gets its form: "constrained", "line" or "free".
     """
 
     prompt: Prompt
@@ -221,6 +207,7 @@ class Rendering:
     chat: bool
     answer_prefix: str
     label_words: tuple[str, ...] = ()
+    form: str = "free"
 
     @classmethod
     def of(
@@ -230,6 +217,7 @@ class Rendering:
         chat: bool,
         scorings: Sequence[str],
         label_names: Sequence[str] | None = None,
+        constrains: bool = False,
     ) -> Rendering:
         """Settle what a prompt leaves open.
 
@@ -238,6 +226,7 @@ class Rendering:
             chat: Whether items are asked as turns of a conversation.
             scorings: The scorings that the model is able to, the preferred one first.
             label_names: The names of the K classes; None for multiple choice.
+            constrains: Whether the model is able to hold generated answers to given ones.
 
         Raises:
             ValueError: If the template is none or names a field that the task has not, or label words do not fit.
@@ -254,15 +243,18 @@ class Rendering:
             marked = task == "multiple_choice" and scoring in ("next_words", "generated")
             style = "letters" if marked else "words"
         words = _label_words(prompt, label_names)
-        template = prompt.read_template()
+        template, form = prompt.read_template(), prompt.form
+        if form == "auto":
+            own = template is not None or prompt.pattern is not None
+            form = "free" if own else "constrained" if constrains else "line" if chat else "free"
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
-            template += _INSTRUCTION.format(_KINDS[style]) if scoring == "generated" else ""
+            template += instruction(form, style) if scoring == "generated" else ""
         prefix = prompt.answer_prefix
         if prefix is None:
             bare = task == "multiple_choice" and style == "words" and scoring != "generated"
             prefix = "" if chat or bare or prompt.template is not None else PREFIX
-        rendering = cls(prompt, task, template, style, scoring, chat, prefix, words)
+        rendering = cls(prompt, task, template, style, scoring, chat, prefix, words, form)
         rendering._check_template()
         return rendering
 
@@ -289,12 +281,12 @@ class Rendering:
         """
         body, answers, gap = self._body(item), self.answers(item), self._gap
         system = self.prompt.system
-        shots = [(self._body(example), self.answers(example)[example.label]) for example in examples]
+        shots = [(self._body(example), self.said(self.answers(example)[example.label])) for example in examples]
         if self.chat:
             turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
             for asked, answer in shots:
                 turns += [_turn("user", asked), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
-            turns.append(_turn("user", body))
+            turns += [_turn("user", body), *item.follow]
             turns += [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
             return Request(item.id, tuple(turns), tuple(f"{gap}{answer}" for answer in answers))
         parts = [system] if system else []
@@ -303,6 +295,10 @@ class Rendering:
         # As lm-evaluation-harness does, white space at the end of what is asked belongs to the answer.
         head = text.rstrip()
         return Request(item.id, head, tuple(f"{text[len(head) :]}{gap}{answer}" for answer in answers))
+
+    def said(self, answer: str) -> str:
+        """Return an answer in the form that is asked for."""
+        return f"ANSWER: {answer}" if self.form == "line" and self.scoring == "generated" else answer
 
     def without_item(self, item: Item) -> Request:
         """Return a request of the same answers where nothing is asked: the prefix of the answer alone."""
@@ -367,6 +363,18 @@ class Rendering:
                 f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
                 option="template",
             )
+
+
+def instruction(form: str, style: str) -> str:
+    r"""Return what a question for a generated answer ends with.
+
+    Example:
+        >>> instruction("line", "letters"), instruction("free", "letters")
+        ('\nAnswer with one line alone: ANSWER: X, where X is the letter.', '\nAnswer with the letter alone.')
+    """
+    kind = _KINDS[style]
+    told = f"with one line alone: ANSWER: X, where X is the {kind}" if form == "line" else f"with the {kind} alone"
+    return f"\nAnswer {told}."
 
 
 def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:

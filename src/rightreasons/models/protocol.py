@@ -25,12 +25,13 @@ from rightreasons.core.scores import Scores
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "gradients", "processes"]
+Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "constrained_text", "gradients", "processes"]
 """What an engine or a scorer can do.
 
 - "likelihoods": the log-likelihood of any given continuation of a request;
 - "next_words": the log-probability that a request goes on with a given short word or letter, among the most likely;
 - "text": generated answers;
+- "constrained_text": generated answers that are held to the continuations of their request;
 - "gradients": derivatives with respect to the input embeddings;
 - "processes": the items of one run are shared by several processes (`accelerate launch`).
 """
@@ -120,6 +121,9 @@ class Generation(Options):
     seed: int = option(0, "Decides what is drawn; a server may ignore it.")
     thinking_tags: tuple[str, ...] = option(
         (), "What opens and what closes thinking in an answer, in turns, where it is unusual."
+    )
+    constrained: bool = option(
+        False, "Whether an answer is held to the continuations of its request, where it has some."
     )
 
     def _check(self) -> None:

@@ -25,6 +25,10 @@ CHATS = ("auto", "on", "off")
 
 THINKING = ("auto", "on", "off")
 
+FORMS = ("auto", "constrained", "line", "free")
+"""How a generated answer gets its form: the server holds it, a line is asked for, or the rules find it."""
+
+
 DRAWS = ("item", "run")
 """What few-shot examples are drawn for: each item, or all items of a run."""
 
@@ -109,6 +113,12 @@ missing ), unterminated subpattern at position 0.
         "How answers are scored: sum, mean (per token), unconditional or calibrated likelihood, next_words (their "
         "first token), or generated; auto is mean for the texts of choices, else sum.",
         choices=SCORINGS,
+    )
+    form: str = option(
+        "auto",
+        "The form of generated answers: constrained by the server, a line 'ANSWER: X' that is asked for, or free; auto "
+        "is constrained where the server can, else the line in a chat; free under a template or pattern of your own.",
+        choices=FORMS,
     )
     pattern: str | None = option(
         None, "Regular expression that finds the answer in what is generated, in its first group if it has one."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,8 @@ from rightreasons.page.prose import percent
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
     from rightreasons.audited.splits import AuditSplit
+    from rightreasons.core.options import Options
+    from rightreasons.page.parts import Section
 
 MOST_UNREAD = 0.1
 """Share of answers that cannot be read beyond which nothing is concluded from the others."""
@@ -159,16 +164,54 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     )
 
 
-def withheld(result: SectionResult, figures: AnswerFigures) -> SectionResult:
-    """Return the answer to a question without its verdict, where too few answers can be read for one."""
-    if figures.n_unread <= MOST_UNREAD * figures.n_items or result.verdict.tone == "neutral":
+def withheld(
+    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple
+) -> SectionResult:
+    """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
+
+    Args:
+        result: The answer.
+        figures: How many cannot be read.
+        bounds: Returns the verdicts with all of these wrong, and right; see `at_bounds`.
+    """
+    if not figures.n_unread or result.verdict.tone == "neutral":
         return result
-    share = percent(figures.n_unread / figures.n_items)
-    summary = (
-        f"{share} of the answers cannot be read ({figures.lacks_in_words}), more than {percent(MOST_UNREAD)}: the "
-        f"others alone conclude nothing. By them it would be: {result.verdict.label}."
-    )
+    summary = f"{percent(figures.n_unread / figures.n_items)} of the answers cannot be read ({figures.lacks_in_words})"
+    if figures.n_unread > MOST_UNREAD * figures.n_items:
+        summary += f", more than {percent(MOST_UNREAD)}: the others alone conclude nothing."
+    else:
+        labels = [verdict.label for verdict in bounds()]
+        if {*labels} <= {result.verdict.label}:
+            return result
+        summary += f": were all of them wrong, the verdict would be “{labels[0]}”, and were all right, “{labels[1]}”."
+    summary += f" By the others it would be: {result.verdict.label}."
     return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
+
+
+def at_bounds(context: AuditContext, section: Section, options: Options) -> list[Verdict]:
+    """Return the verdicts with every answer that cannot be read counted as wrong, and as right; [] where none is known.
+
+    Nothing more is asked: a question that would ask about an item whose answer could not be read leaves it out there.
+
+    Args:
+        context: The audit, not scored, with a model that was asked.
+        section: The question.
+        options: Its options.
+    """
+    if context.prompted is None:
+        return []
+    found = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for assumed in ("wrong", "right"):
+            asked = dataclasses.replace(
+                context, source=context.prompted.assuming(assumed), out=Path(folder) / assumed, progress=False
+            )
+            try:
+                found.append(section.run(asked.scored([section.reads]), options).verdict)
+            except ValueError:  # it needs what was asked of the engine itself
+                return []
+    return found
 
 
 def conflicting(context: AuditContext) -> str:

@@ -61,7 +61,7 @@ _NAME, _QUESTION = p.Column("name", "Figure", "text"), p.Column("question", "Que
 _BETTER = p.Column("better", "Better", "text")
 
 
-def _section(name: str, **declared: Any) -> Question:
+def page_section(name: str, **declared: Any) -> Question:
     """Declare a section of the page, whose measurement is given."""
     prose = Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **declared.pop("constants", {}))
     usual = {"order": 0, "title": "", "headlines": (), "figures": (), "measure": lambda context, options: context}
@@ -75,7 +75,7 @@ def _amounts(figure: ComparedFigure) -> list[p.Amount]:
     return [p.Amount(each, figure.unit) for each in (figure.first, figure.second, figure.difference)]
 
 
-ANSWERS = _section(
+ANSWERS = page_section(
     "answers",
     verdict=(
         Rule("good", "one", lambda m: len(m.winners) == 1),
@@ -188,7 +188,7 @@ def _is_share(estimate: Estimate | None) -> bool:
     return estimate is None or estimate.value is None or 0 <= estimate.value <= 1
 
 
-HISTORY = _section(
+HISTORY = page_section(
     "history",
     constants={
         "change_note": "The change has its interval from those of the two reports, as if they were about other items: "
@@ -281,7 +281,7 @@ def _difference(key: str) -> Figure:
     return Figure(f"{key}_difference", lambda m: m[key].difference, text=lambda m: m.text(key), no_interval=reason)
 
 
-SPLIT = _section(
+SPLIT = page_section(
     "split",
     constants={
         "order": "Prediction and confidence are those of the model that is wrong, the most confident first.",
@@ -412,7 +412,7 @@ def compare(
             item has one label in one report and another in the other.
     """
     how = Resampling(confidence_level, n_resamples, seed)
-    target = None if out is None else _check_out(out)
+    target = None if out is None else check_out(out)
     every = read_reports(reports)
     followed = history_of(reports, every)
     folders, audits = tuple(map(report_folder, (reports[0], reports[-1]))), (every[0], every[-1])
@@ -473,7 +473,8 @@ def _pairs(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> dict[st
     return pairs
 
 
-def _check_out(out: str | os.PathLike[str]) -> Path:
+def check_out(out: str | os.PathLike[str]) -> Path:
+    """Check that a folder can take a comparison: it holds an earlier one, or nothing."""
     folder = check_folder(out, own=(COMPARISON_FILE, PAGE, "figures"))
     if (folder / AUDIT_FILE).exists():
         raise ValueError(f"Expected a folder without an audit for the comparison, but {folder} holds {AUDIT_FILE}.")

@@ -20,6 +20,7 @@ from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, esti
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_kind
+from rightreasons.io.logs import logged
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.prose import short_name
 from rightreasons.report.files import AuditFigure, audit_figures, items_file, read_items, short_path
@@ -405,7 +406,8 @@ def report_folder(report: str | os.PathLike[str]) -> Path:
 
 def _names(audits: Sequence[Mapping[str, Any]], reports: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     """Name the models; those of one name by their reports too."""
-    names = [short_name(audit["model"]["name"]) for audit in audits]
+    called = [audit["model"]["name"] for audit in audits]
+    names = [logged(name)[0] or short_name(name) for name in called]
     told = [f"{name} ({os.fspath(report)})" for name, report in zip(names, reports, strict=True)]
     return tuple(names if len(set(names)) == len(names) else told)
 

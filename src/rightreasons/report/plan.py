@@ -21,7 +21,7 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
-from rightreasons.models.servers.client import Cost, cost_of
+from rightreasons.models.servers.client import Usage, cost_of
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -32,7 +32,7 @@ _RESAMPLES = 2
 """Nothing of the figures is read."""
 
 
-class _Counting:
+class Counting:
     """An engine that sends nothing: it counts what it is asked, and answers at random.
 
     Args:
@@ -41,19 +41,23 @@ class _Counting:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.cost = Cost()
+        self.cost = Usage()
+        self._stored: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
     def likelihoods(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
-        return self._likely(requests, "likelihoods")
+        """Count requests, and answer at random."""
+        return self._likely(requests, "likelihoods", how.get("out"))
 
     def next_words(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
-        return self._likely(requests, "next words")
+        """Count requests, and answer at random."""
+        return self._likely(requests, "next words", how.get("out"))
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **how: Any) -> Answers:
-        self._count(requests, "replies", options.max_new_tokens, options.n)
+        """Count requests, and answer at random."""
+        self._count(requests, "replies", how.get("out"), options.max_new_tokens, options.n)
         drawn = [item_rng(options.seed, request.name) for request in requests]
         return Answers(
             [
@@ -62,15 +66,18 @@ class _Counting:
             ]
         )
 
-    def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
-        self._count(requests, kind, 1)
+    def _likely(self, requests: Sequence[Request], kind: str, out: object) -> Likelihoods:
+        self._count(requests, kind, out)
         counts = [len(request.continuations) for request in requests]
         rows = [-item_rng(0, request.name).exponential(size=n) for request, n in zip(requests, counts, strict=True)]
         return Likelihoods(
             Ragged.of(np.concatenate([np.empty(0), *rows]), counts), Ragged.of(np.ones(sum(counts)), counts)
         )
 
-    def _count(self, requests: Sequence[Request], kind: str, new_tokens: int, n: int = 1) -> None:
+    def _count(self, requests: Sequence[Request], kind: str, out: object, new_tokens: int = 1, n: int = 1) -> None:
+        if out is not None and str(out) in self._stored:
+            return  # what is stored is not asked again
+        self._stored.add(str(out))
         here = functools.partial(cost_of, None)
         self.cost += getattr(self._engine, "cost", here)(requests, kind, new_tokens * n, n)
 
@@ -89,10 +96,10 @@ def plan_of(
     asked = context.prompted
     if asked is None:
         return ["Nothing is sent: the model is no language model that is asked by requests."]
-    counting = _Counting(asked.engine)
+    counting = Counting(asked.engine)
     # What was settled for the engine holds for the one that counts.
     planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
-    rows: list[tuple[str, Cost]] = []
+    rows: list[tuple[str, Usage]] = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
@@ -103,12 +110,16 @@ def plan_of(
         for name, section in sections.items():
             if why_not[name]:
                 continue
-            counting.cost = Cost()
+            counting.cost = Usage()
             with contextlib.suppress(ValueError):  # of figures of answers at random: what is asked has been counted
                 section.run(scored, options[name])
             rows.append((name, counting.cost))
-    rows.append(("together", sum((cost for _, cost in rows), Cost())))
-    client = getattr(asked.engine, "client", None)
+    return cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine)
+
+
+def cost_lines(rows: Sequence[tuple[str, Usage]], engine: Engine) -> list[str]:
+    """Return a line per cost by its name, and what a server was sent so far."""
+    client = getattr(engine, "client", None)
     heads = ("", "requests", "prompt tokens", "generated tokens, at most", "price, at most")
     table = [heads, *((name, *cost.words(None if client is None else client.options)) for name, cost in rows)]
     widths = [max(len(row[place]) for row in table) for place in range(len(heads))]

@@ -12,7 +12,7 @@ import rightreasons
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, predictions_file
 from rightreasons.core.options import Options
-from rightreasons.io.logs import logged_model
+from rightreasons.io.logs import logged
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.prose import level_percent, percent, short_name
 from rightreasons.report.answers import AnswerFigures, failed_of
@@ -111,7 +111,7 @@ def page_of(
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
     model, data = context.model_name, context.dataset_name
     primary, how = context.primary, context.resampling
-    shown = short_name((context.stored is not None and logged_model(model)) or model)
+    shown = short_name((context.stored is not None and logged(model)[0]) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
     if context.stored is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import html
 import io
 import math
@@ -31,7 +32,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
-from rightreasons.report.answers import AnswerFigures, conflicting, failed_of, measure_answers, withheld
+from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import OWN, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
@@ -225,7 +226,7 @@ def audit(
         return AuditResult(folder, {}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
-    context = context.scored(section.reads for section in report.sections(list(sections)))
+    unscored, context = context, context.scored(section.reads for section in report.sections(list(sections)))
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
@@ -257,7 +258,10 @@ def audit(
     has_answers = context.stored is not None or context.prompted is not None
     answers = measure_answers(context) if has_answers else None
     if answers is not None:
-        outcomes = [_withheld(outcome, answers, context) for outcome in outcomes]
+        outcomes = [
+            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, asked[name], chosen[name]))
+            for name, outcome in zip(asked, outcomes, strict=True)
+        ]
     if answers is not None and (answers.n_unread or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
@@ -440,11 +444,13 @@ def _answer(section: Section, why_not: str, context: AuditContext, options: Opti
         return Outcome(section.question, section.title, "failed", sentence)
 
 
-def _withheld(outcome: Outcome, answers: AnswerFigures, context: AuditContext) -> Outcome:
+def _withheld(
+    outcome: Outcome, answers: AnswerFigures, context: AuditContext, bounds: Callable[[], Sequence[Verdict]]
+) -> Outcome:
     """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
     if outcome.result is None:
         return outcome
-    result = withheld(outcome.result, answers)
+    result = withheld(outcome.result, answers, bounds)
     conflict = conflicting(context) if outcome.question == "calibration" else ""
     if conflict:
         summary = f"A softmax over log-likelihoods is no one confidence: {conflict}. `score_columns` names one of them."

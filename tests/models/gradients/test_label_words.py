@@ -47,7 +47,7 @@ def shares(logits):
     ids=lambda options: " ".join(f"{key}={value}" for key, value in options.items()),
 )
 def test_its_probabilities_are_those_of_the_prompted_model(engine, options):
-    examples = Examples.of_texts(["t", "u", "v"], ["fine", "awful", "great"], [1, 0, 1])
+    examples = Examples.of(["t", "u", "v"], [1, 0, 1], text=["fine", "awful", "great"])
     prompted = Prompted(Prompt(**options), engine, NAMES, examples=examples)
     ours = predict(label_word_classifier(prompted), TEXTS, progress=False)
     assert shares(ours.logits) == pytest.approx(shares(prompted.predict(TEXTS, progress=False).logits), abs=2e-5)
@@ -102,7 +102,7 @@ def test_fisher_information_scores_choices_as_the_prompted_model_does(engine, op
 
 def test_where_words_have_no_gradients(engine):
     def reason(**options):
-        examples = Examples.of_texts(["t"], ["fine"], [1])
+        examples = Examples.of(["t"], [1], text=["fine"])
         return why_no_gradients(Prompted(Prompt(**options), engine, NAMES, examples=examples))
 
     assert reason() == ""

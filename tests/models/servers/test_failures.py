@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 
 import numpy as np
@@ -237,3 +238,37 @@ def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
     assert any(
         reason.startswith("the server refuses the key in OPENAI_API_KEY (401") for reason in told.failures.values()
     )
+
+
+def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatch):
+    monkeypatch.setenv("TEAM_TOKEN", "very-secret-42")
+    engine = opened(server, header=("X-Team: red", "api-key: $TEAM_TOKEN"))
+    assert all(sent["x-team"] == "red" and sent["api-key"] == "very-secret-42" for sent in server.headers)
+    server.faults = lambda number, body: (400, {}, json.dumps({"error": {"message": "bad very-secret-42"}}))
+    told = engine.generate([Request("a", "Hello?")], progress=False)
+    assert told.failures == {"a": "the server refuses the request (400: bad …)"}
+    assert "very-secret-42" not in repr(engine.client.options)
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("X-Team", "Expected a name, a colon and a value in `header`, but got 'X-Team'."),
+        ("X Team: red", "Expected a name, a colon and a value in `header`, but got 'X Team: red'."),
+        ("X-Team: rød", "Expected a name, a colon and a value in `header`, but got 'X-Team: rød'."),
+        (
+            "api-key: 42",
+            (
+                "Expected 'api-key: $NAME' in `header`, an environment variable with the value, since reports show "
+                "what is typed, but got the value itself."
+            ),
+        ),
+        (
+            "api-key: $NOWHERE",
+            "Expected one line of ASCII in the environment variable NOWHERE for the header api-key, but there is none.",
+        ),
+    ],
+)
+def test_a_header_that_cannot_be_sent_or_would_be_written_is_refused(server, header, sentence):
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        opened(server, header=(header,))

@@ -7,8 +7,13 @@ import itertools
 import pytest
 
 from fake_server import serving
+from rightreasons.core.errors import OptionError
+from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
+from rightreasons.models.servers.client import CONSTRAINTS
 from rightreasons.models.servers.engine import open_server
+from rightreasons.models.wording import Prompt
+from thinking_server import thinking
 
 
 @pytest.fixture
@@ -30,7 +35,10 @@ def test_an_honest_server_can_do_everything_by_either_way(server):
         engine = opened(server, chat=chat)
         assert engine.abilities == {"likelihoods", "next_words", "text"}
         assert engine.has_template is (chat == "on")
-        assert all(one.passed for one in engine.trial.findings)
+        assert [one.part for one in engine.trial.findings if not one.passed] == [
+            "chats: answers held to given ones",
+            "texts: answers held to given ones",
+        ]
     assert opened(server).has_template  # conversations, where they are taken
     assert engine.name == f"{server.url} (toy)"
 
@@ -240,3 +248,36 @@ def test_several_processes_are_refused(server, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match="Expected one process for a server"):
         opened(server)
+
+
+@pytest.mark.parametrize("way", list(CONSTRAINTS))
+def test_an_answer_is_held_to_the_given_ones_by_the_way_that_the_trial_finds(server, way):
+    server.holds = way
+    server.refuses = {"guided_choice"} - {way}  # as OpenAI's: what it does not know is an error
+    engine = opened(server)
+    assert "constrained_text" in engine.abilities
+    assert finding(engine, "chats: answers held to given ones").words == f"They are held by {way}."
+    scorer = Prompted(Prompt(scoring="generated"), engine)
+    scores = scorer.choose(["Which?"] * 3, [["no", "yes"], ["a", "b", "c"], ["d", "e"]], progress=False)
+    assert (len(scores), scores.failures, scorer.describe()["form"]) == (3, {}, "constrained")
+    bodies = [body for body in server.bodies if "Which?" in str(body)]
+    assert all(way in body for body in bodies)
+    assert all("Answer with the letter alone." in str(body) for body in bodies)
+
+
+def test_a_server_that_ignores_a_constraint_is_asked_for_a_line(server):
+    scorer = Prompted(Prompt(scoring="generated"), opened(server))
+    scorer.choose(["Which?"], [["no", "yes"]], progress=False)
+    last = server.bodies[-1]
+    assert last["messages"][-1]["content"].endswith("Answer with one line alone: ANSWER: X, where X is the letter.")
+    assert not {*CONSTRAINTS} & set(last)
+    with pytest.raises(OptionError, match=r"^Expected a server that holds answers to given ones where `form` is"):
+        Prompted(Prompt(scoring="generated", form="constrained"), opened(server))
+
+
+def test_a_constraint_that_stops_the_thinking_is_not_used():
+    with thinking("vllm") as fake:
+        fake.holds = "grammar"
+        assert "constrained_text" in opened(fake).abilities  # what is held is what follows the thoughts
+        fake.change = lambda body, reply: "grammar" in body and reply["choices"][0]["message"].pop("reasoning_content")
+        assert "constrained_text" not in opened(fake).abilities

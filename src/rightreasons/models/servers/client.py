@@ -364,11 +364,16 @@ class Usage:
             if self.unreported
             else ""
         )
-        cost = priced(options, self.prompt_tokens, self.answer_tokens)
-        return (
-            f"{self.requests:,} requests{repeated}, {self.prompt_tokens:,} prompt tokens and "
-            f"{self.answer_tokens:,} generated tokens{cost}{unreported}."
-        )
+        requests, prompts, answers, cost = self.words(options)
+        priced = f", at a price of {cost}" if cost else ""
+        tokens = f"{prompts} prompt tokens and {answers} generated tokens"
+        return f"{requests} requests{repeated}, {tokens}{priced}{unreported}."
+
+    def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
+        """Return requests, tokens and the price, "" where no price is given, as words."""
+        cost = None if options is None else price(options, self.prompt_tokens, self.answer_tokens)
+        counts = self.requests, self.prompt_tokens, self.answer_tokens
+        return (*(f"{count:,}" for count in counts), "" if cost is None else f"{cost:,.4f}")  # type: ignore[return-value]
 
 
 def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -> float | None:
@@ -384,39 +389,8 @@ def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) ->
     return (prompts + (options.answer_price or 0.0) * answer_tokens) / MILLION
 
 
-def priced(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -> str:
-    """Return the price of some tokens as the end of a sentence; "" where no price is given."""
-    cost = price(options, prompt_tokens, answer_tokens)
-    return "" if cost is None else f", at a price of {cost:,.4f}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Cost:
-    """What some requests cost, before they are sent.
-
-    Attributes:
-        requests: How many requests.
-        prompt_tokens: Tokens of their prompts, about.
-        answer_tokens: Generated tokens, at most.
-    """
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-
-    def __add__(self, other: Cost) -> Cost:
-        """Return the cost of both."""
-        sums = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
-        return Cost(*(own + also for own, also in sums))
-
-    def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
-        """Return the counts and the price, "" where no price is given, as words."""
-        cost = None if options is None else price(options, self.prompt_tokens, self.answer_tokens)
-        return (*(f"{count:,}" for count in dataclasses.astuple(self)), "" if cost is None else f"{cost:,.4f}")  # type: ignore[return-value]
-
-
-def cost_of(client: Client | None, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int = 1) -> Cost:
-    """Return what a run will about cost, by the characters of its prompts and the tokens per character so far.
+def cost_of(client: Client | None, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int = 1) -> Usage:
+    """Return what a run will cost at most, by the characters of its prompts and the tokens per character so far.
 
     Args:
         client: The server, with what it counted so far; None for a model here.
@@ -435,7 +409,8 @@ def cost_of(client: Client | None, requests: Sequence[Request], kind: str, new_t
     characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
     characters += sum(len(text) for request in requests for text in request.continuations if echoes)
     per_token = usage.characters / usage.prompt_tokens if usage.prompt_tokens else CHARACTERS_PER_TOKEN
-    return Cost(sum(times), round(characters / per_token), sum(times) * new_tokens)
+    tokens = round(characters / per_token)
+    return Usage(sum(times), prompt_tokens=tokens, answer_tokens=sum(times) * new_tokens)
 
 
 def characters_of(prompt: Any) -> int:
@@ -506,9 +481,15 @@ class Client:
         self.retries = options.retries
         self.ended = ""
         self._key = os.environ.get(options.key_variable, "")
+        headers, secrets = options.headers()
+        self._secrets = [secret for secret in (self._key, *secrets) if secret]
         # The client's own environment variables of organizations and projects belong to one hosted service.
         self._openai = openai.OpenAI(
-            base_url=self.url, api_key=self._key or "none", timeout=options.timeout, max_retries=0
+            base_url=self.url,
+            api_key=self._key or "none",
+            timeout=options.timeout,
+            max_retries=0,
+            default_headers=headers,
         )
         self._lock = threading.Lock()
         self._here = _Here()
@@ -663,9 +644,11 @@ class Client:
         return RequestError(f"the server answers {status}: {message}{tried}", status=status), wait
 
     def _say(self, value: object) -> str:
-        """Return what somebody else says, in one line and without the key."""
+        """Return what somebody else says, in one line and without the key and other secrets."""
         text = " ".join(str(value).split()).rstrip(".") or type(value).__name__
-        return escaped(text.replace(self._key, "…") if self._key else text, longest=200)
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return escaped(text, longest=200)
 
 
 def check_url(url: str) -> str:
@@ -715,6 +698,33 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
         return None
 
 
+CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
+    "structured_outputs": lambda answers: {"choice": answers},
+    "guided_choice": lambda answers: answers,
+    "grammar": lambda answers: "root ::= " + " | ".join(json.dumps(answer, ensure_ascii=False) for answer in answers),
+    "response_format": lambda answers: {"type": "json_schema", "json_schema": _schema(answers)},
+}
+"""How servers are told to hold an answer to some: vLLM today and before, llama.cpp, and OpenAI, which writes JSON."""
+
+
+def _schema(answers: Sequence[str]) -> Mapping[str, Any]:
+    fields = {"type": "object", "required": ["answer"], "additionalProperties": False}
+    own = {**fields, "properties": {"answer": {"type": "string", "enum": list(answers)}}}
+    return {"name": "answer", "strict": True, "schema": own}
+
+
+def unwrapped(reply: Reply) -> Reply:
+    """Return a reply with the answer in place of the JSON object that holds it; as it is where it is none.
+
+    Example:
+        >>> unwrapped(Reply('{"answer": "B"}')).text, unwrapped(Reply("B")).text
+        ('B', 'B')
+    """
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return dataclasses.replace(reply, text=str(json.loads(reply.text)["answer"]))
+    return reply
+
+
 @dataclasses.dataclass
 class Endpoint:
     """How one path of a server is asked.
@@ -734,6 +744,7 @@ class Endpoint:
         budget: Tokens that an answer needs, thinking among them.
         extra: What it wants beside, such as to think or not.
         tags: (open, close) of thinking that is not usual.
+        constraint: The one of `CONSTRAINTS` that holds answers to given ones; "" for none.
     """
 
     client: Client
@@ -750,11 +761,13 @@ class Endpoint:
     budget: int = BRIEF
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
     tags: tuple[tuple[str, str], ...] = ()
+    constraint: str = ""
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """What this path can be asked."""
         able: dict[Ability, bool] = {"text": self.works, "next_words": self.top > 0, "likelihoods": self.echo}
+        able |= {"constrained_text": bool(self.constraint)}
         return frozenset(ability for ability, can in able.items() if can)
 
     def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
@@ -764,6 +777,11 @@ class Endpoint:
             RequestError: If there is no answer.
         """
         return self.client.ask(self.path, self._body(prompt, parameters), lambda reply: read_choices(reply, self.tags))
+
+    def constrained(self, answers: Sequence[str]) -> dict[str, Any]:
+        """Return the parameter that holds an answer to some."""
+        wanted = list(dict.fromkeys(answer.strip() for answer in answers))
+        return {self.constraint: CONSTRAINTS[self.constraint](wanted)} if self.constraint and wanted else {}
 
     def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
         """Ask for the likeliest next tokens.
@@ -800,12 +818,9 @@ class Endpoint:
     def _body(self, prompt: str | Sequence[Message], parameters: dict[str, Any]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model}
         if self.path == TEXT:
-            body["prompt"] = prompt if isinstance(prompt, str) else as_text(prompt)
+            body["prompt"] = as_text(prompt)
         else:
-            turns = (
-                [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
-            )
-            body["messages"] = turns
+            turns = body["messages"] = _turns(prompt)
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         known = {name: value for name, value in parameters.items() if name not in self.refused}

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import Any
 
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import Options, option
+
+_VALUE = re.compile(r"[ -~]*[!-~][ -~]*")
+_HEADER = re.compile(rf"[A-Za-z0-9!#$%&'*+.^_`|~-]+:{_VALUE.pattern}")
+_SECRET = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
 class ServerOptions(Options):
@@ -32,6 +38,11 @@ class ServerOptions(Options):
     max_price: float | None = option(
         None, "Price after which no more requests are sent; those in flight are waited for.", minimum=0.0
     )
+    header: tuple[str, ...] = option(
+        (),
+        "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is that of an "
+        "environment variable, which is written nowhere.",
+    )
     reasoning_effort: str | None = option(None, "How much a model thinks, in the server's words, such as low or high.")
     extra_body: str | None = option(
         None, 'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.'
@@ -39,11 +50,41 @@ class ServerOptions(Options):
 
     def _check(self) -> None:
         self.more()
+        for header in self.header:
+            name, _, value = header.partition(":")
+            if not _HEADER.fullmatch(header):
+                raise OptionError(
+                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.", option="header"
+                )
+            if _SECRET.search(name) and not value.strip().startswith("$"):
+                raise OptionError(
+                    f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since reports show "
+                    "what is typed, but got the value itself.",
+                    option="header",
+                )
         if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
             raise OptionError(
                 "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
                 option=("prompt_price", "answer_price", "max_price"),
             )
+
+    def headers(self) -> tuple[dict[str, str], list[str]]:
+        """Return the headers of every request, and those of their values that are secrets.
+
+        Raises:
+            ValueError: If there is no environment variable of a name.
+        """
+        own = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
+        held = {name: value[1:] for name, value in own.items() if value.startswith("$")}
+        secrets = {name: os.environ.get(variable, "").strip() for name, variable in held.items()}
+        for name, secret in secrets.items():
+            if not _VALUE.fullmatch(secret):
+                raise OptionError(
+                    f"Expected one line of ASCII in the environment variable {held[name]} for the header {name}, but "
+                    f"{'it holds something else' if secret else 'there is none'}.",
+                    option="header",
+                )
+        return {**own, **secrets}, [*secrets.values()]
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""

@@ -18,6 +18,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.models.protocol import BRIEF, LONG
 from rightreasons.models.servers.client import (
     CHAT,
+    CONSTRAINTS,
     TEXT,
     BadReplyError,
     Client,
@@ -25,6 +26,7 @@ from rightreasons.models.servers.client import (
     Continued,
     Endpoint,
     RequestError,
+    unwrapped,
 )
 
 BEGINNINGS = (
@@ -38,6 +40,9 @@ QUESTIONS = (
     "Which month comes after January?",
 )
 """What is asked in the trial."""
+
+UNLIKELY = ("quartz", "heron")
+"""What no question of the trial is answered with, unless answers are held to it."""
 
 MEAN_DIFFERENCE = 0.1
 LARGEST_DIFFERENCE = 0.5
@@ -140,6 +145,7 @@ def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
             if attempt.generates():
                 if attempt is chat:
                     attempt.settles_thinking(thinking)
+                attempt.holds_answers()
                 attempt.repeats_itself()
                 attempt.draws()
                 attempt.reports_next_tokens()
@@ -234,6 +240,25 @@ class _Attempt:
             self.endpoint.extra = before
             return False
         return True
+
+    def holds_answers(self) -> None:
+        """Ask for one of some answers that nobody would give to the question."""
+        endpoint, part = self.endpoint, f"{self._what}: answers held to given ones"
+        for way in CONSTRAINTS:
+            endpoint.constraint = way
+            parameters = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
+            try:
+                reply = endpoint.ask(self._prompts[0], **parameters)[0].reply
+            except RequestError as failure:
+                if failure.ends:
+                    raise
+                continue
+            # A constraint that stops the thinking asks another model.
+            if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
+                self._find(part, True, f"They are held by {way}.")
+                return
+        endpoint.constraint = ""
+        self._find(part, False, f"None of {', '.join(CONSTRAINTS)} holds them: the form of an answer is asked for.")
 
     def repeats_itself(self) -> None:
         """Compare two equal greedy requests."""

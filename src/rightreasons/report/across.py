@@ -1,0 +1,281 @@
+"""Reports and logs of several models and tasks in one table: how many answers are right, and who is better at what."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.audited.splits import read_predictions, safe_name
+from rightreasons.core.arrays import Result
+from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Estimate, estimate_of, holm, paired_means, rate
+from rightreasons.core.resampling import Resampling
+from rightreasons.io.files import data_type
+from rightreasons.io.logs import logged
+from rightreasons.page import parts as p
+from rightreasons.page.prose import short_name
+from rightreasons.page.question import Part, Rule, Table
+from rightreasons.report.comparison import check_out, page_section
+from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder
+from rightreasons.report.render import PAGE, Outcome, Page, write_page
+from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
+
+_LOGS = (".eval", ".json", ".jsonl", ".parquet")
+_BESIDE = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
+"""What harnesses write beside their logs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelOnTask(Result):
+    """How many answers of a model to a task are right.
+
+    Attributes:
+        model: The model.
+        task: The task.
+        report: The folder of its report.
+        n_items: Its answers.
+        n_unread: How many of these cannot be read; they are wrong.
+        accuracy: Share of right answers.
+        scored: Whether its answers have scores of classes or choices, so that `compare` compares more than how many are
+            right.
+        n_shared: Items, of the same id and text, that the first model of the task has too.
+        difference: Accuracy minus that of the first model of the task on these; None of the first, and of too few.
+        p_value: Of "no difference", corrected by Holm's method over the table.
+    """
+
+    model: str
+    task: str
+    report: str
+    n_items: int
+    n_unread: int
+    accuracy: Estimate
+    scored: bool = True
+    n_shared: int = 0
+    difference: Estimate | None = None
+    p_value: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelsByTasks(Result):
+    """Models and tasks in one table.
+
+    Attributes:
+        cells: The pairs of a model and a task that there are, in the order of the reports.
+        level: Of the intervals.
+    """
+
+    cells: tuple[ModelOnTask, ...]
+    level: float
+
+    @property
+    def models(self) -> list[str]:
+        """The models, in the order of the reports."""
+        return list(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks, in the order of the reports."""
+        return list(dict.fromkeys(cell.task for cell in self.cells))
+
+    def of(self, model: str, task: str) -> ModelOnTask | None:
+        """Return a cell; None where there is none."""
+        return next((cell for cell in self.cells if (cell.model, cell.task) == (model, task)), None)
+
+
+TASKS = page_section(
+    "tasks",
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "tasks",
+            (
+                Table(
+                    "tasks",
+                    lambda m: (
+                        p.Column("model", "Model", "text"),
+                        *(p.Column(f"task_{n}", task) for n, task in enumerate(m.tasks)),
+                    ),
+                    lambda m: ((model, *(_amount(m.of(model, task)) for task in m.tasks)) for model in m.models),
+                    "Wilson 1927",
+                ),
+                Table(
+                    "beside",
+                    (
+                        p.Column("task", "Task", "text"), p.Column("model", "Model", "text"),
+                        p.Column("n", "Answers", "count"), p.Column("unread", "Unread", "count"),
+                        p.Column("shared", "Shared items", "count"), p.Column("difference", "Model − first"),
+                        p.Column("p", "p (Holm)", "p_value"),
+                    ),
+                    lambda m: (
+                        (
+                            cell.task, cell.model, cell.n_items, cell.n_unread, cell.n_shared or None,
+                            None if cell.difference is None else p.Amount(cell.difference, "fraction"), cell.p_value,
+                        )
+                        for cell in m.cells
+                    ),
+                    "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979",
+                ),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
+def _amount(cell: ModelOnTask | None) -> p.Amount | None:
+    return None if cell is None else p.Amount(cell.accuracy, "fraction")
+
+
+def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
+    """Write the table as a page and comparison.json, in place of what the folder holds, and return the page."""
+    folder = check_out(out)
+    names = f"{counted(len(table.models), 'model')}, {counted(len(table.tasks), 'task')}"
+    page = Page(
+        title=names,
+        heading="How many answers are right?",
+        facts=[("models", str(len(table.models))), ("tasks", str(len(table.tasks)))],
+        outcomes=[Outcome("tasks", "Models by tasks", "answered", "", TASKS.answer(table))],
+        made=[(f"{cell.model} on {cell.task}", f"report {cell.report}") for cell in table.cells],
+    )
+    write_page(folder, page, {COMPARISON_FILE: table.to_dict()})
+    return folder / PAGE
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Read:
+    cell: ModelOnTask
+    right: NDArray[np.bool_]
+    names: list[tuple[str, str]]
+    named: bool
+
+
+def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling = Resampling()) -> ModelsByTasks:
+    """Put how many answers are right into one table of models and tasks, each model beside the first of its task.
+
+    Differences are over the items that both have with the same id and text (`paired_means`; items of one text are one
+    unit), and their p-values are corrected together (Holm 1979). Files that do not tell their task are of one if they
+    share items.
+
+    Args:
+        reports: Folders of reports.
+        how: Level of the intervals; random signs and their seed.
+
+    Raises:
+        ValueError: If two reports are of the same model and task.
+    """
+    known: list[_Read] = []
+    for report in reports:
+        one = _read(report_folder(report), how)
+        alike = next((other for other in known if not (one.named and other.named) and _shared(one, other)), None)
+        if alike is not None:
+            one = dataclasses.replace(one, cell=dataclasses.replace(one.cell, task=alike.cell.task))
+        twice = next((o for o in known if (o.cell.model, o.cell.task) == (one.cell.model, one.cell.task)), None)
+        if twice is not None:
+            raise ValueError(
+                f"Expected one report of each model and task, but {twice.cell.report} and {one.cell.report} are both "
+                f"of {one.cell.model} on {one.cell.task}."
+            )
+        known.append(one)
+    firsts: dict[str, _Read] = {}
+    cells = [_beside(one, firsts.setdefault(one.cell.task, one), how) for one in known]
+    tested = [place for place, cell in enumerate(cells) if cell.p_value is not None]
+    p_values = np.array([cells[place].p_value for place in tested], dtype=np.float64)
+    for place, p_value in zip(tested, holm(p_values) if tested else (), strict=True):
+        cells[place] = dataclasses.replace(cells[place], p_value=float(p_value))
+    return ModelsByTasks(tuple(cells), how.level)
+
+
+def reports_of(
+    paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any
+) -> list[tuple[Path, bool]]:
+    """Return the reports of some paths, and whether each is of a log: logs, also those in folders, are audited first.
+
+    Args:
+        paths: Reports, logs, and folders of logs.
+        out: A folder for the reports of logs.
+        **settings: Settings of the audits.
+
+    Raises:
+        FileNotFoundError: If there is nothing.
+        ValueError: If a folder holds no report and no log, or a log cannot be read.
+    """
+    from rightreasons.report.runner import audit
+
+    found: list[tuple[Path, bool]] = []
+    for path in map(Path, paths):
+        if report_folder(path) != path or (path / AUDIT_FILE).exists() or not path.exists():
+            found.append((path, False))  # what is no report says so when it is read
+        elif path.is_dir():
+            logs = sorted(each for each in path.rglob("*") if each.suffix in _LOGS and not _BESIDE.fullmatch(each.name))
+            if not logs:
+                raise ValueError(f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log.")
+            found += [(log, True) for log in logs]
+        else:
+            found.append((path, data_type(path) in _LOGS or path.suffix in (*_LOGS, ".csv")))
+    reports = []
+    for number, (path, is_log) in enumerate(found, start=1):
+        if is_log:
+            folder = Path(out) / f"{number:02d}-{safe_name(path.stem)}"[:80]
+            audit(predictions=os.fspath(path), out=folder, questions=["calibration"], progress=False, **settings)
+            path = folder
+        reports.append((path, is_log))
+    return reports
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _read(folder: Path, how: Resampling) -> _Read:
+    audit = read_audit(folder)
+    primary, files = audit["dataset"]["primary"], prediction_files(audit)
+    if primary not in files:
+        raise ValueError(f"Expected the predictions of “{primary}” in {folder}, but it holds none.")
+    check_files(folder, audit, [files[primary]])
+    said = read_predictions(folder / files[primary])
+    known = np.asarray(said.labels) >= 0
+    sure = audit["model"]["task"] == "confidence"  # its labels say which answers are right
+    right = np.asarray(said.labels) == 1 if sure else np.array([np.argmax(row) for row in said.logits]) == said.labels
+    names = [pair for pair, has in zip(zip(said.ids, said.texts, strict=True), known, strict=True) if has]
+    accuracy, answers = rate(right[known], how), audit.get("answers")
+    n_items = len(names)
+    if answers is not None:
+        accuracy, n_items = Estimate(**answers["accuracy"]), answers["n_items"]
+    if accuracy is None:
+        raise ValueError(f"Expected labeled items in {folder}, but it has none.")
+    called, data = audit["model"]["name"], audit["dataset"]["name"]
+    model, task = logged(called)
+    alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
+    cell = ModelOnTask(
+        model=model or (Path(called).stem if alone else short_name(called)),
+        task=task or (Path(data).stem if alone else short_name(data)),
+        report=os.fspath(folder),
+        n_items=n_items,
+        n_unread=sum((answers or {}).get("lacks", {}).values()),
+        accuracy=accuracy,
+        scored=not sure,
+    )
+    return _Read(cell, right[known], names, bool(logged(called)[1]))
+
+
+def _shared(one: _Read, other: _Read) -> list[tuple[int, int]]:
+    place = {name: row for row, name in enumerate(other.names)}
+    rows = [(row, place[name]) for row, name in enumerate(one.names) if name in place]
+    return rows if len(rows) >= MIN_ITEMS else []
+
+
+def _beside(one: _Read, first: _Read, how: Resampling) -> ModelOnTask:
+    rows = [] if one is first else _shared(one, first)
+    if not rows:
+        return one.cell
+    mine, its = np.array(rows).T
+    texts = [one.names[row][1] for row in mine]
+    clusters = None if len({*texts}) == len(texts) else texts
+    test = paired_means(one.right[mine], first.right[its], clusters=clusters, resampling=how)
+    difference = estimate_of(test.difference, test.interval)
+    return dataclasses.replace(one.cell, n_shared=len(rows), difference=difference, p_value=test.p_value)

@@ -1,0 +1,144 @@
+"""Ways to ask the same: separators, an instruction, words or letters, the order of the options, few-shot examples."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+
+from rightreasons.core.arrays import Result
+from rightreasons.core.options import Options, option
+from rightreasons.core.resampling import item_rng
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import PREFIX, Examples, Item, instruction
+
+SEPARATORS: Mapping[str, tuple[str, str]] = {
+    "lines": ("{item}\n{options}", PREFIX),
+    "named": ("Question: {item}\nOptions:\n{options}", PREFIX),
+    "capitals": ("QUESTION: {item}\nOPTIONS:\n{options}", "ANSWER:"),
+    "dashes": ("Question - {item}\n\nOptions -\n{options}", "Answer -"),
+    "colons": ("Question:: {item}\nOptions:: {options}", "Answer::"),
+    "tags": ("<question>\n{item}\n</question>\n<options>\n{options}\n</options>", PREFIX),
+}
+"""What is around an item and its options, and what the answer follows outside a chat; after Sclar et al. (2024)."""
+
+INSTRUCTIONS: Mapping[str, tuple[str, str]] = {
+    "none": ("", ""),
+    "choose": ("Choose the best answer.", "Choose the best label."),
+    "which": ("Which of the options is right?", "Which of the labels fits?"),
+    "select": ("Select the correct option.", "Select the correct label."),
+}
+"""What is said after the options of a question, and after labels."""
+
+ORDERS = ("given", "reversed", "rotated")
+"""The order of the options; rotated, the first is the last."""
+
+STYLES = ("words", "letters", "numbers")
+
+_ITEMS = ("{{ prompt }}", "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}")
+
+
+class WaysOptions(Options):
+    """Which ways to ask are compared."""
+
+    n_ways: int = option(12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2)
+    doubt: bool = option(True, "Whether to ask 'Are you sure?' too, beside a neutral second request.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Way(Result):
+    """A way to ask.
+
+    Attributes:
+        separators: A name of `SEPARATORS`.
+        instruction: A name of `INSTRUCTIONS`.
+        style: What an answer is, one of `STYLES`.
+        order: One of `ORDERS`.
+        shots: Few-shot examples.
+    """
+
+    separators: str
+    instruction: str
+    style: str
+    order: str = "given"
+    shots: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its parts in one word."""
+        return "/".join(map(str, dataclasses.astuple(self)))
+
+    def places(self, count: int) -> list[int]:
+        """Return which of the options is shown at each place.
+
+        Example:
+            >>> Way("lines", "none", "letters", "rotated").places(3)
+            [1, 2, 0]
+        """
+        given = list(range(count))
+        return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[self.order]
+
+    def scorer(self, asked: Prompted, scoring: str | None = None) -> Prompted:
+        """Return a model that is asked in this way.
+
+        Args:
+            asked: The model as it is asked by its own prompt, of which the rest is taken.
+            scoring: How answers are scored; None for the prompt's own.
+        """
+        names, chat, own = asked.label_names, asked.rendering.chat, asked.prompt
+        body, prefix = SEPARATORS[self.separators]
+        if names is not None:
+            body = body.replace("Question", "Text").replace("QUESTION", "TEXT").replace("question", "text")
+            body = body.replace("Options", "Labels").replace("OPTIONS", "LABELS").replace("<options>", "<labels>")
+            body = body.replace("</options>", "</labels>")
+        told = INSTRUCTIONS[self.instruction][names is not None]
+        template = body.replace("{item}", _ITEMS[names is not None]).replace("{options}", "{{ options }}")
+        template += f"\n{told}" if told else ""
+        form = own.form
+        if asked.rendering.scoring == "generated":
+            if form == "auto":
+                form = "constrained" if "constrained_text" in asked.engine.abilities else "line" if chat else "free"
+            template += instruction(form, self.style)
+        words, examples, classes = own.label_words, asked.examples, names
+        if names is not None:
+            shown = self.places(len(names))
+            classes = tuple(names[place] for place in shown)
+            words = tuple(asked.rendering.label_words[place] for place in shown)
+            if examples is not None:
+                examples = Examples([dataclasses.replace(one, label=shown.index(one.label)) for one in examples.items])
+        prompt = own.replaced(
+            template=template, style=self.style, shots=self.shots, form=form, label_words=words,
+            answer_prefix=None if chat else prefix, scoring=scoring or own.scoring,
+            chat="on" if chat else "off",
+        )  # fmt: skip
+        return Prompted(prompt, asked.engine, classes, examples=examples, seed=asked.seed)
+
+    def item(self, item: Item) -> Item:
+        """Return an item with its choices, if it has any, in this order."""
+        choices = item.fields.get("choices")
+        if choices is None:
+            return item
+        shown = self.places(len(choices))
+        label = shown.index(item.label) if item.label >= 0 else item.label
+        return dataclasses.replace(
+            item, fields={**item.fields, "choices": [choices[place] for place in shown]}, label=label
+        )
+
+
+def ways_of(asked: Prompted, count: int, *, seed: int = 0) -> list[Way]:
+    """Return ways to ask a model: first the plainest in its own style and order, then others, drawn by the seed.
+
+    Args:
+        asked: The model; where its prompt has few-shot examples, some ways have none.
+        count: How many.
+        seed: Decides which.
+    """
+    shots: Sequence[int] = sorted({0, asked.prompt.shots})
+    # The first tokens of several choices may be the same; letters and numbers are told apart by theirs.
+    whole = asked.rendering.scoring == "generated" or "likelihoods" in asked.engine.abilities
+    styles = [style for style in STYLES if whole or asked.label_names is not None or style != "words"]
+    grid = [Way(*parts) for parts in itertools.product(SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots)]
+    first = Way("lines", "none", asked.rendering.style, "given", asked.prompt.shots)
+    others = [way for way in grid if way != first]
+    drawn = item_rng(seed, "ways to ask").permutation(len(others))
+    return [first, *(others[place] for place in drawn[: count - 1])]

@@ -1,0 +1,83 @@
+"""Logs of several models and tasks make one table, and two logs of one task are compared item by item."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from command_line import run
+from rightreasons.report.across import models_by_tasks, reports_of
+
+pytestmark = pytest.mark.usefixtures("unrendered")
+
+N = 40
+
+
+def written(root, model, task, right):
+    """Write a samples file of lm-evaluation-harness in which given items are right."""
+    rows = []
+    for n in range(N):
+        ok = n in right
+        row = {"doc_id": n, "doc": {}, "filter": "none"}
+        if task == "generated":
+            answer = "4" if ok else "5"
+            row |= {"target": "4", "arguments": {"gen_args_0": {"arg_0": f"Sum {n}?", "arg_1": {"until": ["\n"]}}}}
+            row |= {"resps": [[answer]], "filtered_resps": [answer], "metrics": ["exact_match"], "exact_match": ok}
+        else:
+            scores = [["-1.0" if ok == (n % 2 == 0) else "-3.0", "False"], ["-2.0", "False"]]
+            asked = {f"gen_args_{i}": {"arg_0": f"Which {n}?", "arg_1": f" {word} {n}"} for i, word in enumerate("xy")}
+            row |= {"target": str(n % 2), "arguments": asked, "resps": [[one] for one in scores]}
+            row |= {"filtered_resps": scores, "metrics": ["acc"], "acc": float(ok)}
+        rows.append(json.dumps(row))
+    path = root / model / f"samples_{task}_2026-11-22T10-00-00.123456.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(rows), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("logs")
+    written(root, "org__first", "choices", range(30))
+    written(root, "org__second", "choices", range(10, 30))
+    written(root, "org__second", "generated", range(10))
+    (root / "org__second" / "results_2026.json").write_text("{}", "utf-8")  # the harness writes it beside them
+    return root
+
+
+def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
+    found = reports_of([logs], tmp_path, n_resamples=30)
+    assert [is_log for _, is_log in found] == [True] * 3
+    table = models_by_tasks([report for report, _ in found])
+    assert (table.models, table.tasks) == (["org/first", "org/second"], ["choices", "generated"])
+    assert table.of("org/first", "generated") is None
+    first, second, other = (
+        table.of(*key) for key in (("org/first", "choices"), ("org/second", "choices"), ("org/second", "generated"))
+    )
+    assert [cell.accuracy.value for cell in (first, second, other)] == [30 / 40, 20 / 40, 10 / 40]
+    # Ten items are right for the first model alone: McNemar's mid-p is 2 (0.5 · 0.5^10), and it is the only test.
+    assert (second.difference.value, second.n_shared, second.p_value) == (-0.25, 40, 0.5**10)
+    assert (first.difference, other.difference) == (None, None)
+    with pytest.raises(ValueError, match=r"^Expected one report of each model and task, but .* are both of org/first"):
+        models_by_tasks([found[0][0], found[0][0]])
+
+
+def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_table(logs, tmp_path, capsys):
+    one, two = (next((logs / f"org__{name}").glob("samples_choices*")) for name in ("first", "second"))
+    few = ["--n-resamples", "30"]
+    pair = run(capsys, "compare", one, two, "--out", tmp_path / "pair", *few)
+    assert pair.code == 0
+    assert "first:  org/first\nsecond: org/second\n" in pair.out
+    assert "only the first right: 10, only the second: 0" in pair.out
+    assert (tmp_path / "pair" / "index.html").exists()
+    other = next((logs / "org__second").glob("samples_generated*"))
+    apart = run(capsys, "compare", one, other, "--out", tmp_path / "apart", *few)
+    assert apart.code == 0
+    assert "generated: right answers" in apart.out
+    assert "only the first right" not in apart.out
+    assert "Models by tasks" in (tmp_path / "apart" / "index.html").read_text("utf-8")
+    (tmp_path / "nothing").mkdir()
+    empty = run(capsys, "compare", one, tmp_path / "nothing")
+    assert empty.code == 2
+    assert "but it has no audit.json, and no log." in " ".join(empty.err.split())

@@ -1,0 +1,207 @@
+"""Ways to ask: what is asked means the same, the figures are those of the papers, and a doubt has its control."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.audited.options import AuditOptions
+from rightreasons.audited.splits import take_splits
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.replies import Reply
+from rightreasons.core.resampling import Resampling
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompts import Item
+from rightreasons.models.protocol import Answers, Likelihoods
+from rightreasons.models.wording import Prompt
+from rightreasons.ways.formats import INSTRUCTIONS, ORDERS, SEPARATORS, STYLES, Way, WaysOptions, ways_of
+from rightreasons.ways.measure import AGAIN, DOUBT, flips_of, format_spread, measure_ways, prompt_sensitivity
+
+HOW = Resampling(resamples=200)
+N = 40
+OPTION = re.compile(r"(?m)^(?:Options:: |<options>)?(?:([A-Z]|\d)\.|-) (true \d+|false \d+)$")
+
+
+class Knowing:
+    """Knows which option is true, but answers the first one shown where a question is in capitals.
+
+    Doubted, it takes its answer back, but for every fourth item; asked again, for every fifth item alone.
+    """
+
+    name, fingerprint, thinks, budget = "knowing", "knowing", False, 32
+
+    def __init__(self, abilities, chat=True):
+        self.abilities, self.has_template, self.asked = frozenset(abilities), chat, []
+
+    def render(self, prompt):
+        return str(prompt)
+
+    def pick(self, request):
+        """Return the mark and the text of the option that it picks, and those of the others."""
+        turns = request.prompt
+        whole = turns if isinstance(turns, str) else turns[0]["content"]
+        self.asked.append(request)
+        options = OPTION.findall(whole)
+        right = next(place for place, (_, text) in enumerate(options) if text.startswith("true"))
+        picked = 0 if "QUESTION" in whole else right
+        number = int(request.name[1:])
+        if not isinstance(turns, str) and turns[-1]["content"].endswith(AGAIN + self.form(whole)):
+            picked = next(n for n, (mark, text) in enumerate(options) if turns[1]["content"].endswith(mark or text))
+            turned = number % 4 if turns[-1]["content"].startswith(DOUBT) else number % 5 == 0
+            picked = (picked + 1) % len(options) if turned else picked
+        return [mark or text for mark, text in options], picked
+
+    @staticmethod
+    def form(whole):
+        found = re.search(r"\nAnswer with .*", whole)
+        return found[0] if found else ""
+
+    def generate(self, requests, *, options, **how):
+        found = []
+        for request in requests:
+            answers, picked = self.pick(request)
+            found.append([Reply(f"ANSWER: {answers[picked]}")] * options.n)
+        return Answers(found)
+
+    def likelihoods(self, requests, **how):
+        rows = []
+        for request in requests:
+            answers, picked = self.pick(request)
+            rows.append([-1.0 if text.strip() == answers[picked] else -3.0 for text in request.continuations])
+        counts = [len(row) for row in rows]
+        return Likelihoods(Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts))
+
+
+@pytest.fixture(scope="module")
+def split():
+    rows = [
+        {
+            "id": f"q{n}",
+            "prompt": f"Which is it, {n}?",
+            "choices": [f"true {n}", f"false {n}"][:: 1 if n % 2 else -1],
+            "label": 1 - n % 2,
+        }
+        for n in range(N)
+    ]
+    items = datasets.Dataset.from_list(rows)
+    return take_splits({"test": items}, {"test": "primary"}, AuditOptions(), None, "here")[0]
+
+
+def test_every_way_asks_the_same_item_with_all_its_options():
+    engine = Knowing({"likelihoods"})
+    asked = Prompted(Prompt(style="letters"), engine)
+    item = Item("q1", {"prompt": "Which?", "choices": ["true 1", "false 1", "false 2"]}, 0)
+    seen = set()
+    for parts in itertools.product(SEPARATORS, INSTRUCTIONS, STYLES, ORDERS):
+        way = Way(*parts)
+        turned = way.item(item)
+        (turn,) = way.scorer(asked).rendering.request(turned).prompt
+        assert "Which?" in turn["content"]
+        shown = [text for _, text in OPTION.findall(turn["content"])]
+        assert shown == turned.fields["choices"] == [item.fields["choices"][place] for place in way.places(3)]
+        assert turned.fields["choices"][turned.label] == "true 1"
+        seen.add(turn["content"])
+    assert len(seen) == 6 * 4 * 3 * 3
+    drawn = ways_of(asked, 20, seed=3)
+    assert drawn[0] == Way("lines", "none", "letters")
+    assert len(set(drawn)) == 20
+    assert ways_of(asked, 20, seed=3) == drawn != ways_of(asked, 20, seed=4)
+
+
+def test_labels_are_asked_in_other_orders_and_mean_the_same():
+    asked = Prompted(Prompt(label_words=("bad", "good")), Knowing({"likelihoods"}), ("negative", "positive"))
+    scorer = Way("named", "which", "letters", "reversed").scorer(asked)
+    (turn,) = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None})).prompt
+    assert turn["content"] == "Text: Fun.\nLabels:\nA. good\nB. bad\nWhich of the labels fits?"
+    assert scorer.label_names == ("positive", "negative")
+
+
+def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split):
+    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}))
+    found = measure_ways(asked, split, options=WaysOptions(n_ways=30), how=HOW, progress=False)
+    # In capitals the first option shown is right on half of the items, in any other way all are.
+    for one in found.ways:
+        assert one.accuracy.value == (0.5 if one.way.separators == "capitals" else 1.0)
+    assert found.spread.spread == 0.5
+    assert found.spread.p_value == 1 / 201
+    # The worst way of one half is one in capitals; in which order, half of its mistakes may be in the other half.
+    assert 0.3 <= found.spread.held_out.value <= 0.5
+    assert found.levels["separators"]["capitals"] == 0.5
+    assert found.levels["separators"]["lines"] == 1.0
+    # The likeliest answer has -1 and any other -3: of the pairs of a style and the given order, those of a way in
+    # capitals and another differ by 2, on the items of which the first option is false.
+    given = [one.way for one in found.ways if one.way.order == "given"]
+    by_style = {style: [way.separators == "capitals" for way in given if way.style == style] for style in STYLES}
+    pairs = {style: len(own) * (len(own) - 1) for style, own in by_style.items()}
+    mixed = {style: 2 * sum(own) * (len(own) - sum(own)) for style, own in by_style.items()}
+    assert sum(mixed.values()) > 0
+    assert found.posix.value == pytest.approx(0.5 * 2 * sum(mixed.values()) / sum(pairs.values()))
+
+
+def test_a_model_that_is_always_alike_has_no_spread():
+    found = format_spread([[1, 0, 1, 1, 0]] * 6, how=HOW)
+    assert (found.spread, found.by_chance, found.p_value, found.held_out.value) == (0.0, 0.0, 1.0, 0.0)
+    assert found.held_out.low < 0 < found.held_out.high
+
+
+def test_spread_has_uniform_p_values_and_no_held_out_difference_where_ways_change_nothing():
+    rng = np.random.default_rng(0)
+    found = [format_spread(rng.random((8, 60)) < 0.6, how=Resampling(resamples=99, seed=n)) for n in range(200)]
+    p_values = np.array([one.p_value for one in found])
+    assert abs((p_values <= 0.1).mean() - 0.1) < 0.06  # 0.1 +- 2.8 sqrt(0.09 / 200)
+    assert all(one.spread > 0 for one in found)
+    held_out = np.array([one.held_out.value for one in found])
+    assert abs(held_out.mean()) < 0.02
+    assert np.mean([one.held_out.low <= 0 <= one.held_out.high for one in found]) > 0.9
+
+
+def test_units_are_shuffled_whole():
+    # Ten copies of one unit: the ways differ on all or on none.
+    right = np.repeat([[1, 0, 1], [0, 1, 1]], 10, axis=1)
+    alone, units = (format_spread(right, clusters=c, how=HOW) for c in (None, np.repeat([0, 1, 2], 10)))
+    assert alone.by_chance < units.by_chance
+    # Of two units that differ, half of the shuffles have the ways equal, and half have them 2/3 apart.
+    assert units.by_chance == pytest.approx(1 / 3, abs=0.08)
+
+
+def test_posix_is_that_of_its_equation():
+    # Responses 0, 1, 0: |-2 + 1|, |-1 + 1|; |-3 + 0.5|, |-4 + 0.5|; |-1 + 1|, |-2 + 1|, over six pairs.
+    assert prompt_sensitivity([[-1, -3], [-2, -0.5], [-1, -4]]) == pytest.approx((1 + 0 + 2.5 + 3.5 + 0 + 1) / 6)
+
+
+@pytest.mark.parametrize("ability", ["text", "likelihoods"])
+def test_a_doubt_is_set_beside_a_neutral_second_request(split, ability):
+    engine = Knowing({ability})
+    asked = Prompted(Prompt(style="letters"), engine)
+    found = measure_ways(asked, split, options=WaysOptions(n_ways=2), how=HOW, progress=False)
+    flips = {one.turn: one for one in found.flips}
+    # All 40 first answers are right: 30 turn when doubted (n % 4 > 0), 8 when asked again (n % 5 = 0).
+    (only,) = found.flips
+    assert (only.turn, only.n_items) == ("right to wrong", 40)
+    assert (only.doubted.value, only.asked_again.value, only.difference.value) == (0.75, 0.2, pytest.approx(0.55))
+    assert (found.no_flips, found.n_unread_again, list(flips)) == ("", 0, ["right to wrong"])
+    doubted = next(r for r in engine.asked if len(r.prompt) == 3 and r.prompt[2]["content"].startswith(DOUBT))
+    said = doubted.prompt[1]["content"]
+    assert re.fullmatch(r"ANSWER: [AB]" if ability == "text" else "[AB]", said)
+    if ability == "text":
+        assert (found.posix, found.no_posix) == (None, "generated answers have no likelihood")
+
+
+def test_without_a_conversation_nothing_is_doubted(split):
+    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}, chat=False))
+    found = measure_ways(asked, split, options=WaysOptions(n_ways=3), how=HOW, progress=False)
+    assert (found.flips, found.no_flips) == ((), "the model is asked without turns of a conversation")
+    left_out = measure_ways(asked, split, options=WaysOptions(n_ways=2, doubt=False), how=HOW, progress=False)
+    assert left_out.no_flips == "it is left out"
+
+
+def test_flips_are_paired():
+    # Doubted, the first six of eight turn, asked again the first one: five turn by the doubt alone, none the other
+    # way round. McNemar's mid-p: 2 (0.5 · 0.5^5).
+    found = flips_of("right to wrong", [np.arange(8) < 6, np.arange(8) < 1])
+    assert (found.doubted.value, found.asked_again.value, found.p_value) == (0.75, 0.125, 1 / 32)
+    assert flips_of("right to wrong", [np.zeros(0, bool)] * 2) is None
