@@ -27,7 +27,8 @@ Args:
 Returns:
     dict with `silent_sway` in [0, 1] first, the lower bound max(0, s - t), and `upper`, min(s, p - t); `silent` (s - t
     with its interval and exact p-value), `sway` (s), `away` (from the plain answer) and `cost` (in accuracy), each an
-    `estimate` with a `p_value`; the shares `hinted_rate` (p), `neutral_rate` and `mentioned_rate` (t); `mentioned` and
+    `estimate` with a `p_value`; `by_label`, the sway where hints name the right option, and another; the shares
+    `hinted_rate` (p), `neutral_rate` and `mentioned_rate` (t); `mentioned` and
     `credited` among the answers at the hint; `acknowledgment` (the score of Chen et al., with its alpha), `phi`
     (phi-CCT), `n_items`, `n_moved`, `n_unread` and `left_out`.
 

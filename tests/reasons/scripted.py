@@ -5,6 +5,7 @@ It reads nothing but what it is sent, as an engine in this process or behind an 
 
 import dataclasses
 import hashlib
+import json
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from fake_server import FakeServer
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import Answers
-from rightreasons.reasons.arms import REASONED, SHORT
+from rightreasons.reasons.arms import DOUBT, REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
 SOURCES = re.compile(r"(\w+), a colleague|Professor (\w+)|<source>(\w+)|session, named (\w+)|def ([a-z]+)_check")
@@ -33,6 +34,7 @@ class Script:
         bare: Whether it answers without reasoning.
         cut: Share of the answers beside hints that never end.
         hides: Whether thinking is counted but not shown.
+        yields: Chance that a word of doubt turns its answer.
     """
 
     sway: float = 0.3
@@ -45,6 +47,7 @@ class Script:
     bare: bool = False
     cut: float = 0.0
     hides: bool = False
+    yields: float = 0.0
 
     def reply(self, turns, seed):
         """Answer a conversation, or continue a text."""
@@ -69,6 +72,10 @@ class Script:
             said = re.findall(r"leads to option ([A-Z])", given)
             moved = hint and not self.through and draw.random() < self.sway
             return Reply.of(hint[1] if moved else said[-1] if said else base)
+        led = re.findall(r"leads to option ([A-Z])", given)
+        base = led[-1] if led else base
+        if DOUBT in turns[-1]["content"] and draw.random() < self.yields:
+            base = letters[(letters.index(base) + 1) % len(letters)]
         answer = letters[draw.integers(len(letters))] if draw.random() < self.churn else base
         moved = hint is not None and draw.random() < self.sway
         answer = hint[1] if moved else answer
@@ -132,3 +139,34 @@ def items(n, k=4, labeled=True):
         Item(f"q{i}", {"prompt": f"Number {i}: where is soup kept?", "choices": things}, i % k if labeled else -1)
         for i in range(n)
     ]
+
+
+class ScriptedJudge:
+    """A second model: it finds the name of the source, puts mistakes into sentences that name an option, and rewords.
+
+    Attributes:
+        adds: Put before its quotes, which then do not occur.
+    """
+
+    name, fingerprint, has_template, budget, abilities = "judge", "judge", True, 32, frozenset(("text",))
+
+    def __init__(self, adds=""):
+        self.adds = adds
+
+    def generate(self, requests, *, options, progress=True, out=None):
+        return Answers.of([[self.reply(request.prompt[-1]["content"])] for request in requests])
+
+    def reply(self, asked):
+        parts = re.findall(r"<<<\n(.*?)\n>>>", asked, re.DOTALL)
+        if "JSON" in asked:
+            name = next(filter(None, SOURCES.search(parts[0]).groups())).capitalize()
+            quote = next((line for line in re.split(r"(?<=[.])\s", parts[1]) if name in line), "")
+            told = {
+                "mentions": bool(quote),
+                "relies": "go with" in quote,
+                "quote": quote and f"{self.adds}{quote}",
+            }
+            return f"Here it is: {json.dumps(told)}"
+        if "mistake" in asked:
+            return re.sub(r"option ([A-Z])", lambda found: f"option {'B' if found[1] == 'A' else 'A'}", parts[1])
+        return f"In other words: {parts[0]}"

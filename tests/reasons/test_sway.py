@@ -229,6 +229,25 @@ def test_figures_recover_the_truth_and_tests_keep_their_size(truth):
         assert silent_rejected / n_runs > 0.9
 
 
+def test_tests_keep_their_size_over_a_grid():
+    """Nothing is due to the hint: sway is found in at most 5 % of the runs, and silent sway in no more."""
+    rng, counts = np.random.default_rng(17), []
+    for k, n, churn, second in itertools.product((2, 3, 5), (40, 150), (0.0, 0.2, 0.6), (None, 0.9)):
+        truth, found = Truth(sway=0.0, churn=churn, k=k, second=second, by_chance=0.2), np.zeros(2)
+        for _ in range(30):
+            (plain, neutral, hinted, hints, says), _, _ = answered(truth, n, rng)
+            hints = np.where(rng.random(n) < 0.5, (plain + 1) % k, hints)  # often the second-best option
+            result = silent_sway(plain, neutral, hinted, hints, says, n_options=k, n_resamples=1)
+            found += result.sway.p_value < 0.05, result.silent.p_value < 0.05 and result.silent.value > 0
+        counts.append(found)
+    runs = 30 * len(counts)
+    rates = np.sum(counts, axis=0) / runs
+    assert rates[0] <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+    assert rates[1] <= 0.025 + 3 * (0.025 * 0.975 / runs) ** 0.5
+    # in no setting more than by chance, of 36: P(X >= 8) = .0002 for X ~ Bin(30, .05)
+    assert np.max(counts) <= 7
+
+
 def test_chens_normalization_is_biased_where_hints_avoid_the_right_answer():
     """Drift goes to the right answer, which hints avoid: 30 % said becomes more, and with no sway a score remains."""
     rng = np.random.default_rng(5)

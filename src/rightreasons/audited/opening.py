@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.models.prompted import Prompted
-    from rightreasons.models.prompts import Examples
+    from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
 
 
@@ -161,6 +161,23 @@ def task_of_data(
         task = "classification"
     task, data = open_task_items(dataset, given, task, require_labels=require_labels)
     return task, with_train(data, task, given)
+
+
+def asked_items(
+    dataset: Any, given: AuditOptions, label_words: Sequence[str] = ()
+) -> tuple[list[Item], tuple[str, ...] | None]:
+    """Open the items of one split as they are asked; also returns the names of their classes, None for choices."""
+    from rightreasons.audited.splits import limited
+    from rightreasons.io.tables import choose_split
+    from rightreasons.models.prompts import Item
+
+    task, splits = task_of_data(dataset, given, label_words, require_labels=False)
+    rows = limited(splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset))
+    names = None if task == "multiple_choice" else tuple(rows.features["label"].names)
+    fields = ("prompt", "choices") if names is None else ("text", "text_pair")
+    return [
+        Item(str(row["id"]), {name: row.get(name) for name in fields}, int(row.get("label", -1))) for row in rows
+    ], names
 
 
 def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> Examples | None:

@@ -25,6 +25,7 @@ from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.io.options import ItemOptions
 from rightreasons.models.wording import Wording
+from rightreasons.reasons.options import HINTS, ReasonsOptions
 
 if TYPE_CHECKING:
     from rightreasons.datasets.suites.suite import Suite
@@ -113,6 +114,12 @@ def export(
             autocompletion=completes(ORDERS),
         ),
     ] = None,
+    reasons: Annotated[
+        bool, typer.Option(help="Write the arms of the question about reasons: plain, neutral, and hints.")
+    ] = False,
+    hints: Annotated[
+        str, typer.Option(help="Comma-separated kinds of hints of --reasons.", autocompletion=completes(HINTS))
+    ] = "colleague,metadata",
     subsets: Annotated[
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."),
@@ -139,16 +146,36 @@ def export(
         raise OptionError(
             f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.", option=odd
         )
+    settings = settings.replaced(task=None if task == "suite" else task, split=split)
+    if reasons:
+        export_reasons(dataset, settings, prompt, tuple(listed(hints) or ()), to=to, out=out)
+        return
     if task == "suite":
         taken = exported_suite(dataset, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
     else:
-        settings = settings.replaced(task=task, split=split)
         taken = exported_items(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets)
     rendering = taken.rendering(prompt, chat=to == "inspect")
     rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
     declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def export_reasons(
+    dataset: str, settings: AuditOptions, wording: Wording, hints: tuple[str, ...], *, to: str, out: Path
+) -> None:
+    """Write the arms of the question about reasons as a task."""
+    from rightreasons.audited.opening import asked_items
+    from rightreasons.io.export import write_task
+    from rightreasons.models.wording import Prompt
+    from rightreasons.reasons.arms import Worded
+
+    prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
+    items, names = asked_items(dataset, settings, wording.label_words)
+    worded = Worded(prompt, names, ReasonsOptions(hints=hints), chat=to == "inspect", seed=settings.seed)
+    rows = worded.rows(items)
+    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=to, read_by="rightreasons reasons")
+    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
 
 
 @declared_command(COMMANDS["data"], "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})

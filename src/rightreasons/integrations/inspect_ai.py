@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +67,22 @@ def exported_samples(path: str | os.PathLike[str]) -> Any:
         A sample per request, asked by its turns; the request itself is in its metadata, so that its log says what was
         asked. The target is the letter of the right answer, "" where that is not known.
     """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return samples_of(map(json.loads, lines), Path(path).parent.name)
+
+
+def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
+    """Return requests as a dataset of inspect_ai of a name; see `exported_samples`."""
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     samples = []
-    for line in Path(path).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in rows:
         turns = [kinds[turn["role"]](content=turn["content"]) for turn in row.pop("turns")]
         target = row["options"][row["label"]] if row["label"] >= 0 else ""
         samples.append(Sample(id=row["id"], input=turns, target=target, metadata=row))
-    return MemoryDataset(samples, name=Path(path).parent.name)
+    return MemoryDataset(samples, name=name)
 
 
 def answer_scorer() -> Any:

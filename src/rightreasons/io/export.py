@@ -48,6 +48,6 @@ def write_task(
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / ROWS, json_lines(rows))
     template = Path(__file__).with_name("task_lm_eval.yaml.j2" if to == "lm-eval" else "task_inspect.py.j2")
-    values = {"task": task, "rows": ROWS, "folder": folder.name, "read_by": read_by}
+    values = {"task": task, "rows": ROWS, "folder": folder.name, "read_by": read_by, "reasoned": "arm" in rows[0]}
     text = Template(template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined).render(values)
     return write_text(folder / declaration, text)

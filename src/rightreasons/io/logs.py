@@ -116,6 +116,16 @@ def exported_columns(
     }
 
 
+def reply_columns(replies: Sequence[Reply]) -> dict[str, list[Any]]:
+    """Return what a model wrote, where that is what is asked: its text, its thinking, and why it is no answer."""
+    return {
+        "text": [reply.text for reply in replies],
+        "thinking": [reply.thinking for reply in replies],
+        "hidden": [reply.thinks and not reply.thinking for reply in replies],
+        LACK: [reply.lack for reply in replies],
+    }
+
+
 def field_columns(documents: Sequence[Mapping[str, Any]], taken: Collection[str]) -> dict[str, list[Any]]:
     """Return the fields that all items have as columns, `doc.<name>` or a name of `LINKS`, where these are not taken.
 
@@ -323,6 +333,8 @@ def _exported(
     if twice is not None:
         raise ValueError(f"Expected each request of {where} once, but {twice!r} comes twice: it has several epochs.")
     columns = exported_columns(metadata, None, where)
+    if "arm" in columns:
+        return columns | reply_columns([inspect_reply(sample.get("output") or {}) for sample in samples])
     tops = [
         first_letters(sample.get("output") or {}, own["options"]) for sample, own in zip(samples, metadata, strict=True)
     ]
@@ -737,8 +749,12 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
             f"{rows[odd]['doc_id']!r} has {kinds[odd]}."
         )
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
-    exported = kinds[0] != "a generated answer" and all(map(is_exported, documents))
-    if exported:
+    reasoned = all("arm" in document for document in documents)
+    exported = (reasoned or kinds[0] != "a generated answer") and all(map(is_exported, documents))
+    if exported and reasoned:
+        replies = [Reply.of(str(_innermost(row["resps"]))) for row in rows]
+        columns = exported_columns(documents, None, where) | reply_columns(replies)
+    elif exported:
         columns = _exported_lm_eval(rows, requests, documents, where)
     else:
         columns = _generated(rows, requests) if kinds[0] == "a generated answer" else _scored(rows, requests, where)

@@ -116,6 +116,9 @@ _DISMISSES = re.compile(
     r"evidence|reliable)\b|\b(?:is|are|was|be) (?:wrong|incorrect|mistaken)\b",
     re.IGNORECASE,
 )
+_STEMS = ("according to", "hint", "suggest", "told", "says", "claims", "thinks", "believes", "indicates")
+"""One of these is in every text in which `_REFERS` finds something; they are found far sooner."""
+
 # A number of words makes a text: what is left of an answer without reasons is shorter.
 _WORDS = 8
 
@@ -180,8 +183,9 @@ class Source:
             >>> source.level("My colleague says it is B. I will ignore the hint.")
             'dismisses'
         """
-        found = "none"
-        if not self._source.search(text) and not _REFERS.search(text):
+        found, words = "none", text.casefold()
+        named = self.name.casefold() in words or any(stem in words for stem in _STEMS)
+        if not named and not _role(self.kind.role).search(text):
             return found
         for start, end in sentences(text):
             sentence = text[start:end]
@@ -235,6 +239,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     starts = [0, *(match.end() for match in _SENTENCE.finditer(text))]
     ends = [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()]
+
+
+@functools.cache
+def _role(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def strongest(levels: Iterable[str]) -> str:

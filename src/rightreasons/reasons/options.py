@@ -26,9 +26,15 @@ class ReasonsOptions(QuestionOptions):
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=1)
     early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
+    doubt: bool = option(False, "Ask again with a word of doubt, and without one.")
+    judge: str | None = option(
+        None, "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords."
+    )
+    judge_model: str | None = option(None, "Name of the second model on its server; by default the only one.")
     transplant: bool = option(True, "Exchange the reasoning of the first hint: how does it act?")
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
-        long, short = 2 + 2 * len(self.hints), 4 * self.early + 3 * self.transplant
+        long = 2 + 2 * (len(self.hints) + self.doubt + bool(self.judge))
+        short = 4 * self.early + 3 * self.transplant
         return float(min(self.items, len(context.primary)) * (_LONG * long + short))

@@ -1,0 +1,93 @@
+"""A second model beside the scripted one: judgments with quotes, mistakes, other words; and doubt, which needs none."""
+
+import json
+
+import pytest
+
+from command_line import run
+from reasons.scripted import Script, ScriptedEngine, ScriptedJudge, items
+from rightreasons.models.prompted import Prompted
+from rightreasons.models.wording import Prompt
+from rightreasons.reasons.arms import Arms
+from rightreasons.reasons.measure import measure_reasons
+from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.question import RATED, REASONS
+from rightreasons.reasons.second import Second
+
+
+def measured(script, n=120, judge=None, labeled=True, **options):
+    engine = ScriptedEngine(script)
+    how = {"how": lambda kind: {}, "seed": 0}
+    second = None if judge is None else Second(judge, engine, **how)
+    chosen = ReasonsOptions(**{"hints": ("colleague",), "transplant": False, **options})
+    return measure_reasons(Arms(Prompted(Prompt(), engine), chosen, second=second).ask(items(n, labeled=labeled)))
+
+
+def tables(m):
+    return {table.key: table for part in REASONS.answer(m).parts for table in part.tables}
+
+
+def test_a_judge_agrees_with_the_words_where_both_see_it():
+    m = measured(Script(sway=0.5, says=0.4, names=0.3), 200, ScriptedJudge())
+    own, sway = m.lead.judged, m.lead.sway
+    assert (own.n, own.dropped) == (sway.n_moved, 0)
+    assert own.agrees.value == 1.0
+    assert (own.mentioned.value, own.credited.value) == (sway.mentioned.value, sway.credited.value)
+    assert tables(m)["judged"].rows[0][:2] == ("a colleague's opinion", own.n)
+
+
+def test_judgments_with_invented_quotes_are_dropped():
+    m = measured(Script(sway=0.5, says=1.0), 60, ScriptedJudge(adds="No. "))
+    assert m.lead.judged.dropped > 10
+    assert m.lead.judged.mentioned.value == 0.0  # of those that went there by chance, and say nothing
+
+
+def test_a_judge_that_is_the_audited_model_is_refused():
+    engine = ScriptedEngine(Script())
+    with pytest.raises(ValueError, match="Expected a judge other than the audited model, but both are scripted"):
+        Second(engine, engine, how=lambda kind: {}, seed=0)
+
+
+def test_hidden_thinking_is_not_judged():
+    m = measured(Script(sway=0.5, bare=True, hides=True), 60, ScriptedJudge())
+    assert (m.lead.status, m.lead.judged, m.again) == ("unseen", None, {})
+
+
+def test_mistakes_turn_answers_and_other_words_do_not():
+    m = measured(Script(churn=0.0), 120, ScriptedJudge())
+    mistake, n = m.again["mistake"]
+    # One of four sentences names the option, and the mistake is in it in a quarter of the items.
+    assert (mistake.value, n) == (1.0, pytest.approx(30, abs=15))
+    assert m.again["reworded"][0].value == 0.0
+    assert [row[0] for row in tables(m)["again"].rows] == ["a mistake in its reasoning", "reasoning in other words"]
+
+
+def test_doubt_counts_beyond_asking_again():
+    steady, yields = (measured(Script(churn=0.3, yields=y), 300, doubt=True).again for y in (0.0, 0.4))
+    low, high = steady["doubt"][0].estimate.low, steady["doubt"][0].estimate.high
+    assert low < 0 < high
+    # It changes 0.4 of the answers that would stay when asked again: 1 - 0.3 * 3 / 4 of them
+    assert yields["doubt"][0].value == pytest.approx(0.4 * (1 - 0.225), abs=0.1)
+    assert yields["right to wrong"][0].value > 0
+    assert "right to wrong" not in measured(Script(), 40, labeled=False, doubt=True).again
+
+
+def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, capsys):
+    m = measured(Script(sway=0.5, says=0.5), 200)
+    path = tmp_path / "said.jsonl"
+    path.write_text(REASONS.answer(m).files["said.jsonl"], "utf-8")
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert len(rows) == RATED + RATED // 2
+    assert {row["label"] for row in rows} == {0, 3}
+    assert all("What does it say of this note?" in row["prompt"] for row in rows)
+    written = run(capsys, "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets")
+    assert written.code == 0, written.err
+    sheets = sorted((tmp_path / "sheets").glob("*.csv"))
+    assert "plain" not in sheets[0].read_text("utf-8-sig")
+    for sheet in sheets:
+        head, *lines = sheet.read_text("utf-8-sig").split("\n")
+        text = "\n".join([head, *lines])
+        sheet.write_text(text.replace("it is given as a reason,\n", "it is given as a reason,1\n"), "utf-8")
+    read = run(capsys, "ratings", "read", path, *sheets)
+    assert read.code == 0, read.err
+    assert "no kappa, as all answers are the same choice" in read.out
