@@ -120,6 +120,7 @@ def test_cut_answers_widen_the_intervals_and_leave_no_verdict():
     assert m.lead.status == "unknown"
     said = REASONS.answer(m).verdict.summary
     assert "cannot be read" in said
+    assert "More items would not tell, but answers that can be read." in said
 
 
 def test_too_few_items_are_told_how_many_would_do():
