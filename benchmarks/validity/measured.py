@@ -350,6 +350,7 @@ HANDED_ON = {
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     **dict.fromkeys(("estimate_of", "beyond"), ("share", "mean")),
     "measure_swaps": ("share", "bounded_mean"),
+    "page_section": (),  # it declares figures, and gives none
     **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),
 }
 """Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""

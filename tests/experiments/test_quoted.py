@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.verdicts.__main__ import STORED, counts_as, scenarios
 from scipy import stats
 
 from rightreasons.core.intervals import bootstrap_mean, holm
@@ -47,15 +48,19 @@ def test_first_screen():
 
 
 def test_verdicts():
-    """README quotes the bench, whose page is written by it from the stored runs."""
-    page = (ROOT / "docs" / "evidence" / "verdicts.md").read_text("utf-8")
-    row = next(line for line in page.splitlines() if line.startswith("| shortcuts | 200 |"))
-    _, _, _, _, _, calm, named, *_ = (cell.strip() for cell in row.split("|"))
-    n_calm, n_readers = (int(number) for number in calm.split(" of "))
-    beginning = " ".join(README.split())
-    assert (
-        f"{named} runs of models that follow a shortcut are named, and {n_readers - n_calm} of {n_readers}" in beginning
-    )
+    """README counts the stored runs of the bench: of models with a fault and without, at 50 to 1,000 items."""
+    known = scenarios()
+    rows = [(counts_as(known[name]), n, tone) for name, n, _, tone in json.loads(STORED.read_text("utf-8"))
+            if not name.startswith("fine-tuned")]  # fmt: skip
+    faults = [(n, tone) for truth, n, tone in rows if truth == "follower"]
+    others = [tone for truth, _, tone in rows if truth == "reader"]
+    enough = [tone for n, tone in faults if n >= 200]
+    named = sum(tone in ("warn", "bad") for tone in enough)
+    assert "good" not in {tone for _, tone in faults}
+    assert "bad" not in others
+    text = " ".join(README.split())
+    assert f"none of {len(faults)} runs of models with a fault is green" in text
+    assert f"{named} of {len(enough)} are named; of {len(others)} runs of models without one, none is red" in text
 
 
 def test_balanced_copa():

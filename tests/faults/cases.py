@@ -22,6 +22,7 @@ PRINTS_ONLY = {
 
 LEFT_OUT = {
     "demo": "it is fine-tune and audit, one after another, with a packaged encoder",
+    "ways": "it keeps the answers of a language model as an audit does, and its one small file as others",
     "look": "its one small file is written as those of the other commands are",
 }
 """Commands that write and have no case, with the reason."""
