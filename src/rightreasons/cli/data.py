@@ -270,7 +270,7 @@ class Exported:
         if chat:
             if wording.style not in ("auto", "letters"):
                 raise ValueError(f"Expected letters as the style of a task of inspect_ai, but got {wording.style!r}.")
-            given |= {"style": "letters", "scoring": "generated"}
+            given |= {"style": "letters", "scoring": "generated", "form": "free"}  # the first token is the letter
         prompt = Prompt(**given, chat="on" if chat else "off")
         scoring = "generated" if chat else "sum"
         return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
