@@ -41,11 +41,13 @@ Raises:
 
 Examples:
     >>> import rightreasons
-    >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+    >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast, set_seed
+    >>> set_seed(0)
     >>> texts = ["a good film", "a very bad film", "good, very good"]
     >>> words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "very", "bad", "film", ",")
     >>> tokenizer = BertTokenizerFast(vocab={word: row for row, word in enumerate(words)})
-    >>> config = BertConfig(vocab_size=11, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    >>> shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    >>> config = BertConfig(vocab_size=11, initializer_range=0.5, **shape)
     >>> model = BertForSequenceClassification(config)
     >>> difficulty = rightreasons.load("fim_difficulty", model=model, tokenizer=tokenizer)
     >>> results = difficulty.compute(data=[*texts, ""], tokens=True)
