@@ -423,8 +423,7 @@ class CalibrationAnswers:
     def shown(self, rows: NDArray[np.int64]) -> Iterator[Example]:
         """Show measured items with their predictions."""
         split, top = self.context.primary, self._top
-        for row in rows:
-            item = int(np.flatnonzero(split.labeled)[row])
+        for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
             yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
 
     def telling_item(self) -> tuple[Example, ...]:

@@ -27,6 +27,9 @@ from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot,
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
 
+N_LABELS = 300
+"""Labels to check that a report names at most."""
+
 OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
 
 RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
@@ -165,8 +168,8 @@ def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the labels that the model contradicts."""
-    chances = m.measured.items.label_probability[m.label_errors]
-    for example, chance in zip(m.shown(m.label_errors), chances, strict=True):
+    rows = m.label_errors[:N_LABELS]
+    for example, chance in zip(m.shown(rows), m.measured.items.label_probability[rows], strict=True):
         yield example.id, example.label, example.prediction, float(chance)
 
 
@@ -219,7 +222,7 @@ CALIBRATION = Question(
     name="calibration",
     order=1,
     title="Does its confidence match its accuracy?",
-    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES),
+    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES, N_LABELS=N_LABELS),
     reads="all",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
