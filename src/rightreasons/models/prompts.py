@@ -246,7 +246,7 @@ class Rendering:
         template, form = prompt.read_template(), prompt.form
         if form == "auto":
             own = template is not None or prompt.pattern is not None
-            form = "free" if own else "constrained" if constrains else "line" if chat else "free"
+            form = "free" if own else usual_form(chat=chat, constrains=constrains)
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
             template += instruction(form, style) if scoring == "generated" else ""
@@ -363,6 +363,11 @@ class Rendering:
                 f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
                 option="template",
             )
+
+
+def usual_form(*, chat: bool, constrains: bool) -> str:
+    """Return the form of generated answers where nothing names one: what the server holds, else a line in a chat."""
+    return "constrained" if constrains else "line" if chat else "free"
 
 
 def instruction(form: str, style: str) -> str:

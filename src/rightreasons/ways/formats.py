@@ -10,7 +10,7 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.options import Options, option
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import PREFIX, Examples, Item, instruction
+from rightreasons.models.prompts import PREFIX, Examples, Item, instruction, usual_form
 
 SEPARATORS: Mapping[str, tuple[str, str]] = {
     "lines": ("{item}\n{options}", PREFIX),
@@ -97,7 +97,7 @@ class Way(Result):
         form = own.form
         if asked.rendering.scoring == "generated":
             if form == "auto":
-                form = "constrained" if "constrained_text" in asked.engine.abilities else "line" if chat else "free"
+                form = usual_form(chat=chat, constrains="constrained_text" in asked.engine.abilities)
             template += instruction(form, self.style)
         words, examples, classes = own.label_words, asked.examples, names
         if names is not None:
