@@ -141,10 +141,9 @@ def show_tasks(table: ModelsByTasks) -> None:
     """Print how many answers are right, models by tasks, and each model beside the first of its task."""
     from rightreasons.page.prose import p_value
 
-    cells = {(cell.model, cell.task): cell for cell in table.cells}
     for task in table.tasks:
         typer.secho(f"{task}: right answers", bold=True)
-        rows = [cells[model, task] for model in table.models if (model, task) in cells]
+        rows = [cell for model in table.models if (cell := table.of(model, task)) is not None]
         print_rows(
             [
                 ("", "answers", "unread", "right", "model - first", "shared", "p (Holm)"),

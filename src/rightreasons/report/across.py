@@ -250,6 +250,7 @@ def _read(folder: Path, how: Resampling) -> _Read:
         raise ValueError(f"Expected labeled items in {folder}, but it has none.")
     called, data = audit["model"]["name"], audit["dataset"]["name"]
     model, task = logged(called)
+    named = bool(task)
     alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
     cell = ModelOnTask(
         model=model or (Path(called).stem if alone else short_name(called)),
@@ -260,7 +261,7 @@ def _read(folder: Path, how: Resampling) -> _Read:
         accuracy=accuracy,
         scored=not sure,
     )
-    return _Read(cell, right[known], names, bool(logged(called)[1]))
+    return _Read(cell, right[known], names, named)
 
 
 def _shared(one: _Read, other: _Read) -> list[tuple[int, int]]:
