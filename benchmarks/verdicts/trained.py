@@ -24,9 +24,13 @@ FOLDER = Path(tempfile.gettempdir()) / "rightreasons-verdicts"
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A fine-tuned encoder, whose training texts have what is planted, and noisy labels that it explains."""
+    """A fine-tuned encoder, whose training texts have what is planted, and noisy labels that it explains.
+
+    Our own swap of the planted words must change the declared share of its predictions.
+    """
 
     plant: Plant
+    strength: float
     noise: float = 0.0
 
     def model(self, seed: int) -> Any:
@@ -38,23 +42,22 @@ class Trained:
         fine_tune(demo_encoder(), rows, out=out, label_names=names, epochs=2, learning_rate=1e-4, progress=False)
         return load_classifier(out), Training([train], np.array(labels), 2)
 
-    def share_of_swaps(self, n_items: int, seed: int) -> float:
-        """Return the share of predictions that change where we swap the planted words: the truth."""
-        model, _ = self.model(seed)
-        items, _ = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise)
-        swap = dict(zip(CUES, CUES[::-1], strict=True))
-        swapped = [" ".join(swap.get(each, each) for each in text.split()) for text in items]
-        before, after = (model.predict(each, progress=False).predicted for each in (items, swapped))
-        return float((before != after).mean())
-
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
         model, training = self.model(seed)
         items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise)
+        swap = dict(zip(CUES, CUES[::-1], strict=True))
+        swapped = [" ".join(swap.get(each, each) for each in text.split()) for text in items]
+        before, after = (model.predict(each, progress=False).predicted for each in (items, swapped))
+        share = float((before != after).mean())
+        if abs(share - self.strength) > 0.1:
+            raise ValueError(
+                f"Expected the swap to change {self.strength:.0%} of the predictions, but got {share:.0%}."
+            )
         measured = measure_swaps(
             model,
             [items],
-            model.predict(items, progress=False).predicted,
+            before,
             training,
             ids=[str(row) for row in range(n_items)],
             labels=np.array(gold),
@@ -65,11 +68,9 @@ class Trained:
 
 
 # Where labels contradict the meaning in a fifth of the texts and the word never lies, it is learned; else it is not.
-FOLLOWER, READER = Trained(word(1.0), noise=0.2), Trained(lambda draw: None)
-
-SCENARIOS = {
-    "fine-tuned, a word that never lies among noisy labels": Scenario(
-        "fine-tuned, a word that never lies among noisy labels", "shortcuts", "follower", 1.0, FOLLOWER.run
-    ),
-    "fine-tuned, nothing planted": Scenario("fine-tuned, nothing planted", "shortcuts", "reader", 0.0, READER.run),
+PARTS = {
+    "fine-tuned, a word that never lies among noisy labels": ("follower", Trained(word(1.0), 1.0, noise=0.2)),
+    "fine-tuned, nothing planted": ("reader", Trained(lambda draw: None, 0.0)),
 }
+
+SCENARIOS = {name: Scenario(name, "shortcuts", truth, part.strength, part.run) for name, (truth, part) in PARTS.items()}
