@@ -183,7 +183,7 @@ def test_a_client_of_the_hub_without_a_connection_ends_in_the_sentence(monkeypat
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
     with pytest.raises(ConnectionError, match=r"'toy', but it cannot be reached \(ConnectError\): name the folder"):
-        Toy(origin="hub")
+        Toy(origin="hub", revision="main")
 
 
 def test_a_revision_asks_the_hub_although_a_copy_is_there(data_dir):
