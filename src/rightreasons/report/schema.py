@@ -24,7 +24,7 @@ from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
 from rightreasons.page import parts
-from rightreasons.report.answers import AnswerFigures
+from rightreasons.report.answers import AnswerFigures, AnswerGroup
 from rightreasons.report.render import Outcome
 
 SCHEMA_VERSION = "1.0"
@@ -52,6 +52,9 @@ _WITHOUT: dict[type, tuple[str, ...]] = {
     parts.ItemFigure: ("ids", "values", "groups"),
     parts.SectionResult: ("files",),
 }
+_LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",)}
+"""Fields that reports of earlier versions lack."""
+
 _FIELDS: dict[type, dict[str, Any]] = {
     parts.Headline: {"n": Count},
     parts.Plot: {"file": str},
@@ -64,11 +67,13 @@ _FIELDS: dict[type, dict[str, Any]] = {
 
 @functools.cache
 def record_of(kind: Any) -> type[Record]:
-    """Return the record of a part of the report: its fields as audit.json has them, each of which has to be there."""
+    """Return the record of a part of the report: its fields, each of which has to be there unless it came later."""
     hints = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind) if field.name not in _WITHOUT.get(kind, ())]
     fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
-    declared: dict[str, Any] = {name: (field, ...) for name, field in fields.items()}
+    declared: dict[str, Any] = {
+        name: (field, None if name in _LATER.get(kind, ()) else ...) for name, field in fields.items()
+    }
     if kind is parts.Finding:
         declared["pair"] = (fields["pair"], Field(max_length=2))
     return create_model(kind.__name__, __base__=Record, __doc__=kind.__doc__.partition("\n")[0], **declared)

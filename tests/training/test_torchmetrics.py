@@ -5,7 +5,7 @@ import pytest
 import torch
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from rightreasons.integrations.torchmetrics import Figures
+from rightreasons.training.torchmetrics import Figures
 from rightreasons.training import compute_metrics
 
 NAMES = ("accuracy", "ece", "brier", "auroc")
