@@ -218,7 +218,7 @@ class FakeServer:
         return dict(sorted(options.items(), key=lambda pair: -pair[1])[:count])
 
     def _reply(self, choices: list[dict], prompt: int, new: int) -> dict:
-        usage = {"prompt_tokens": prompt, "completion_tokens": new}
+        usage = {"prompt_tokens": prompt, "completion_tokens": new, "total_tokens": prompt + new}
         return {"model": self.names[0], "system_fingerprint": self.fingerprint, "choices": choices, "usage": usage}
 
 

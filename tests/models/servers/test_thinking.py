@@ -8,11 +8,8 @@ from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.servers.engine import open_server
 from rightreasons.models.wording import Prompt
-from thinking_server import DIALECTS, thinking
+from thinking_server import CHOICES, DIALECTS, PROMPTS, RIGHT, thinking
 
-CHOICES = [["no", "surely"], ["perhaps", "so"], ["a", "bb", "ccc"], ["dddd", "e", "ff"]] * 5
-RIGHT = [1, 0, 2, 0] * 5
-PROMPTS = [f"Which is it, {n}?" for n in range(20)]
 TURNED = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
 FORMS = ("**{}**", "{}", "ANSWER: {}", "The answer is \\boxed{{{}}}.", "After all of that, I choose option {}.")
 

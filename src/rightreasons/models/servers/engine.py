@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, escaped
+from rightreasons.core.errors import OptionError, escaped, needs
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
@@ -39,7 +39,7 @@ from rightreasons.models.servers.client import (
     fly,
     unwrapped,
 )
-from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.servers.options import INSPECT, ServerOptions
 from rightreasons.models.servers.trial import Finding, Trial, try_server
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def open_server(
             "Expected one process for a server, which answers several requests at once: use `in_flight`.",
             option="in_flight",
         )
-    client = Client(url, options)
+    client = _client(url, options)
     if progress:
         print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
     try:
@@ -408,6 +408,15 @@ _NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "n
 def _total(chunk: Chunk, name: str) -> int:
     """Return the sum of a column of counts; 0 where there is no row."""
     return int(np.sum(np.asarray(chunk.columns[name]))) if len(chunk) else 0
+
+
+def _client(url: str, options: ServerOptions) -> Client:
+    if not url.startswith(INSPECT):
+        return Client(url, options)
+    needs("inspect_ai")
+    from rightreasons.models.servers.providers import Provider
+
+    return Provider(url, options)
 
 
 def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:

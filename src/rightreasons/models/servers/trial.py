@@ -69,13 +69,14 @@ TURNED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         {"enable_thinking": True},
         {"thinking": {"type": "enabled"}},
         {"reasoning": {"enabled": True}},
+        {"reasoning_effort": "medium"},
     ),
 }
 """How thinking is turned off and on: vLLM, SGLang and llama.cpp by their templates, DashScope, DeepSeek, OpenRouter,
-OpenAI."""
+OpenAI and providers of inspect_ai."""
 
-BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens")
-"""How servers are told the most tokens of thinking."""
+BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens", "reasoning_tokens")
+"""How servers, and last providers of inspect_ai, are told the most tokens of thinking."""
 
 _REACHES = (1024, 4096, 16384)
 _NEW_TOKENS = 12
@@ -183,14 +184,16 @@ class _Attempt:
     def settles_thinking(self, wanted: str) -> None:
         """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
         endpoint, part = self.endpoint, f"{self._what}: thinking"
-        used = self._counts_tokens()
-        for extra in TURNED.get(wanted, ()) if endpoint.thinks != (wanted == "on") else ():
+        used, wants = self._counts_tokens(), wanted != "off"
+        bounds = [{name: int(wanted)} for name in BOUNDED] if wanted.isdecimal() else []
+        turning = [*bounds, *TURNED["on" if wants else "off"]] if wanted != "auto" else []
+        for extra in turning if endpoint.thinks != wants else ():
             if self._takes(extra):
                 used = self._counts_tokens()
-                if endpoint.thinks == (wanted == "on"):
+                if endpoint.thinks == wants:
                     break
-            endpoint.extra, endpoint.thinks = {}, wanted == "off"
-        if wanted in TURNED and endpoint.thinks != (wanted == "on"):
+            endpoint.extra, endpoint.thinks = {}, not wants
+        if turning and endpoint.thinks != wants:
             raise OptionError(
                 f"Expected {self.endpoint.client.url} to answer with thinking {wanted}, but it "
                 f"{'thinks' if endpoint.thinks else 'does not think'} whatever it is told: `extra_body` may say what "
@@ -205,7 +208,7 @@ class _Attempt:
                 self._find(part, True, f"It answers without thinking{told}.")
             return
         if wanted.isdecimal():
-            bound = next((name for name in BOUNDED if self._takes({name: int(wanted)})), "")
+            bound = next((name for name in BOUNDED if name in endpoint.extra or self._takes({name: int(wanted)})), "")
             endpoint.budget = int(wanted) + BRIEF
             told = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
             self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{told}.")
