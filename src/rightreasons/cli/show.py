@@ -180,6 +180,18 @@ def show_ways(figures: WaysFigures) -> None:
         f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
         f"measured on the other: {figure_cell(apart.held_out)}."
     )
+    for question in figures.ways[0].verdicts:
+        same = figures.same_verdict.get(question)
+        if same is None:
+            _say(f"No verdict on {question}, which cannot be asked of such answers.")
+            continue
+        labels = Counter(one.verdicts[question] or "no answer" for one in figures.ways)
+        own = figures.ways[0].verdicts[question] or "no answer"
+        listed = ", ".join(f"{label} in {count}" for label, count in labels.most_common())
+        _say(
+            f"Verdict on {question}: {own} by the first way, and in {figure_cell(same)} of the others. Of all "
+            f"{len(figures.ways)}: {listed}."
+        )
     told = "none, as " + figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
     _say(f"POSIX (Chatterjee et al. 2024): {told}.")
     if figures.no_flips:

@@ -24,6 +24,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, unknown_name
 from rightreasons.core.label_names import BY_NUMBER, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
+from rightreasons.core.scores import Scores
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
@@ -247,21 +248,8 @@ def audit(
     for section, its in report.to_ask_again(list(sections)):
         name = section.question
         asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
-    outcomes: list[Outcome] = []
-    n_asked = sum(not reason for reason in why_not.values())
-    for name, section in asked.items():
-        stop_if_signaled()
-        place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
-        with bars_about(f"{place}/{n_asked} {name}"):
-            outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
+    outcomes, answers = _answered(unscored, context, asked, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
-    has_answers = context.stored is not None or context.prompted is not None
-    answers = measure_answers(context) if has_answers else None
-    if answers is not None:
-        outcomes = [
-            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, asked[name], chosen[name]))
-            for name, outcome in zip(asked, outcomes, strict=True)
-        ]
     if answers is not None and (answers.n_unread or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
@@ -278,6 +266,52 @@ def audit(
             page = page_of(context, record, every, again_by, answers)
             record = report.write(record, every, page, again)
     return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
+
+
+def _answered(
+    unscored: AuditContext,
+    context: AuditContext,
+    sections: Mapping[str, Section],
+    options: Mapping[str, QuestionOptions],
+    why_not: Mapping[str, str],
+    *,
+    raise_errors: bool = False,
+) -> tuple[list[Outcome], AnswerFigures | None]:
+    """Ask questions; what answers that cannot be read might change has no verdict."""
+    outcomes: list[Outcome] = []
+    n_asked = sum(not reason for reason in why_not.values())
+    for name, section in sections.items():
+        stop_if_signaled()
+        place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
+        with bars_about(f"{place}/{n_asked} {name}"):
+            outcomes.append(_answer(section, why_not[name], context, options[name], raise_errors))
+    if context.stored is None and context.prompted is None:
+        return outcomes, None
+    answers = measure_answers(context)
+    if answers is not None:
+        outcomes = [
+            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, sections[name], options[name]))
+            for name, outcome in zip(sections, outcomes, strict=True)
+        ]
+    return outcomes, answers
+
+
+def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) -> dict[str, str]:
+    """Return the verdict of each question about what a model said of the primary split.
+
+    Args:
+        context: The audit, not scored, with the primary split alone.
+        scores: What the model said of it.
+        questions: The questions.
+
+    Returns:
+        Question -> the label of its verdict; "" for one that does not apply or cannot be answered.
+    """
+    sections = {section.question: section for section in load_sections(questions)}
+    options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
+    why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
+    told = {outcome.question: outcome.result for outcome in _answered(context, heard, sections, options, why_not)[0]}
+    return {name: "" if result is None else result.verdict.label for name, result in told.items()}
 
 
 def reproduction(
