@@ -40,7 +40,7 @@ from rightreasons.models.servers.client import (
     unwrapped,
 )
 from rightreasons.models.servers.options import INSPECT, ServerOptions
-from rightreasons.models.servers.trial import Finding, Trial, try_server
+from rightreasons.models.servers.trial import Finding, Trial, kept_trial
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,10 +78,10 @@ def open_server(
         )
     client = _client(url, options)
     if progress:
-        print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
+        print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = try_server(client, model, thinking)
+        trial = kept_trial(client, model, thinking)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))

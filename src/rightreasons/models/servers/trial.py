@@ -6,15 +6,18 @@ need. A server that fails a part of the trial is used for the rest alone.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rightreasons.core.errors import OptionError
+from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.protocol import BRIEF, LONG
 from rightreasons.models.servers.client import (
     CHAT,
@@ -114,6 +117,65 @@ class Trial:
     chat: Endpoint
     text: Endpoint
     findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it found as plain values."""
+        own = {name: _plain(endpoint) for name, endpoint in (("chat", self.chat), ("text", self.text))}
+        return {**own, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
+        """Read what `to_dict` gave."""
+        chat, text = (Endpoint(client, **{**kept[name], "refused": set(kept[name]["refused"])}) for name in _PATHS)
+        return cls(chat, text, tuple(Finding(**finding) for finding in kept["findings"]))
+
+    def signature(self) -> list[str]:
+        """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
+        endpoint = self.chat if self.chat.works else self.text
+        counted = endpoint.client.item()
+        asked: Any = [{"role": "user", "content": QUESTIONS[0]}] if endpoint is self.chat else BEGINNINGS[0]
+        said = _said(endpoint.ask(asked, max_tokens=8, temperature=0.0, seed=0)[0])
+        return [counted.served, said]
+
+
+_PATHS = ("chat", "text")
+
+
+def _plain(endpoint: Endpoint) -> dict[str, Any]:
+    fields = [field.name for field in dataclasses.fields(endpoint) if field.name not in ("client", "tags")]
+    return {**{name: getattr(endpoint, name) for name in fields}, "refused": sorted(endpoint.refused)}
+
+
+def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
+    """Return the trial of a server, as `try_server` finds it; one of the same day holds while its answer is the same.
+
+    A trial is kept for the day by server, model, what every request holds, thinking and the version of this package.
+    One short question shows that the server still runs what it ran: another name, `system_fingerprint` or greedy answer
+    is tried again.
+
+    Raises:
+        RequestError: If the server cannot be reached, or refuses the key.
+        ValueError: If its thinking cannot be turned on or off as asked.
+    """
+    options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
+    asked = [client.options.more(), list(options.header), options.key_variable]
+    place = trial_file([client.url, model, thinking, asked, package_code(), today])
+    if place is None:
+        return try_server(client, model, thinking)
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(place.read_text("utf-8"))
+        trial = Trial.from_dict(kept["trial"], client)
+        with client.retrying(_RETRIES):
+            seen = trial.signature()
+        if seen == kept["seen"]:
+            same = Finding("trial", True, "It was tried today, and answers as it did then.")
+            return dataclasses.replace(trial, findings=(same, *trial.findings))
+    trial = try_server(client, model, thinking)
+    if trial.chat.works or trial.text.works:
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_json(place, {"seen": trial.signature(), "trial": trial.to_dict()})
+    return trial
 
 
 def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
