@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -322,3 +323,15 @@ def test_half_a_character_in_a_choice_has_its_bytes():
     other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
     columns = lm_eval_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
     assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]
+
+
+def test_a_hundred_thousand_answers_are_read_in_seconds(tmp_path):
+    rows = [
+        sample(n, [["Which?", {"until": ["x"]}]], ["A"], "A", exact_match=1.0) | {"resps": [[f"{n}: the answer is A."]]}
+        for n in range(4000)
+    ]
+    path = write(tmp_path / "samples.jsonl", rows)
+    began = time.process_time()
+    assert len(read_columns(path)["id"]) == 4000
+    # 5 s for 100,000 is 50 µs each, and machines of tests are slow.
+    assert (time.process_time() - began) / 4000 < 4e-4

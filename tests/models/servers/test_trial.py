@@ -229,6 +229,10 @@ def test_the_model_is_the_only_one_or_named(server):
     server.names = []
     with pytest.raises(ValueError, match="has 0 models: none"):
         opened(server)
+    server.names, server.lacks = ["toy"], {"models"}
+    with pytest.raises(OptionError, match=r"Expected `server_model`, as .* does not list its models: .*404"):
+        opened(server)
+    assert opened(server, server_model="toy").model_name == "toy"
 
 
 @pytest.mark.parametrize(

@@ -699,17 +699,14 @@ def _message(error: openai.APIStatusError) -> str:
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    header = error.response.headers.get("retry-after")
-    if header is None:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
-        return None
+    headers = error.response.headers
+    with contextlib.suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    with contextlib.suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    with contextlib.suppress(KeyError, ValueError, TypeError):
+        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    return None
 
 
 CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {

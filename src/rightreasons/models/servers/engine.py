@@ -425,8 +425,12 @@ def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
         with client.retrying(1):
             known = client.models()
     except RequestError as failure:
-        if failure.ends or failure.status is None or wanted is None:
+        if failure.ends or failure.status is None:
             raise
+        if wanted is None:
+            raise OptionError(
+                f"Expected `server_model`, as {client.url} does not list its models: {failure}.", option="server_model"
+            ) from failure
         return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
     listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
     if wanted is None and len(known) != 1:
