@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rightreasons.io.columns import read_columns
-from rightreasons.io.logs import exported_columns, lm_eval_columns
+from rightreasons.io.logs import exported_columns, inspect_reply, lm_eval_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_answers, read_predictions
 
@@ -335,3 +335,20 @@ def test_a_hundred_thousand_answers_are_read_in_seconds(tmp_path):
     assert len(read_columns(path)["id"]) == 4000
     # 5 s for 100,000 is 50 µs each, and machines of tests are slow.
     assert (time.process_time() - began) / 4000 < 4e-4
+
+
+def test_parts_of_a_message_of_inspect_are_thinking_refusal_and_text():
+    refused = {
+        "message": {"content": [{"type": "text", "text": "I can't help.", "refusal": True}]},
+        "stop_reason": "stop",
+    }
+    reply = inspect_reply({"choices": [refused]})
+    assert (reply.text, reply.refusal, reply.lack) == ("", "I can't help.", "refused")
+    hidden = [
+        {"type": "reasoning", "reasoning": "x9", "redacted": True, "summary": "Lyon?"},
+        {"type": "text", "text": "B"},
+    ]
+    reply = inspect_reply({"choices": [{"message": {"content": hidden}, "stop_reason": "stop"}]})
+    assert (reply.text, reply.thinking, reply.lack) == ("B", "Lyon?", "")
+    assert inspect_reply({"completion": "<think>A?</think>B"}).text == "B"
+    assert inspect_reply({"choices": [{"message": {"content": None}}]}).lack == "empty"

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import openai
 
+from rightreasons.io.logs import inspect_words
 from rightreasons.models.servers.client import CHAT, BadReplyError, Client, RequestError
 from rightreasons.models.servers.options import INSPECT
 
@@ -114,19 +115,9 @@ def _reply_of(output: Any) -> dict[str, Any]:
         cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
         counted = {"prompt_tokens": usage.input_tokens + cached, "completion_tokens": usage.output_tokens}
         counted["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
-    return {"model": output.model, "choices": [_choice_of(choice) for choice in output.choices], "usage": counted}
-
-
-def _choice_of(choice: Any) -> dict[str, Any]:
-    content = choice.message.content
-    message = {"content": content, "reasoning_content": "", "refusal": ""}
-    if not isinstance(content, str):
-        texts = [part for part in content if part.type == "text"]
-        thoughts = [part for part in content if part.type == "reasoning"]
-        message["content"] = "".join(part.text for part in texts if not part.refusal)
-        message["refusal"] = "".join(part.text for part in texts if part.refusal)
-        message["reasoning_content"] = "\n\n".join(
-            part.summary or "(hidden)" if part.redacted else part.reasoning or part.summary or "" for part in thoughts
-        )
-    logprobs = None if choice.logprobs is None else choice.logprobs.model_dump()
-    return {"message": message, "finish_reason": choice.stop_reason, "logprobs": logprobs}
+    choices = []
+    for choice in (one.model_dump() for one in output.choices):
+        words = inspect_words(choice["message"]["content"])
+        message = {"content": words["text"], "reasoning_content": words["thinking"], "refusal": words["refusal"]}
+        choices.append({"message": message, "finish_reason": choice["stop_reason"], "logprobs": choice["logprobs"]})
+    return {"model": output.model, "choices": choices, "usage": counted}
