@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
@@ -95,11 +96,16 @@ def run_tasks(
         if options.name == "serial"
         else _elsewhere(function, tasks, options)
     )
-    if progress and tasks:
+    if progress and tasks and is_watched():
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         finished = tqdm(finished, total=len(tasks), desc=description, unit="task")
     yield from finished
+
+
+def is_watched() -> bool:
+    """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def _elsewhere(function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions) -> Iterator[tuple[int, R]]:

@@ -250,7 +250,7 @@ def audit(
         asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
     outcomes, answers = _answered(unscored, context, asked, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
-    if answers is not None and (answers.n_unread or context.answers_once):
+    if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
@@ -285,8 +285,6 @@ def _answered(
         place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, options[name], raise_errors))
-    if context.stored is None and context.prompted is None:
-        return outcomes, None
     answers = measure_answers(context)
     if answers is not None:
         outcomes = [

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
+from rightreasons.core.engines import is_watched
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
@@ -114,7 +115,13 @@ class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Open the bar, at the step at which a run resumes."""
         if state.is_world_process_zero:
-            self._bar = tqdm(total=state.max_steps, initial=state.global_step, desc=self.description, unit="step")
+            self._bar = tqdm(
+                total=state.max_steps,
+                initial=state.global_step,
+                desc=self.description,
+                unit="step",
+                disable=not is_watched(),
+            )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Advance the bar."""

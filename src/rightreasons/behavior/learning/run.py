@@ -20,7 +20,7 @@ from rightreasons.behavior.learning.kinds import Answers, Classes
 from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
 from rightreasons.behavior.learning.trainer import linear_head, train_head, train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
-from rightreasons.core.engines import EngineOptions, run_tasks
+from rightreasons.core.engines import EngineOptions, is_watched, run_tasks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, leased, save_twice, seal
 from rightreasons.datasets.suites.suite import Suite
@@ -63,7 +63,9 @@ def run_plan(
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
     first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
     executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
-    with tqdm(total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not progress) as bar:
+    with tqdm(
+        total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not (progress and is_watched())
+    ) as bar:
         bar.update(sum(run.key in done for unit in work for run in unit))
         for wave in (first, [unit for unit in pending if unit not in first]):
             for place, _ in run_tasks(executor, wave, options=engine, progress=False):
