@@ -151,7 +151,8 @@ def test_verdicts_are_compared_with_that_of_the_own_way(split):
 
     def judge(scorer, scores):
         right = (scores.predicted == scores.labels).mean()
-        return {"right": "All right" if right == 1 else "Half right", "kept": "Kept", "none": ""}
+        label = "All right" if right == 1 else "Half right"
+        return {"right": (label, ""), "kept": ("Kept", ""), "none": ("", "It needs a confidence.")}
 
     found = measure_ways(asked, split, options=WaysOptions(n_ways=13), how=HOW, progress=False, judge=judge)
     others = [one.way.separators != "capitals" for one in found.ways[1:]]
@@ -161,6 +162,7 @@ def test_verdicts_are_compared_with_that_of_the_own_way(split):
     assert found.same_verdict["right"].low < sum(others) / 12 < found.same_verdict["right"].high
     assert found.same_verdict["kept"].value == 1.0
     assert "none" not in found.same_verdict
+    assert found.no_verdict == {"none": "It needs a confidence."}
 
 
 @pytest.mark.parametrize("ability", ["text", "likelihoods"])

@@ -297,7 +297,7 @@ def ways(
     how = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
 
-    def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, str]:
+    def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
         of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
         context = AuditContext(scorer, dataset, split, comparisons=(), validation=None, train=None, **of_way)
         return verdicts(context, scores, options.questions)
@@ -306,8 +306,9 @@ def ways(
         counting: Any = Counting(asked.engine)
         planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
         with tempfile.TemporaryDirectory() as nowhere:
-            little = functools.partial(judge, out=Path(nowhere), settings=settings.replaced(n_resamples=2))
-            measure_ways(planned, split, options=options, how=how.at_most(2), progress=False, judge=little)
+            here = Path(nowhere)
+            little = functools.partial(judge, out=here, settings=settings.replaced(n_resamples=2))
+            measure_ways(planned, split, options=options, how=how.at_most(2), out=here, progress=False, judge=little)
         for line in cost_lines([("ways", counting.cost)], asked.engine):
             typer.echo(line)
         return

@@ -180,11 +180,9 @@ def show_ways(figures: WaysFigures) -> None:
         f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
         f"measured on the other: {figure_cell(apart.held_out)}."
     )
-    for question in figures.ways[0].verdicts:
-        same = figures.same_verdict.get(question)
-        if same is None:
-            _say(f"No verdict on {question}, which cannot be asked of such answers.")
-            continue
+    for question, reason in figures.no_verdict.items():
+        _say(f"No verdict on {question}: {reason}")
+    for question, same in figures.same_verdict.items():
         labels = Counter(one.verdicts[question] or "no answer" for one in figures.ways)
         own = figures.ways[0].verdicts[question] or "no answer"
         listed = ", ".join(f"{label} in {count}" for label, count in labels.most_common())

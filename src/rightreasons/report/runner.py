@@ -294,7 +294,7 @@ def _answered(
     return outcomes, answers
 
 
-def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) -> dict[str, str]:
+def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the verdict of each question about what a model said of the primary split.
 
     Args:
@@ -303,13 +303,13 @@ def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) ->
         questions: The questions.
 
     Returns:
-        Question -> the label of its verdict; "" for one that does not apply or cannot be answered.
+        Question -> the label of its verdict, "" for one that does not apply or cannot be answered, and why.
     """
     sections = {section.question: section for section in load_sections(questions)}
     options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
     why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
-    told = {outcome.question: outcome.result for outcome in _answered(context, heard, sections, options, why_not)[0]}
-    return {name: "" if result is None else result.verdict.label for name, result in told.items()}
+    outcomes, _ = _answered(context, heard, sections, options, why_not)
+    return {each.question: (each.result.verdict.label if each.result else "", each.reason) for each in outcomes}
 
 
 def reproduction(

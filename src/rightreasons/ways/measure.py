@@ -107,6 +107,7 @@ class WaysFigures(Result):
         n_unread_again: Items of which one of the second answers cannot be read; they are in no flip.
         same_verdict: Question with a verdict in any way -> the share of the other ways with that of the model's own.
             They are drawn at random, so that the interval is about all ways.
+        no_verdict: Question without a verdict in any way -> why.
     """
 
     n_items: int
@@ -119,6 +120,7 @@ class WaysFigures(Result):
     no_flips: str
     n_unread_again: int = 0
     same_verdict: Mapping[str, Estimate] = dataclasses.field(default_factory=dict)
+    no_verdict: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def format_spread(right: Any, *, clusters: Any = None, how: Resampling = Resampling()) -> FormatSpread:
@@ -217,7 +219,7 @@ def measure_ways(
     how: Resampling = Resampling(),
     out: str | os.PathLike[str] | None = None,
     progress: bool = True,
-    judge: Callable[[Prompted, Scores], Mapping[str, str]] = lambda scorer, scores: {},
+    judge: Callable[[Prompted, Scores], Mapping[str, tuple[str, str]]] = lambda scorer, scores: {},
 ) -> WaysFigures:
     """Ask a language model in several ways that mean the same, and then whether it is sure.
 
@@ -228,7 +230,8 @@ def measure_ways(
         how: Level of the intervals; shuffles and random signs; the seed also draws the ways.
         out: A folder for the answers; a killed run resumes.
         progress: Whether to show progress bars.
-        judge: Returns the verdict of each question about the model as it is asked in a way, and what it said.
+        judge: Returns, for the model as it is asked in a way and what it said, the verdict of each question, and why it
+            has none.
 
     Returns:
         The figures.
@@ -246,16 +249,17 @@ def measure_ways(
     said = [asking.scores(scorer) for scorer in scorers]
     picks = np.array([asking.picks(scores) for scores in said])
     right = picks == split.labels
+    judged = [judge(scorer, scores) for scorer, scores in zip(scorers, said, strict=True)]
     told = tuple(
-        AskedWay(scorer.way, accuracy, int((row == NO_ANSWER).sum()), judge(scorer, scores))
-        for scorer, scores, row in zip(scorers, said, picks, strict=True)
+        AskedWay(way, accuracy, int((row == NO_ANSWER).sum()), {name: label for name, (label, _) in own.items()})
+        for way, own, row in zip(ways, judged, picks, strict=True)
         if (accuracy := rate(row == split.labels, how, split.clusters)) is not None
     )
+    reasons = {name: why for name, (_, why) in judged[0].items() if not any(own[name][0] for own in judged)}
     same = {
-        question: share
-        for question, verdict in told[0].verdicts.items()
-        if (share := rate([one.verdicts[question] == verdict for one in told[1:]], how)) is not None
-        and any(one.verdicts[question] for one in told)
+        name: share
+        for name, verdict in told[0].verdicts.items()
+        if name not in reasons and (share := rate([one.verdicts[name] == verdict for one in told[1:]], how)) is not None
     }
     posix, no_posix = asking.posix(ways, how)
     flips, no_flips, n_unread = asking.flips(scorers[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
@@ -263,7 +267,7 @@ def measure_ways(
         field.name: _levels([str(getattr(way, field.name)) for way in ways], right) for field in dataclasses.fields(Way)
     }
     spread = format_spread(right, clusters=split.clusters, how=how)
-    return WaysFigures(len(split), told, levels, spread, posix, no_posix, flips, no_flips, n_unread, same)
+    return WaysFigures(len(split), told, levels, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
