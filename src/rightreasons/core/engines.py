@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
 
 from rightreasons.core.errors import needs
 from rightreasons.core.options import Options, option
-from rightreasons.core.stopping import stop_if_signaled, waits
+from rightreasons.core.stopping import is_watched, stop_if_signaled, waits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -101,11 +100,6 @@ def run_tasks(
 
         finished = tqdm(finished, total=len(tasks), desc=description, unit="task")
     yield from finished
-
-
-def is_watched() -> bool:
-    """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def _elsewhere(function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions) -> Iterator[tuple[int, R]]:

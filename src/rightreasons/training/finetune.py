@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.arrays import Result
-from rightreasons.core.engines import is_watched
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
-from rightreasons.core.stopping import is_signaled, stop_deferred
+from rightreasons.core.stopping import is_signaled, is_watched, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,
     changed_files,

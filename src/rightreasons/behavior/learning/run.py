@@ -20,8 +20,9 @@ from rightreasons.behavior.learning.kinds import Answers, Classes
 from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
 from rightreasons.behavior.learning.trainer import linear_head, train_head, train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
-from rightreasons.core.engines import EngineOptions, is_watched, run_tasks
+from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.stopping import is_watched
 from rightreasons.core.store import is_sealed, leased, save_twice, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import frozen
