@@ -13,7 +13,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.opening import open_asked
@@ -283,8 +283,18 @@ def _answered(
     for name, section in sections.items():
         stop_if_signaled()
         place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
-        with bars_about(f"{place}/{n_asked} {name}"):
-            outcomes.append(_answer(section, why_not[name], context, options[name], raise_errors))
+        status: Literal["answered", "skipped", "failed"] = "skipped" if why_not[name] else "answered"
+        reason, result = why_not[name], None
+        try:
+            with bars_about(f"{place}/{n_asked} {name}"):
+                result = None if reason else section.run(context, options[name])
+        except Exception as error:
+            if raise_errors or ends_all(error):
+                raise
+            # One question that fails must not lose what the model said, nor the answers to the others.
+            status, reason = "failed", in_one_sentence(error)
+            warnings.warn(f"The question {name!r} could not be answered. {reason}", stacklevel=3)
+        outcomes.append(Outcome(name, section.title, status, reason, result))
     answers = measure_answers(context)
     if answers is not None:
         outcomes = [
@@ -460,20 +470,6 @@ def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Promp
 
 def _why_not(section: Section, context: AuditContext, options: Options) -> str:
     return (context.stored is not None and section.without_model) or section.why_not(context, options)
-
-
-def _answer(section: Section, why_not: str, context: AuditContext, options: Options, raise_errors: bool) -> Outcome:
-    if why_not:
-        return Outcome(section.question, section.title, "skipped", why_not)
-    try:
-        return Outcome(section.question, section.title, "answered", "", section.run(context, options))
-    except Exception as error:
-        if raise_errors or ends_all(error):
-            raise
-        # One question that fails must not lose what the model said, nor the answers to the others.
-        sentence = in_one_sentence(error)
-        warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
-        return Outcome(section.question, section.title, "failed", sentence)
 
 
 def _withheld(
