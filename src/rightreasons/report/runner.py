@@ -217,7 +217,7 @@ def audit(
     )
     is_main = processes().is_main
     say = tell if tell is not None and is_main else lambda line: None
-    for line in (*_labels_told(context), *_padding_told(source)):
+    for line in (*_labels_told(context), *filter(None, [getattr(source, "padding_note", "")])):
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
@@ -430,11 +430,6 @@ def _order_doubt(context: AuditContext) -> str:
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return ""
     return other_order(scores.logits, scores.labels, scores.label_names)
-
-
-def _padding_told(source: Scorer | StoredModel) -> list[str]:
-    """Say what pads the texts of a model without a padding token."""
-    return list(filter(None, [getattr(source, "padding_note", "")]))
 
 
 def _left_out_told(context: AuditContext) -> list[str]:
