@@ -68,7 +68,7 @@ class FakeServer:
         faults: Called with (number of the request, body) before each answer; what it returns replaces the answer:
             (status, headers, body), or None to answer.
         change: Called with the reply, which it may change.
-        lacks: What it does not do: "chat", "text", "echo" (ignored), "logprobs" (ignored).
+        lacks: What it does not do: "models", "chat", "text", "echo" (ignored), "logprobs" (ignored).
         refuses: Parameters that it answers with status 400.
         holds: The parameter by which it holds answers to given ones; "" for none, as all are ignored.
         longest: Tokens after which it ends by itself.
@@ -122,7 +122,7 @@ class FakeServer:
             self.headers.append({name.lower(): value for name, value in headers.items()})
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
             return 401, {}, json.dumps({"error": {"message": f"Incorrect API key: {headers.get('Authorization')}"}})
-        if path == "/v1/models":
+        if path == "/v1/models" and "models" not in self.lacks:
             return 200, {}, json.dumps({"data": [{"id": name, "object": "model"} for name in self.names]})
         self._count(1)
         try:
@@ -218,7 +218,7 @@ class FakeServer:
         return dict(sorted(options.items(), key=lambda pair: -pair[1])[:count])
 
     def _reply(self, choices: list[dict], prompt: int, new: int) -> dict:
-        usage = {"prompt_tokens": prompt, "completion_tokens": new}
+        usage = {"prompt_tokens": prompt, "completion_tokens": new, "total_tokens": prompt + new}
         return {"model": self.names[0], "system_fingerprint": self.fingerprint, "choices": choices, "usage": usage}
 
 

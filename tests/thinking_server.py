@@ -13,6 +13,11 @@ from fake_server import FakeServer, serving
 
 OPTION = re.compile(r"(?m)^([A-Z])\. (.*)$")
 
+CHOICES = [["no", "surely"], ["perhaps", "so"], ["a", "bb", "ccc"], ["dddd", "e", "ff"]] * 5
+RIGHT = [1, 0, 2, 0] * 5
+PROMPTS = [f"Which is it, {n}?" for n in range(20)]
+"""Items with the place of the right choice."""
+
 DIALECTS = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter", "raw_tags", "opened_by_template")
 """Where thinking is: `reasoning_content` of vLLM and SGLang; `reasoning` of vLLM; `reasoning_content` of llama.cpp and
 DeepSeek; hidden of OpenAI; `reasoning` of OpenRouter; between tags; and before a closing tag alone."""
@@ -70,7 +75,8 @@ class Thinker:
             begin = "<think>\n" if self.dialect == "raw_tags" else ""
             closed = f"\n</think>\n\n{message['content']}" if len(cut) < room else ""
             message["content"] = f"{begin}{shown}{closed}"
-        usage: dict = {"prompt_tokens": 20, "completion_tokens": len(cut) + len(said)}
+        new = len(cut) + len(said)
+        usage: dict = {"prompt_tokens": 20, "completion_tokens": new, "total_tokens": 20 + new}
         if self.dialect in ("openai", "deepseek", "openrouter"):
             usage["completion_tokens_details"] = {"reasoning_tokens": len(cut)}
         choice = {"message": message, "finish_reason": "stop" if finished else "length"}

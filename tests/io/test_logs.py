@@ -2,12 +2,13 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
 
 from rightreasons.io.columns import read_columns
-from rightreasons.io.logs import exported_columns, lm_eval_columns
+from rightreasons.io.logs import exported_columns, inspect_reply, lm_eval_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_answers, read_predictions
 
@@ -322,3 +323,32 @@ def test_half_a_character_in_a_choice_has_its_bytes():
     other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
     columns = lm_eval_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
     assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]
+
+
+def test_a_hundred_thousand_answers_are_read_in_seconds(tmp_path):
+    rows = [
+        sample(n, [["Which?", {"until": ["x"]}]], ["A"], "A", exact_match=1.0) | {"resps": [[f"{n}: the answer is A."]]}
+        for n in range(4000)
+    ]
+    path = write(tmp_path / "samples.jsonl", rows)
+    began = time.process_time()
+    assert len(read_columns(path)["id"]) == 4000
+    # 5 s for 100,000 is 50 µs each, and machines of tests are slow.
+    assert (time.process_time() - began) / 4000 < 4e-4
+
+
+def test_parts_of_a_message_of_inspect_are_thinking_refusal_and_text():
+    refused = {
+        "message": {"content": [{"type": "text", "text": "I can't help.", "refusal": True}]},
+        "stop_reason": "stop",
+    }
+    reply = inspect_reply({"choices": [refused]})
+    assert (reply.text, reply.refusal, reply.lack) == ("", "I can't help.", "refused")
+    hidden = [
+        {"type": "reasoning", "reasoning": "x9", "redacted": True, "summary": "Lyon?"},
+        {"type": "text", "text": "B"},
+    ]
+    reply = inspect_reply({"choices": [{"message": {"content": hidden}, "stop_reason": "stop"}]})
+    assert (reply.text, reply.thinking, reply.lack) == ("B", "Lyon?", "")
+    assert inspect_reply({"completion": "<think>A?</think>B"}).text == "B"
+    assert inspect_reply({"choices": [{"message": {"content": None}}]}).lack == "empty"

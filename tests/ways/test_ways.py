@@ -9,6 +9,7 @@ import datasets
 import numpy as np
 import pytest
 
+from rightreasons.audited.context import AuditContext
 from rightreasons.audited.options import AuditOptions
 from rightreasons.audited.splits import take_splits
 from rightreasons.core.arrays import Ragged
@@ -18,6 +19,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers, Likelihoods
 from rightreasons.models.wording import Prompt
+from rightreasons.report.runner import verdicts
 from rightreasons.ways.formats import INSTRUCTIONS, ORDERS, SEPARATORS, STYLES, Way, WaysOptions, ways_of
 from rightreasons.ways.measure import AGAIN, DOUBT, flips_of, format_spread, measure_ways, prompt_sensitivity
 
@@ -98,8 +100,9 @@ def test_every_way_asks_the_same_item_with_all_its_options():
     seen = set()
     for parts in itertools.product(SEPARATORS, INSTRUCTIONS, STYLES, ORDERS):
         way = Way(*parts)
-        turned = way.item(item)
-        (turn,) = way.scorer(asked).rendering.request(turned).prompt
+        scorer = way.scorer(asked)
+        turned = scorer.shown(item)
+        (turn,) = scorer.rendering.request(turned).prompt
         assert "Which?" in turn["content"]
         shown = [text for _, text in OPTION.findall(turn["content"])]
         assert shown == turned.fields["choices"] == [item.fields["choices"][place] for place in way.places(3)]
@@ -117,7 +120,82 @@ def test_labels_are_asked_in_other_orders_and_mean_the_same():
     scorer = Way("named", "which", "letters", "reversed").scorer(asked)
     (turn,) = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None})).prompt
     assert turn["content"] == "Text: Fun.\nLabels:\nA. good\nB. bad\nWhich of the labels fits?"
-    assert scorer.label_names == ("positive", "negative")
+    assert scorer.rendering.label_words == ("good", "bad")
+    assert scorer.label_names == ("negative", "positive")
+
+
+def test_scores_are_in_the_own_order_of_the_options_whatever_is_shown():
+    class Lengths(Knowing):
+        def likelihoods(self, requests, **how):
+            rows = [[-float(len(text.strip())) for text in request.continuations] for request in requests]
+            counts = [len(row) for row in rows]
+            return Likelihoods(Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts))
+
+    choices = [["a", "bb", "cccc"], ["dddd", "e"]]
+    fingerprints = set()
+    for order in ORDERS:
+        scorer = Way("lines", "none", "words", order).scorer(Prompted(Prompt(), Lengths({"likelihoods"})))
+        found = scorer.choose(["p", "q"], choices, labels=[1, 0], progress=False)
+        assert [row.tolist() for row in found.logits] == [[-1.0, -2.0, -4.0], [-4.0, -1.0]]
+        assert found.labels.tolist() == [1, 0]
+        fingerprints.add(scorer.fingerprint)
+        words = Prompted(Prompt(label_words=("no", "maybe", "yes!!")), Lengths({"likelihoods"}), ("n", "m", "y"))
+        told = Way("lines", "none", "words", order).scorer(words).predict(["t"], labels=[2], progress=False)
+        assert (told.logits.tolist(), told.labels.tolist()) == ([[-2.0, -5.0, -5.0]], [2])
+        assert told.label_names == ("n", "m", "y")
+    assert len(fingerprints) == 3
+
+
+def test_verdicts_are_compared_with_that_of_the_own_way(split):
+    asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}))
+
+    def judge(scorer, scores):
+        right = (scores.predicted == scores.labels).mean()
+        label = "All right" if right == 1 else "Half right"
+        return {"right": (label, ""), "kept": ("Kept", ""), "none": ("", "It needs a confidence.")}
+
+    found = measure_ways(asked, split, options=WaysOptions(n_ways=13), how=HOW, progress=False, judge=judge)
+    others = [one.way.separators != "capitals" for one in found.ways[1:]]
+    assert 0 < sum(others) < 12
+    assert found.ways[0].verdicts == {"right": "All right", "kept": "Kept", "none": ""}
+    assert found.same_verdict["right"].value == sum(others) / 12
+    assert found.same_verdict["right"].low < sum(others) / 12 < found.same_verdict["right"].high
+    assert found.same_verdict["kept"].value == 1.0
+    assert "none" not in found.same_verdict
+    assert found.no_verdict == {"none": "It needs a confidence."}
+
+
+@pytest.mark.parametrize("ability", ["text", "likelihoods"])
+def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path):
+    asked = Prompted(Prompt(style="letters"), Knowing({ability}))
+
+    def judge(scorer, scores):
+        settings = AuditOptions(n_resamples=100)
+        context = AuditContext(scorer, "here", split, (), None, None, tmp_path, settings, progress=False)
+        return verdicts(context, scores, ["calibration", "cues"])
+
+    found = measure_ways(asked, split, options=WaysOptions(n_ways=7, doubt=False), how=HOW, progress=False, judge=judge)
+    told = {one.way.separators == "capitals": one.verdicts["calibration"] for one in found.ways}
+    # Its confidence is 0.88, one in 1 + e^-2; in capitals half of the answers are right, else all 40, which is not far
+    # enough from 0.88. One generated answer has no confidence.
+    expected = {True: "Over-confident", False: "No miscalibration shown"}
+    assert told == (expected if ability == "likelihoods" else {True: "", False: ""})
+
+
+def test_a_way_in_which_nothing_can_be_read_has_no_verdict(split, tmp_path):
+    class Mute(Knowing):
+        def generate(self, requests, *, options, **how):
+            return Answers([[Reply("?" if "QUESTION" in r.prompt[0]["content"] else "ANSWER: A")] for r in requests])
+
+    def judge(scorer, scores):
+        context = AuditContext(scorer, "here", split, (), None, None, tmp_path, AuditOptions(n_resamples=100))
+        return verdicts(context, scores, ["cues"])
+
+    asked = Prompted(Prompt(style="letters"), Mute({"text"}))
+    with pytest.warns(UserWarning, match="but none of 40 can be read"):
+        found = measure_ways(asked, split, options=WaysOptions(n_ways=7), how=HOW, progress=False, judge=judge)
+    assert {one.n_unread for one in found.ways if one.way.separators == "capitals"} == {40}
+    assert all((one.verdicts["cues"] == "") == (one.n_unread == 40) for one in found.ways)
 
 
 def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split):

@@ -72,7 +72,7 @@ class AuditContext:
     seconds: float | None = None
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
-    def scored(self, reads: Iterable[Reads] = ("all",)) -> AuditContext:
+    def scored(self, reads: Iterable[Reads] = ("all",), known: Mapping[str, Scores] | None = None) -> AuditContext:
         """Return the audit with the scores of splits, without the items that the model cannot score.
 
         A split that cannot be scored at all stays as it is: each question that asks for its scores says so.
@@ -80,6 +80,7 @@ class AuditContext:
         Args:
             reads: The splits that the questions may ask for; the primary one is scored always, as reports are compared
                 by it.
+            known: Name of a split -> its scores, where they are there already.
         """
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.all_splits}
@@ -87,7 +88,7 @@ class AuditContext:
         for split in dict.fromkeys(split for each in ("primary", *reads) for split in self.read(each)):
             began, is_new = time.perf_counter(), not self._predictions(split).exists()
             try:
-                scores = self._predict(split)
+                scores = self._predict(split) if known is None else known[split.name]
                 reason = next(iter(scores.failures.values()), "")
                 if reason and self.fail_fast:
                     raise ValueError(reason)

@@ -87,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _wants_traceback.set(show_traceback)
     _shows_all.set(HELP_ALL in words)
     words = ["--help" if word == HELP_ALL else word for word in words if word != TRACEBACK]
+    # A bar per split and perturbation would bury the lines that matter.
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     _never_fail_to_print()
     with stopped_by_signals() as stop_code, _plain_lines():
         code = _run(words, show_traceback, stop_code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ from rightreasons.report.questions import QUESTIONS
 from rightreasons.ways.formats import WaysOptions
 
 if TYPE_CHECKING:
+    from rightreasons.core.scores import Scores
+    from rightreasons.models.prompted import Prompted
     from rightreasons.report.runner import AuditResult
 
 
@@ -272,7 +275,7 @@ def ways(
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import WORK
+    from rightreasons.audited.context import WORK, AuditContext
     from rightreasons.audited.opening import open_asked
     from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.cli.show import show_ways
@@ -280,6 +283,7 @@ def ways(
     from rightreasons.core.store import check_folder, write_json
     from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.report.plan import Counting, cost_lines
+    from rightreasons.report.runner import verdicts
     from rightreasons.ways.measure import measure_ways
 
     settings, options = declared["settings"], declared["options"]
@@ -291,15 +295,24 @@ def ways(
     name = choose_splits(data, settings.split, dataset)[0]
     split = take_splits(data, {name: "primary"}, settings, asked.label_names, dataset)[0]
     how = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
+
+    def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
+        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
+        context = AuditContext(scorer, dataset, split, comparisons=(), validation=None, train=None, **of_way)
+        return verdicts(context, scores, options.questions)
+
     if settings.plan:
         counting: Any = Counting(asked.engine)
         planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
-        measure_ways(planned, split, options=options, how=how.at_most(2), out=folder, progress=False)
+        with tempfile.TemporaryDirectory() as nowhere:
+            here = Path(nowhere)
+            little = functools.partial(judge, out=here, settings=settings.replaced(n_resamples=2))
+            measure_ways(planned, split, options=options, how=how.at_most(2), out=here, progress=False, judge=little)
         for line in cost_lines([("ways", counting.cost)], asked.engine):
             typer.echo(line)
         return
-    place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
-    figures = measure_ways(asked, split, options=options, how=how, out=place)
+    figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
     write_json(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
     show_ways(figures)
     typer.echo(f"\nFigures: {folder / WAYS}")

@@ -167,7 +167,10 @@ def writable(file: Path | None) -> Path | None:
 
 
 _DATA = "Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder."
-_MODEL = "Folder or hub id of a classifier, a multiple-choice model or a causal language model"
+_MODEL = (
+    "Folder or hub id of a classifier, a multiple-choice model or a causal language model; address of a server, or "
+    "inspect:PROVIDER/MODEL"
+)
 
 Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
 Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]

@@ -180,6 +180,16 @@ def show_ways(figures: WaysFigures) -> None:
         f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
         f"measured on the other: {figure_cell(apart.held_out)}."
     )
+    for question, reason in figures.no_verdict.items():
+        _say(f"No verdict on {question}: {reason}")
+    for question, same in figures.same_verdict.items():
+        labels = Counter(one.verdicts[question] or "no answer" for one in figures.ways)
+        own = figures.ways[0].verdicts[question] or "no answer"
+        listed = ", ".join(f"{label} in {count}" for label, count in labels.most_common())
+        _say(
+            f"Verdict on {question}: {own} by the first way, and in {figure_cell(same)} of the others. Of all "
+            f"{len(figures.ways)}: {listed}."
+        )
     told = "none, as " + figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
     _say(f"POSIX (Chatterjee et al. 2024): {told}.")
     if figures.no_flips:

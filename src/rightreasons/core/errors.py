@@ -184,6 +184,7 @@ EXTRAS = {
     "nltk": "wordnet",
     "gradio": "spaces",
     "openai": "server",
+    "inspect_ai": "harness",
     "joblib": "engines",
     "distributed": "dask",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -138,8 +139,7 @@ def cut_thinking(
         >>> cut_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
-    closes = dict((*THINKING_TAGS, *tags))
-    marks = re.compile("|".join(sorted(map(re.escape, {*closes, *closes.values()}), key=len, reverse=True)))
+    closes, marks = _marks(tuple(tags))
     kept: list[str] = []
     thoughts: list[str] = []
     start, within = 0, "any" if opened else ""
@@ -159,6 +159,13 @@ def cut_thinking(
         start = match.end()
     (thoughts if within else kept).append(text[start:])
     return ("".join(kept).strip() if thoughts else text), thoughts, not within
+
+
+@functools.lru_cache(maxsize=16)
+def _marks(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+    """Return what closes each opening mark, and the pattern of all marks."""
+    closes = dict((*THINKING_TAGS, *tags))
+    return closes, re.compile("|".join(sorted(map(re.escape, {*closes, *closes.values()}), key=len, reverse=True)))
 
 
 def words_of(content: Any, kind: str = "text") -> str:

@@ -607,6 +607,17 @@ def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
         )
 
 
+CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
+"""The environment variable of the folder in which trials are kept; ~/.cache/rightreasons where it is not set, and none
+where it is empty."""
+
+
+def trial_file(depends: Any) -> Path | None:
+    """Return the file that keeps what the trial of a model found for later processes; None where none is kept."""
+    folder = os.environ.get(CACHE_VARIABLE, str(Path.home() / ".cache" / "rightreasons"))
+    return Path(folder) / "trials" / f"{digest_of_value(depends)}.json" if folder else None
+
+
 def set_aside(path: Path, reason: str) -> Path | None:
     """Move a part into the folder `.set-aside` beside it, and say so; None where another process was faster."""
     place = _free(path.parent / SET_ASIDE / path.name)

@@ -519,18 +519,36 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     return {}
 
 
+def inspect_words(content: Any) -> dict[str, str]:
+    """Return the text, thinking and refusal of a message; of redacted thinking its summary, or that there was some.
+
+    Example:
+        >>> inspect_words([{"type": "reasoning", "reasoning": "x9", "redacted": True}, {"type": "text", "text": "B"}])
+        {'text': 'B', 'thinking': '(hidden)', 'refusal': ''}
+    """
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts: dict[str, str] = {"text": "", "thinking": "", "refusal": ""}
+    for part in (one for one in parts if isinstance(one, Mapping)):
+        if part.get("type") == "reasoning":
+            shown = "" if part.get("redacted") else part.get("reasoning")
+            texts["thinking"] += str(shown or part.get("summary") or "(hidden)")
+        elif part.get("type") == "text":
+            texts["refusal" if part.get("refusal") else "text"] += str(part.get("text") or "")
+    return texts
+
+
 def inspect_reply(output: Mapping[str, Any]) -> Reply:
     """Return what an output of a sample says."""
     choices = output.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
-    message = choice.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else output.get("completion")
-    usage = output.get("usage")
+    message, usage = choice.get("message"), output.get("usage")
     counts = usage if isinstance(usage, Mapping) else {}
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
+    said = inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion"))
     return Reply.of(
-        words_of(content),
-        thinking=words_of(content, "reasoning"),
+        said["text"],
+        thinking=said["thinking"],
+        refusal=said["refusal"],
         finish=choice.get("stop_reason"),
         usage={name: counts[told] for name, told in names.items() if isinstance(counts.get(told), int)},
     )

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
-from rightreasons.core.store import digest_of_value, package_code, write_json
+from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.batching import CHANGING, Encoded, encode, frozen, pad, unchanged
 from rightreasons.models.running import PROVENANCE, processes
 
@@ -48,10 +47,6 @@ _COARSE = (1e-1, 2e-2)  # bfloat16
 _WIDENED = 200_000_000
 # About as many tokens of long texts are read in a trial.
 _TRIED = 512
-
-CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
-"""The environment variable of the folder in which trials are kept; ~/.cache/rightreasons where it is not set, and none
-where it is empty."""
 
 UNBOUNDED = 1_000_000
 """A tokenizer without a bound of its own reports a larger number."""
@@ -269,15 +264,14 @@ def _settings(model: torch.nn.Module) -> str:
 
 def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
     """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
-    folder = os.environ.get(CACHE_VARIABLE, str(Path.home() / ".cache" / "rightreasons"))
-    if not folder or not type(model).__module__.startswith("transformers."):
+    if not type(model).__module__.startswith("transformers."):
         return None
     parts = sorted({f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()})
     weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "model_input_names", "model_max_length")
     words = [type(tokenizer).__name__, len(tokenizer), *(str(getattr(tokenizer, name, "")) for name in names)]
     depends = [kind, _settings(model), type(model).__qualname__, parts, weights, words, package_code()]
-    return Path(folder) / "trials" / f"{digest_of_value(depends)}.json"
+    return trial_file(depends)
 
 
 def _read(kept: Path | None, longest: int) -> Way | None:

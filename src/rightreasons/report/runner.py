@@ -13,7 +13,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.opening import open_asked
@@ -24,6 +24,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, unknown_name
 from rightreasons.core.label_names import BY_NUMBER, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
+from rightreasons.core.scores import Scores
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
@@ -216,7 +217,7 @@ def audit(
     )
     is_main = processes().is_main
     say = tell if tell is not None and is_main else lambda line: None
-    for line in (*_labels_told(context), *_padding_told(source)):
+    for line in (*_labels_told(context), *filter(None, [getattr(source, "padding_note", "")])):
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
@@ -247,20 +248,8 @@ def audit(
     for section, its in report.to_ask_again(list(sections)):
         name = section.question
         asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
-    outcomes: list[Outcome] = []
-    n_asked = sum(not reason for reason in why_not.values())
-    for name, section in asked.items():
-        stop_if_signaled()
-        place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
-        with bars_about(f"{place}/{n_asked} {name}"):
-            outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
+    outcomes, answers = _answered(unscored, context, asked, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
-    answers = measure_answers(context)
-    if answers is not None:
-        outcomes = [
-            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, asked[name], chosen[name]))
-            for name, outcome in zip(asked, outcomes, strict=True)
-        ]
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
@@ -277,6 +266,60 @@ def audit(
             page = page_of(context, record, every, again_by, answers)
             record = report.write(record, every, page, again)
     return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
+
+
+def _answered(
+    unscored: AuditContext,
+    context: AuditContext,
+    sections: Mapping[str, Section],
+    options: Mapping[str, QuestionOptions],
+    why_not: Mapping[str, str],
+    *,
+    raise_errors: bool = False,
+) -> tuple[list[Outcome], AnswerFigures | None]:
+    """Ask questions; what answers that cannot be read might change has no verdict."""
+    outcomes: list[Outcome] = []
+    n_asked = sum(not reason for reason in why_not.values())
+    for name, section in sections.items():
+        stop_if_signaled()
+        place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
+        status: Literal["answered", "skipped", "failed"] = "skipped" if why_not[name] else "answered"
+        reason, result = why_not[name], None
+        try:
+            with bars_about(f"{place}/{n_asked} {name}"):
+                result = None if reason else section.run(context, options[name])
+        except Exception as error:
+            if raise_errors or ends_all(error):
+                raise
+            # One question that fails must not lose what the model said, nor the answers to the others.
+            status, reason = "failed", in_one_sentence(error)
+            warnings.warn(f"The question {name!r} could not be answered. {reason}", stacklevel=3)
+        outcomes.append(Outcome(name, section.title, status, reason, result))
+    answers = measure_answers(context)
+    if answers is not None:
+        outcomes = [
+            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, sections[name], options[name]))
+            for name, outcome in zip(sections, outcomes, strict=True)
+        ]
+    return outcomes, answers
+
+
+def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the verdict of each question about what a model said of the primary split.
+
+    Args:
+        context: The audit, not scored, with the primary split alone.
+        scores: What the model said of it.
+        questions: The questions.
+
+    Returns:
+        Question -> the label of its verdict, "" for one that does not apply or cannot be answered, and why.
+    """
+    sections = {section.question: section for section in load_sections(questions)}
+    options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
+    why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
+    outcomes, _ = _answered(context, heard, sections, options, why_not)
+    return {each.question: (each.result.verdict.label if each.result else "", each.reason) for each in outcomes}
 
 
 def reproduction(
@@ -389,11 +432,6 @@ def _order_doubt(context: AuditContext) -> str:
     return other_order(scores.logits, scores.labels, scores.label_names)
 
 
-def _padding_told(source: Scorer | StoredModel) -> list[str]:
-    """Say what pads the texts of a model without a padding token."""
-    return list(filter(None, [getattr(source, "padding_note", "")]))
-
-
 def _left_out_told(context: AuditContext) -> list[str]:
     """Name the items that the model could not score."""
     return [
@@ -427,20 +465,6 @@ def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Promp
 
 def _why_not(section: Section, context: AuditContext, options: Options) -> str:
     return (context.stored is not None and section.without_model) or section.why_not(context, options)
-
-
-def _answer(section: Section, why_not: str, context: AuditContext, options: Options, raise_errors: bool) -> Outcome:
-    if why_not:
-        return Outcome(section.question, section.title, "skipped", why_not)
-    try:
-        return Outcome(section.question, section.title, "answered", "", section.run(context, options))
-    except Exception as error:
-        if raise_errors or ends_all(error):
-            raise
-        # One question that fails must not lose what the model said, nor the answers to the others.
-        sentence = in_one_sentence(error)
-        warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
-        return Outcome(section.question, section.title, "failed", sentence)
 
 
 def _withheld(

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rightreasons.core.arrays import Result
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.options import Options, option
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.scores import Scores
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import PREFIX, Examples, Item, instruction, usual_form
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from rightreasons.models.protocol import HowToKeep
 
 SEPARATORS: Mapping[str, tuple[str, str]] = {
     "lines": ("{item}\n{options}", PREFIX),
@@ -42,6 +53,10 @@ class WaysOptions(Options):
     """Which ways to ask are compared."""
 
     n_ways: int = option(12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2)
+    questions: tuple[str, ...] = option(
+        ("calibration", "cues"),
+        "Questions whose verdicts are compared; those beside calibration and cues ask anew in every way.",
+    )
     doubt: bool = option(True, "Whether to ask 'Are you sure?' too, beside a neutral second request.")
 
 
@@ -78,8 +93,8 @@ class Way(Result):
         given = list(range(count))
         return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[self.order]
 
-    def scorer(self, asked: Prompted, scoring: str | None = None) -> Prompted:
-        """Return a model that is asked in this way.
+    def scorer(self, asked: Prompted, scoring: str | None = None) -> Ordered:
+        """Return a model that is asked in this way, and whose scores are in the options' own order.
 
         Args:
             asked: The model as it is asked by its own prompt, of which the rest is taken.
@@ -111,18 +126,55 @@ class Way(Result):
             answer_prefix=None if chat else prefix, scoring=scoring or own.scoring,
             chat="on" if chat else "off",
         )  # fmt: skip
-        return Prompted(prompt, asked.engine, classes, examples=examples, seed=asked.seed)
+        return Ordered(self, prompt, asked.engine, classes, examples=examples, seed=asked.seed)
 
-    def item(self, item: Item) -> Item:
-        """Return an item with its choices, if it has any, in this order."""
+
+class Ordered(Prompted):
+    """A model that is shown the options of each item in the order of a way; its scores are in their own order.
+
+    Args:
+        way: The way.
+        *asked: The arguments of `Prompted`, with the names of the classes as they are shown.
+        **how: The same.
+    """
+
+    def __init__(self, way: Way, *asked: Any, **how: Any) -> None:
+        super().__init__(*asked, **how)
+        self.way = way
+        if self.label_names is not None:
+            self.label_names = tuple(self.label_names[place] for place in np.argsort(way.places(len(self.label_names))))
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of what the answers depend on, the way among it."""
+        return f"{super().fingerprint}-{self.way.order}"
+
+    def shown(self, item: Item) -> Item:
+        """Return an item with its choices, if it has any, and its label in the order of the way."""
         choices = item.fields.get("choices")
-        if choices is None:
-            return item
-        shown = self.places(len(choices))
-        label = shown.index(item.label) if item.label >= 0 else item.label
+        places = self.way.places(len(self.rendering.texts(item)))
+        fields = item.fields if choices is None else {**item.fields, "choices": [choices[place] for place in places]}
         return dataclasses.replace(
-            item, fields={**item.fields, "choices": [choices[place] for place in shown]}, label=label
+            item, fields=fields, label=places.index(item.label) if item.label >= 0 else item.label
         )
+
+    def answer(self, item: Item, place: int) -> str:
+        """Return one of the options of an item as it is answered."""
+        shown = self.shown(item)
+        return self.rendering.said(
+            self.rendering.answers(shown)[self.way.places(len(self.rendering.texts(item))).index(place)]
+        )
+
+    def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+        """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
+        labels = [item.label for item in items] if gold is None else gold.tolist()
+        own = [dataclasses.replace(item, label=label) for item, label in zip(items, labels, strict=True)]
+        scores = super().score_items([self.shown(item) for item in own], None, **how)
+        rows = [np.asarray(row)[np.argsort(self.way.places(len(row)))] for row in scores.logits]
+        logits = Ragged.of(np.concatenate(rows), [len(row) for row in rows]).table() if rows else scores.logits
+        able = set(scores.ids)
+        kept = None if gold is None else gold[[item.id in able for item in items]]
+        return dataclasses.replace(scores, logits=logits, labels=kept)
 
 
 def ways_of(asked: Prompted, count: int, *, seed: int = 0) -> list[Way]:

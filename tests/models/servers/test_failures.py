@@ -173,6 +173,17 @@ def test_a_pause_that_is_too_long_ends_the_run(server):
     assert any("asks to be left alone for 7,200 s (429: Daily limit)" in reason for reason in told.failures.values())
 
 
+def test_a_pause_in_milliseconds_is_waited_for(server):
+    engine = trusted(server)
+    busy = (429, {"retry-after-ms": "40", "Retry-After": "7200"}, "{}")
+    server.reset()
+    server.faults = lambda number, body: busy if number == 0 else None
+    begin = time.monotonic()
+    assert not engine.next_words(REQUESTS, progress=False).failures
+    assert time.monotonic() - begin < 5
+    assert engine.client.usage.repeated == 1
+
+
 def test_a_used_up_quota_ends_the_run(server):
     engine = trusted(server)
     body = json.dumps({"error": {"message": "No credit left", "code": "insufficient_quota"}})

@@ -6,13 +6,11 @@ import pytest
 
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
+from rightreasons.models.protocol import Request
 from rightreasons.models.servers.engine import open_server
 from rightreasons.models.wording import Prompt
-from thinking_server import DIALECTS, thinking
+from thinking_server import CHOICES, DIALECTS, PROMPTS, RIGHT, thinking
 
-CHOICES = [["no", "surely"], ["perhaps", "so"], ["a", "bb", "ccc"], ["dddd", "e", "ff"]] * 5
-RIGHT = [1, 0, 2, 0] * 5
-PROMPTS = [f"Which is it, {n}?" for n in range(20)]
 TURNED = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
 FORMS = ("**{}**", "{}", "ANSWER: {}", "The answer is \\boxed{{{}}}.", "After all of that, I choose option {}.")
 
@@ -114,6 +112,23 @@ def test_what_every_request_holds_and_what_draws_are_passed_on():
         }  # fmt: skip
         plain = open_server(fake.url, progress=False)
         assert plain.fingerprint != engine.fingerprint
+
+
+def test_unusual_tags_of_thinking_are_named():
+    def change(body, reply):
+        message = reply["choices"][0]["message"]
+        message["content"] = f"<<muse>>The answer is A.<<done>>{message['content']}"
+
+    with thinking("raw_tags", thinks=False, form="ANSWER: {}") as fake:
+        fake.change = change
+        engine, scores = asked(fake, thinking_tags=("<<muse>>", "<<done>>"), max_new_tokens=50)
+        assert scores.predicted.tolist() == RIGHT
+        reply = engine.generate(
+            [Request("q", ({"role": "user", "content": "?"},))], thinking_tags=("<<muse>>", "<<done>>")
+        )
+        assert reply.replies[0][0].thinking == "The answer is A."
+        with pytest.raises(OptionError, match="Expected `thinking_tags` in pairs"):
+            engine.generate([], thinking_tags=("<<muse>>",))
 
 
 @pytest.mark.parametrize("body", ["[1]", "{", '{"model": "x"}', "3"])

@@ -6,12 +6,13 @@ import itertools
 
 import pytest
 
-from fake_server import serving
+from fake_server import ToyModel, serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.client import CONSTRAINTS
 from rightreasons.models.servers.engine import open_server
+from rightreasons.models.servers.trial import Trial
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
 
@@ -228,6 +229,10 @@ def test_the_model_is_the_only_one_or_named(server):
     server.names = []
     with pytest.raises(ValueError, match="has 0 models: none"):
         opened(server)
+    server.names, server.lacks = ["toy"], {"models"}
+    with pytest.raises(OptionError, match=r"Expected `server_model`, as .* does not list its models: .*404"):
+        opened(server)
+    assert opened(server, server_model="toy").model_name == "toy"
 
 
 @pytest.mark.parametrize(
@@ -281,3 +286,36 @@ def test_a_constraint_that_stops_the_thinking_is_not_used():
         assert "constrained_text" in opened(fake).abilities  # what is held is what follows the thoughts
         fake.change = lambda body, reply: "grammar" in body and reply["choices"][0]["message"].pop("reasoning_content")
         assert "constrained_text" not in opened(fake).abilities
+
+
+def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGHTREASONS_CACHE_DIR", str(tmp_path))
+    with serving() as fake:
+
+        def counted(**how):
+            fake.reset()
+            engine = open_server(fake.url, progress=False, **how)
+            return engine, sum(body["path"] != "/v1/models" for body in fake.bodies)
+
+        first, n_first = counted()
+        again, n_again = counted()
+        assert n_first > 20
+        assert n_again == 1
+        assert again.fingerprint == first.fingerprint
+        assert again.abilities == first.abilities
+        assert "It was tried today, and answers as it did then." in again.findings()[1]
+        told = [Trial.to_dict(engine.trial) for engine in (first, again)]
+        assert told[0]["chat"] == told[1]["chat"]
+        assert told[0]["text"] == told[1]["text"]
+        assert counted(reasoning_effort="low")[1] > 20
+        # Another build of the model, another model of the same name, and what was kept but cannot be read.
+        fake.fingerprint = "fp_2"
+        assert counted()[1] > 20
+        assert counted()[1] == 1
+        fake.model = ToyModel(seed=5)
+        assert counted()[1] > 20
+        for place in (tmp_path / "trials").iterdir():
+            place.write_text('{"trial": 3}')
+        assert counted()[1] > 20
+        monkeypatch.setattr("rightreasons.models.servers.trial.time.strftime", lambda *_: "2099-01-01")
+        assert counted()[1] > 20

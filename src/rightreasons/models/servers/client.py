@@ -474,8 +474,10 @@ class Client:
         ValueError: If the address is none, or holds a secret.
     """
 
+    failing: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, OSError)
+    """Errors of a request."""
+
     def __init__(self, url: str, options: ServerOptions) -> None:
-        self.url = check_url(url)
         self.options = options
         self.usage = Usage()
         self.retries = options.retries
@@ -483,20 +485,30 @@ class Client:
         self._key = os.environ.get(options.key_variable, "")
         headers, secrets = options.headers()
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
-        # The client's own environment variables of organizations and projects belong to one hosted service.
-        self._openai = openai.OpenAI(
-            base_url=self.url,
-            api_key=self._key or "none",
-            timeout=options.timeout,
-            max_retries=0,
-            default_headers=headers,
-        )
+        self.url = self._connect(url, headers)
         self._lock = threading.Lock()
         self._here = _Here()
         self._next_turn = 0.0
         self._sent = 0
         self.spent = ""
         self._stop = threading.Event()
+
+    def _connect(self, url: str, headers: Mapping[str, str]) -> str:
+        """Connect to a server, and return its address."""
+        url = check_url(url)
+        # The client's own environment variables of organizations and projects belong to one hosted service.
+        self._openai = openai.OpenAI(
+            base_url=url,
+            api_key=self._key or "none",
+            timeout=self.options.timeout,
+            max_retries=0,
+            default_headers=headers,
+        )
+        return url
+
+    def _send(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a request once, and return the reply."""
+        return self._openai.post(path, body=body, cast_to=object)
 
     def models(self) -> list[str]:
         """Return the names of the server's models.
@@ -537,7 +549,7 @@ class Client:
             self._here.item.served = " ".join(self._say(name) for name in names if name)
             return value
 
-        return self._repeat(lambda: self._openai.post(path, body=body, cast_to=object), counted)
+        return self._repeat(lambda: self._send(path, body), counted)
 
     def item(self) -> Item:
         """Begin to count what this thread asks for an item, and return the count."""
@@ -571,7 +583,9 @@ class Client:
             self._wait_for_turn()
             try:
                 return read(send())
-            except (openai.OpenAIError, ValueError, OSError) as error:
+            except RequestError as error:  # it says itself what it is
+                failure, wait = error, None
+            except self.failing as error:
                 failure, wait = self._failure(error, attempt + 1)
             if failure.status in _REFUSED or failure.ends or self.ended:
                 break
@@ -632,7 +646,7 @@ class Client:
             return RequestError(f"the server {known} ({status}: {message})", status=status, ends=True), None
         if status in _REFUSED:
             return RequestError(f"the server refuses the request ({status}: {message})", status=status), None
-        if error.code == "insufficient_quota":
+        if getattr(error, "code", None) == "insufficient_quota":
             return RequestError(f"the quota of the key is used up ({message})", status=status, ends=True), None
         wait = _retry_after(error)
         if wait is not None and wait > LONGEST_PAUSE:
@@ -685,17 +699,14 @@ def _message(error: openai.APIStatusError) -> str:
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    header = error.response.headers.get("retry-after")
-    if header is None:
-        return None
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
-        return None
+    headers = error.response.headers
+    with contextlib.suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    with contextlib.suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    with contextlib.suppress(KeyError, ValueError, TypeError):
+        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    return None
 
 
 CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {

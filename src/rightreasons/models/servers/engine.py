@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, escaped
+from rightreasons.core.errors import OptionError, escaped, needs
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
@@ -39,8 +39,8 @@ from rightreasons.models.servers.client import (
     fly,
     unwrapped,
 )
-from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.trial import Finding, Trial, try_server
+from rightreasons.models.servers.options import INSPECT, ServerOptions
+from rightreasons.models.servers.trial import Finding, Trial, kept_trial
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -76,12 +76,12 @@ def open_server(
             "Expected one process for a server, which answers several requests at once: use `in_flight`.",
             option="in_flight",
         )
-    client = Client(url, options)
+    client = _client(url, options)
     if progress:
-        print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
+        print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = try_server(client, model, thinking)
+        trial = kept_trial(client, model, thinking)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
@@ -410,14 +410,27 @@ def _total(chunk: Chunk, name: str) -> int:
     return int(np.sum(np.asarray(chunk.columns[name]))) if len(chunk) else 0
 
 
+def _client(url: str, options: ServerOptions) -> Client:
+    if not url.startswith(INSPECT):
+        return Client(url, options)
+    needs("inspect_ai")
+    from rightreasons.models.servers.providers import Provider
+
+    return Provider(url, options)
+
+
 def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
     """Return the name of the model to ask, the given one or the only one of the server, and what is odd about it."""
     try:
         with client.retrying(1):
             known = client.models()
     except RequestError as failure:
-        if failure.ends or failure.status is None or wanted is None:
+        if failure.ends or failure.status is None:
             raise
+        if wanted is None:
+            raise OptionError(
+                f"Expected `server_model`, as {client.url} does not list its models: {failure}.", option="server_model"
+            ) from failure
         return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
     listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
     if wanted is None and len(known) != 1:

@@ -10,6 +10,9 @@ from typing import Any
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.options import Options, option
 
+INSPECT = "inspect:"
+"""What a model of a provider of inspect_ai begins with, such as inspect:anthropic/claude-sonnet-4-5."""
+
 _VALUE = re.compile(r"[ -~]*[!-~][ -~]*")
 _HEADER = re.compile(rf"[A-Za-z0-9!#$%&'*+.^_`|~-]+:{_VALUE.pattern}")
 _SECRET = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
@@ -103,5 +106,5 @@ class ServerOptions(Options):
 
 
 def is_address(model: object) -> bool:
-    """Return whether a model is the address of a server."""
-    return isinstance(model, str) and model.startswith(("http://", "https://"))
+    """Return whether a model is the address of a server, or one of a provider of inspect_ai."""
+    return isinstance(model, str) and model.startswith(("http://", "https://", INSPECT))

@@ -6,15 +6,18 @@ need. A server that fails a part of the trial is used for the rest alone.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rightreasons.core.errors import OptionError
+from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.protocol import BRIEF, LONG
 from rightreasons.models.servers.client import (
     CHAT,
@@ -69,13 +72,14 @@ TURNED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         {"enable_thinking": True},
         {"thinking": {"type": "enabled"}},
         {"reasoning": {"enabled": True}},
+        {"reasoning_effort": "medium"},
     ),
 }
 """How thinking is turned off and on: vLLM, SGLang and llama.cpp by their templates, DashScope, DeepSeek, OpenRouter,
-OpenAI."""
+OpenAI and providers of inspect_ai."""
 
-BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens")
-"""How servers are told the most tokens of thinking."""
+BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens", "reasoning_tokens")
+"""How servers, and last providers of inspect_ai, are told the most tokens of thinking."""
 
 _REACHES = (1024, 4096, 16384)
 _NEW_TOKENS = 12
@@ -113,6 +117,65 @@ class Trial:
     chat: Endpoint
     text: Endpoint
     findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it found as plain values."""
+        own = {name: _plain(endpoint) for name, endpoint in (("chat", self.chat), ("text", self.text))}
+        return {**own, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
+        """Read what `to_dict` gave."""
+        chat, text = (Endpoint(client, **{**kept[name], "refused": set(kept[name]["refused"])}) for name in _PATHS)
+        return cls(chat, text, tuple(Finding(**finding) for finding in kept["findings"]))
+
+    def signature(self) -> list[str]:
+        """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
+        endpoint = self.chat if self.chat.works else self.text
+        counted = endpoint.client.item()
+        asked: Any = [{"role": "user", "content": QUESTIONS[0]}] if endpoint is self.chat else BEGINNINGS[0]
+        said = _said(endpoint.ask(asked, max_tokens=8, temperature=0.0, seed=0)[0])
+        return [counted.served, said]
+
+
+_PATHS = ("chat", "text")
+
+
+def _plain(endpoint: Endpoint) -> dict[str, Any]:
+    fields = [field.name for field in dataclasses.fields(endpoint) if field.name not in ("client", "tags")]
+    return {**{name: getattr(endpoint, name) for name in fields}, "refused": sorted(endpoint.refused)}
+
+
+def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
+    """Return the trial of a server, as `try_server` finds it; one of the same day holds while its answer is the same.
+
+    A trial is kept for the day by server, model, what every request holds, thinking and the version of this package.
+    One short question shows that the server still runs what it ran: another name, `system_fingerprint` or greedy answer
+    is tried again.
+
+    Raises:
+        RequestError: If the server cannot be reached, or refuses the key.
+        ValueError: If its thinking cannot be turned on or off as asked.
+    """
+    options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
+    asked = [client.options.more(), list(options.header), options.key_variable]
+    place = trial_file([client.url, model, thinking, asked, package_code(), today])
+    if place is None:
+        return try_server(client, model, thinking)
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(place.read_text("utf-8"))
+        trial = Trial.from_dict(kept["trial"], client)
+        with client.retrying(_RETRIES):
+            seen = trial.signature()
+        if seen == kept["seen"]:
+            same = Finding("trial", True, "It was tried today, and answers as it did then.")
+            return dataclasses.replace(trial, findings=(same, *trial.findings))
+    trial = try_server(client, model, thinking)
+    if trial.chat.works or trial.text.works:
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_json(place, {"seen": trial.signature(), "trial": trial.to_dict()})
+    return trial
 
 
 def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
@@ -183,14 +246,16 @@ class _Attempt:
     def settles_thinking(self, wanted: str) -> None:
         """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
         endpoint, part = self.endpoint, f"{self._what}: thinking"
-        used = self._counts_tokens()
-        for extra in TURNED.get(wanted, ()) if endpoint.thinks != (wanted == "on") else ():
+        used, wants = self._counts_tokens(), wanted != "off"
+        bounds = [{name: int(wanted)} for name in BOUNDED] if wanted.isdecimal() else []
+        turning = [*bounds, *TURNED["on" if wants else "off"]] if wanted != "auto" else []
+        for extra in turning if endpoint.thinks != wants else ():
             if self._takes(extra):
                 used = self._counts_tokens()
-                if endpoint.thinks == (wanted == "on"):
+                if endpoint.thinks == wants:
                     break
-            endpoint.extra, endpoint.thinks = {}, wanted == "off"
-        if wanted in TURNED and endpoint.thinks != (wanted == "on"):
+            endpoint.extra, endpoint.thinks = {}, not wants
+        if turning and endpoint.thinks != wants:
             raise OptionError(
                 f"Expected {self.endpoint.client.url} to answer with thinking {wanted}, but it "
                 f"{'thinks' if endpoint.thinks else 'does not think'} whatever it is told: `extra_body` may say what "
@@ -205,7 +270,7 @@ class _Attempt:
                 self._find(part, True, f"It answers without thinking{told}.")
             return
         if wanted.isdecimal():
-            bound = next((name for name in BOUNDED if self._takes({name: int(wanted)})), "")
+            bound = next((name for name in BOUNDED if name in endpoint.extra or self._takes({name: int(wanted)})), "")
             endpoint.budget = int(wanted) + BRIEF
             told = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
             self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{told}.")
