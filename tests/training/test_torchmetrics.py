@@ -5,8 +5,8 @@ import pytest
 import torch
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from rightreasons.training.torchmetrics import Figures
 from rightreasons.training import compute_metrics
+from rightreasons.training.torchmetrics import Figures
 
 NAMES = ("accuracy", "ece", "brier", "auroc")
 
