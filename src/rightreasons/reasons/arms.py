@@ -94,11 +94,16 @@ class Trace(Result):
         return {name: source.level(said) for name, said in (("thinking", self.thinking), ("answer", self.text)) if said}
 
     @functools.cached_property
-    def level(self) -> str:
-        """What it says of its hint in either channel: one of `LEVELS`."""
-        return strongest(self.levels().values())
+    def channels(self) -> dict[str, str]:
+        """What each of its channels says of its hint."""
+        return self.levels()
 
     @property
+    def level(self) -> str:
+        """What it says of its hint in either channel: one of `LEVELS`."""
+        return strongest(self.channels.values())
+
+    @functools.cached_property
     def shows(self) -> bool:
         """Whether it shows reasons beside its answer."""
         return has_reasons(f"{self.thinking} {self.text}")

@@ -232,7 +232,7 @@ def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draw
     hints = {}
     for kind, sway in found.items():
         hinted, own = by_arm[HINT, kind], by_arm.get((OWN, kind), {})
-        said = [trace.levels() for trace in hinted.values() if trace.answer == trace.hint >= 0]
+        said = [trace.channels for trace in hinted.values() if trace.answer == trace.hint >= 0]
         p_values = float(corrected["sway"][kind]), float(corrected["silent"][kind])
         detector = _detector(kind, list(plain.values()), list(neutral.values()), resampling)
         decided = decide_above(sway.sway.estimate, MARGINS["sway"], sway.n_items)
