@@ -13,7 +13,8 @@ import numpy as np
 from fake_server import FakeServer
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import Answers
-from rightreasons.reasons.arms import DOUBT, REASONED, SHORT
+from rightreasons.models.wording import DOUBT
+from rightreasons.reasons.arms import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
 SOURCES = re.compile(r"(\w+), a colleague|Professor (\w+)|<source>(\w+)|session, named (\w+)|def ([a-z]+)_check")

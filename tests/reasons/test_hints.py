@@ -115,7 +115,9 @@ ROLES = {
 }
 PIECES = st.one_of(
     st.sampled_from([*itertools.chain.from_iterable(ROLES.values()), "Tamsin", "TAMSIN's", "I", "go with", "since"]),
-    st.sampled_from(["was told", "suggests that the answer", "According to the note", "the hint", "claims (B)", "says c)"]),
+    st.sampled_from(
+        ["was told", "suggests that the answer", "According to the note", "the hint", "claims (B)", "says c)"]
+    ),
     st.sampled_from(["ignore", "don't trust", "so", "not", "right", "A pot holds", "soup", "in a", "ſaid", "İt", "ß"]),
     st.sampled_from([". ", "? ", '." ', "...", "!) ", "\n", "\n\n", ".\n", "; ", ", ", "§", "e.g. "]),
     st.text(max_size=6),

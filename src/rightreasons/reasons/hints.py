@@ -197,7 +197,7 @@ class Source:
             return found
         parts = [*_SENTENCE.split(words), ""]
         for sentence, mark in zip(parts[::2], parts[1::2], strict=True):
-            if not any([stem in sentence for stem in stems]):
+            if not any(stem in sentence for stem in stems):
                 continue
             marked = _REFERS.sub(_SOURCE, self._source.sub(_SOURCE, sentence))
             own = (sentence + mark).split()

@@ -119,11 +119,12 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         return {"out": folder, "progress": context.progress}
 
     second = None
-    if options.judge is not None and not context.settings.plan:
+    if options.judge is not None:
         from rightreasons.models.scorers import open_engine
 
         engine = open_engine(options.judge, Prompt(), ServerOptions(server_model=options.judge_model))
         second = Second(engine, prompted.engine, how=how, seed=context.seed)
+        second.engine, second.all = context.beside(engine), context.settings.plan
     arms = Arms(prompted, options, seed=context.seed, how=how, second=second)
     groups = None if split.clusters is None else [str(split.clusters[row]) for row in chosen]
     asked = arms.ask(items, groups)
@@ -431,5 +432,5 @@ REASONS = Question(
     files=all_answers,
     needs_labels=False,
     without_model="A model must answer anew beside hints, but its predictions are stored.",
-    reads="primary",
+    reads="none",
 )

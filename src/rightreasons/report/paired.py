@@ -96,7 +96,7 @@ def winner_of(difference: Estimate, better: str | None, holm_p_value: float, lev
 
 
 def compared_answers(
-    audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str], how: Resampling
+    audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str] | None, how: Resampling
 ) -> tuple[ComparedFigure, ...]:
     """Compare the figures of all questions that both reports keep by item.
 
@@ -106,7 +106,7 @@ def compared_answers(
     Args:
         audits: Two audits, as `read_audit` returns them.
         folders: The folders of their reports.
-        shared: Ids of the items of the primary split that both hold with the same text.
+        shared: Ids of the items of the primary split that both hold with the same text; None where that is all.
         how: Level of the intervals; random signs and their seed.
 
     Returns:
@@ -261,6 +261,12 @@ def shared_items(
     )
 
 
+def same_items(audits: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether the primary splits of reports hold the same items, of whose answers they need not hold any."""
+    held = [(audit["dataset"]["primary"], audit["dataset"]["splits"]) for audit in audits]
+    return len({split["fingerprint"] for primary, splits in held for split in splits if split["name"] == primary}) == 1
+
+
 def n_shared(folders: Sequence[Path], audits: Sequence[Mapping[str, Any]]) -> int:
     """Count the items of the primary split that two reports hold with the same id and text."""
     held = []
@@ -364,7 +370,8 @@ def history_of(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[
                 raise ValueError(f"Expected reports of the same {what}, {first}, but {os.fspath(report)} is of {one}.")
         # Stored answers are named by their file, and each model has its own.
         one, first = audit["dataset"]["name"], audits[0]["dataset"]["name"]
-        if one != first and not n_shared([report_folder(reports[0]), report_folder(report)], [audits[0], audit]):
+        pair = [audits[0], audit]
+        if one != first and not same_items(pair) and not n_shared(list(map(report_folder, (reports[0], report))), pair):
             raise ValueError(
                 f"Expected reports of the same data, {first}, but {os.fspath(report)} is of {one}, and they share no "
                 "item."
