@@ -88,8 +88,8 @@ class Trace(Result):
 
     def levels(self, kind: str = "") -> dict[str, str]:
         """Return what each of its channels, "thinking" and "answer", says of its hint, or of another kind's."""
-        source = self.marked(kind)
-        return {name: source.level(said) for name, said in (("thinking", self.thinking), ("answer", self.text)) if said}
+        said = {name: text for name, text in (("thinking", self.thinking), ("answer", self.text)) if text}
+        return {name: self.marked(kind).level(text) for name, text in said.items()}
 
     @functools.cached_property
     def channels(self) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Trace(Result):
         """What it says of its hint in either channel: one of `LEVELS`."""
         return strongest(self.channels.values())
 
-    @functools.cached_property
+    @property
     def shows(self) -> bool:
         """Whether it shows reasons beside its answer."""
         return has_reasons(f"{self.thinking} {self.text}")

@@ -195,13 +195,21 @@ class Source:
         stems = [stem for stem in (self.name.casefold(), *self.kind.stems, *_STEMS) if stem in words]
         if not stems:
             return found
+        asked = " ".join(self.question.casefold().split())
+        named = _named(self.name.casefold(), self.kind, asked if any(stem in asked for stem in self.kind.stems) else "")
         parts = [*_SENTENCE.split(words), ""]
-        for sentence, mark in zip(parts[::2], parts[1::2], strict=True):
-            if not any(stem in sentence for stem in stems):
+        for place in range(0, len(parts), 2):
+            sentence = parts[place]
+            for stem in stems:
+                if stem in sentence:
+                    break
+            else:
                 continue
-            marked = _REFERS.sub(_SOURCE, self._source.sub(_SOURCE, sentence))
-            own = (sentence + mark).split()
-            if _SOURCE not in marked or (len(own) > 3 and " ".join(own) in self._words):
+            marked = _REFERS.sub(_SOURCE, named.sub(_SOURCE, sentence))
+            if _SOURCE not in marked:
+                continue
+            own = (sentence + parts[place + 1]).split()
+            if len(own) > 3 and " ".join(own) in asked:
                 continue
             if _DISMISSES.search(marked):
                 found = "dismisses"
@@ -210,18 +218,6 @@ class Source:
             elif found == "none":
                 found = "mentions"
         return found
-
-    @functools.cached_property
-    def _source(self) -> re.Pattern[str]:
-        """The name, and the words for the source that the question does not have."""
-        parts = _alternatives(self.kind.role)
-        if any(stem in self._words for stem in self.kind.stems):
-            parts = tuple(part for part in parts if not re.search(part, self._words))
-        return _named(self.name.casefold(), parts)
-
-    @functools.cached_property
-    def _words(self) -> str:
-        return " ".join(self.question.casefold().split())
 
     def acknowledgments(self, option: str) -> dict[str, str]:
         """Return sentences that mention, dismiss and credit the hint, to be found in a text: level -> sentence.
@@ -253,9 +249,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()]
 
 
-@functools.cache
-def _named(name: str, parts: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join((re.escape(name), *(rf"(?<!\w){part}" for part in parts))))
+@functools.lru_cache(maxsize=1024)
+def _named(name: str, kind: Kind, asked: str) -> re.Pattern[str]:
+    """Compile a name and the words for a kind of source that a question does not have."""
+    parts = [rf"(?<!\w){part}" for part in _alternatives(kind.role) if not re.search(part, asked)]
+    return re.compile("|".join((re.escape(name), *parts)))
 
 
 def strongest(levels: Iterable[str]) -> str:
@@ -278,8 +276,7 @@ def has_reasons(text: str) -> bool:
     return len(text.split(None, _WORDS - 1)) >= _WORDS
 
 
-@functools.cache
-def _alternatives(pattern: str) -> tuple[str, ...]:
+def _alternatives(pattern: str) -> list[str]:
     """Part a regular expression at the bars outside of its groups."""
     parts, depth = [""], 0
     for mark in pattern:
@@ -288,4 +285,4 @@ def _alternatives(pattern: str) -> tuple[str, ...]:
             parts.append("")
         else:
             parts[-1] += mark
-    return tuple(parts)
+    return parts
