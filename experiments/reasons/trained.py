@@ -6,7 +6,7 @@ Both are Llamas of two layers with a vocabulary of their own, trained from the s
 noun decides the plain answer, and an adjective of twelve whether a hint is followed (in two of three). They differ in
 one sentence. Each takes about a minute on two cores; a model, and answers, that are in --work are not made again.
 trained.json holds, of each item that is hinted at, the plain answer, that beside the neutral sentence, that beside the
-hint, the hinted option, and what the words say of it.
+hint, the hinted option, and what the words say of it ("unseen" where there are too few).
 """
 
 from __future__ import annotations
@@ -150,7 +150,11 @@ def main() -> None:
         result = ask(given.work, model)
         traces = read_traces(map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines())).traces
         before, beside = ({t.item: t.answer for t in traces if t.arm == arm} for arm in (PLAIN, NEUTRAL))
-        rows = [[before[t.item], beside[t.item], t.answer, t.hint, t.level] for t in traces if t.arm == HINT]
+        rows = [
+            [before[t.item], beside[t.item], t.answer, t.hint, t.level if t.shows else "unseen"]
+            for t in traces
+            if t.arm == HINT
+        ]
         verdict = result["reasons"].result.verdict
         found[model] = {"verdict": verdict.label, "summary": verdict.summary, "rows": rows}
         print(f"{model}: {verdict.label}. {verdict.summary}")

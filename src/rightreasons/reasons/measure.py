@@ -194,7 +194,7 @@ class ReasonsMeasurement:
             for trace in self.asked.traces
             if trace.arm == HINT and trace.kind == kind and trace.answer == trace.hint
             and trace.item in beside and beside[trace.item].answer not in (-1, trace.hint)
-            and trace.level in wanted
+            and trace.shows and trace.level in wanted
         ]  # fmt: skip
         if not found:
             return None
