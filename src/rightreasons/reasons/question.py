@@ -108,7 +108,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     prompted, split = context.prompted, context.primary
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
-    groups = split.clusters if options.reversed else None
+    groups = list(split.clusters) if options.reversed and split.clusters is not None else None
     chosen = chosen_rows(list(split.ids), options.items, seed=context.seed, groups=groups)
     items = list(items_of(context, chosen))
 
