@@ -38,15 +38,7 @@ SMOKE = {
 """What the default run has of the zoo, fuzzing, faults and browsers; `make -C benchmarks nightly` runs all."""
 
 
-LONG = {
-    "tests/experiments/test_reports.py::test_tables_follow_from_results[reliability_paradox-run.py-table.md]",
-    "tests/experiments/test_reports.py::test_tables_follow_from_results[fim-run.py-tables.md]",
-    "tests/integrations/test_harness_runs.py::test_probes_and_orders_by_inspect",
-    "tests/integrations/test_harness_runs.py::test_probes_and_orders_by_lm_eval",
-    "tests/spaces/test_services.py::test_a_script_gets_the_sentence_that_the_page_would_give",
-    "tests/training/test_finetune.py::test_two_processes_report_the_figures_of_one",
-}
-"""What takes a minute, and changes with a few files alone."""
+LONG = frozenset(Path(__file__).with_name("nightly.txt").read_text("utf-8").splitlines())
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -27,6 +27,7 @@ from rightreasons.core.intervals import (
     share,
     sign_flip_p_value,
     stratified_wilson,
+    two_rates_p_value,
     wilson,
 )
 from rightreasons.core.resampling import Resampling
@@ -251,6 +252,21 @@ def chances(n_clusters: int, chance: float, alike: float) -> Draw:
     return draw
 
 
+def two_groups(n_inside: int, n_clusters: int, rate: float) -> Draw:
+    """Hits of items, independent or alike in each of some clusters; some of them are compared with the rest."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        if not n_clusters:
+            return {"p_value": two_rates_p_value(rng.random(80) < rate, np.arange(80) < n_inside)}
+        names = np.repeat(np.arange(n_clusters), 4)
+        hits = np.where(
+            rng.random(len(names)) < 0.7, (rng.random(n_clusters) < rate)[names], rng.random(len(names)) < rate
+        )
+        return {"p_value": two_rates_p_value(hits, np.arange(len(names)) % 80 < n_inside, clusters=names)}
+
+    return draw
+
+
 def corrected(rng: np.random.Generator, seed: int) -> Outcome:
     # The smallest of five corrected p-values, of which two belong to tests of the same items.
     tests = rng.random(5)
@@ -353,6 +369,23 @@ SCENARIOS = (
             conservative=True,
         )
         for n, chance, alike in product((12, 40), (0.25, 0.5), (0.0, 1.0))
+    ),
+    *(
+        Scenario(
+            "two_rates_p_value",
+            f"{n} of 80 items beside the others, rate {rate:g}",
+            two_groups(n, 0, rate),
+            conservative=True,
+        )
+        for n, rate in product((15, 40), (0.5, 0.9))
+    ),
+    *(
+        Scenario(
+            "two_rates_p_value",
+            f"{n} clusters of four items that are alike, half of them beside the others",
+            two_groups(40, n, 0.6),
+        )
+        for n in (40, 100)
     ),
     Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
     Scenario("rank_correlation", "60 unrelated pairs, one side with six distinct values", ranks),

@@ -139,6 +139,12 @@ def any_capitals(draw: Draw) -> None:
         draw.words[place] = draw.words[place].upper()
 
 
+def all_capitals(draw: Draw) -> None:
+    """Put a whole text into capitals or not."""
+    if agreeing(draw, 0.97):
+        draw.words[:] = [word.upper() for word in draw.words]
+
+
 def number(draw: Draw) -> None:
     """Put in a number of two or of four digits."""
     draw.put(str(draw.rng.integers(1000, 9999) if agreeing(draw, 0.97) else draw.rng.integers(10, 99)))
@@ -288,6 +294,11 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
         "follower",
         1.0,
         Classes(any_capitals, lambda text: 1.0 if any(w.isupper() and len(w) > 1 for w in text.split()) else -1.0),
+    ),
+    "follows a text in capitals": (
+        "follower",
+        1.0,
+        Classes(all_capitals, lambda text: 1.0 if text.isupper() else -1.0),
     ),
     "follows a mark": (
         "follower",

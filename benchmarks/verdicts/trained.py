@@ -1,4 +1,4 @@
-"""Encoders that are fine-tuned on texts of known truth: with a planted word that decides, and without one."""
+"""Encoders and sums of word weights that are trained on texts of known truth, with a planted word and without one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import numpy as np
 from benchmarks.verdicts import Scenario, Tone
 from benchmarks.verdicts.classes import N_TRAIN, word
 from benchmarks.verdicts.texts import CUES, Plant, texts
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.models import demo_encoder, load_classifier
+from rightreasons.models import as_scorer, demo_encoder, load_classifier
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
 from rightreasons.shortcuts.measure_deciding import measure_swaps
@@ -24,7 +27,7 @@ FOLDER = Path(tempfile.gettempdir()) / "rightreasons-verdicts"
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A fine-tuned encoder, whose training texts have what is planted, and noisy labels that it explains.
+    """A trained model, whose training texts have what is planted, and noisy labels that it explains.
 
     Our own swap of the planted words must change the declared share of its predictions.
     """
@@ -32,10 +35,14 @@ class Trained:
     plant: Plant
     strength: float
     noise: float = 0.0
+    linear: bool = False
 
     def model(self, seed: int) -> Any:
-        """Fine-tune the encoder, or open what an earlier run has fine-tuned."""
+        """Train logistic regression on counts of words, or fine-tune the encoder, or open what an earlier run has."""
         train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise)
+        if self.linear:
+            pipeline = make_pipeline(CountVectorizer(), LogisticRegression()).fit(train, labels)
+            return as_scorer(pipeline), Training([train], np.array(labels), 2)
         out = FOLDER / f"{self.noise}-{seed}"
         rows = {"text": train, "label": labels}
         names = ("negative", "positive")
@@ -71,6 +78,12 @@ class Trained:
 PARTS = {
     "fine-tuned, a word that never lies among noisy labels": ("follower", Trained(word(1.0), 1.0, noise=0.2)),
     "fine-tuned, nothing planted": ("reader", Trained(lambda draw: None, 0.0)),
+    "weights of words, one that never lies among noisy labels": (
+        "follower",
+        Trained(word(1.0), 1.0, noise=0.2, linear=True),
+    ),
+    "weights of words, one of .8 that is ignored": ("reader", Trained(word(0.8), 0.0, linear=True)),
+    "weights of words, nothing planted": ("reader", Trained(lambda draw: None, 0.0, linear=True)),
 }
 
 SCENARIOS = {name: Scenario(name, "shortcuts", truth, part.strength, part.run) for name, (truth, part) in PARTS.items()}

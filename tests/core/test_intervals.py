@@ -23,6 +23,7 @@ from rightreasons.core.intervals import (
     share,
     sign_flip_p_value,
     stratified_wilson,
+    two_rates_p_value,
     wilson,
 )
 from rightreasons.core.resampling import Resampling
@@ -294,6 +295,18 @@ class TestClusters:
 
     def test_one_cluster_tells_nothing(self):
         assert chances_p_value([1] * 9, [0.5] * 9, clusters=[0] * 9) == 1
+
+
+def test_two_rates_of_clusters_by_hand():
+    # Rates 3/4 and 1/4. The items add (h - 3/4) / 4 inside and (1/4 - h) / 4 outside: by cluster of one of each
+    # (1, 0), (1, 0), (1, 1), (0, 0): 1/8, 1/8, -1/8, -1/8; spread sqrt(4/3 * 4/64) = 0.288675; t = 0.5 / 0.288675.
+    hits, inside, pairs = [1, 0, 1, 0, 1, 1, 0, 0], [1, 0] * 4, [0, 0, 1, 1, 2, 2, 3, 3]
+    expected = 2 * stats.t.sf(0.5 / math.sqrt(4 / 3 * 4 / 64), 3)
+    assert two_rates_p_value(hits, inside, clusters=pairs) == pytest.approx(expected)
+    # All pairs differ alike: two of 2^5 patterns of signs do.
+    assert two_rates_p_value([1, 0] * 5, [1, 0] * 5, clusters=[0, 0, 1, 1, 2, 2, 3, 3, 4, 4]) == 2 / 32
+    assert two_rates_p_value([1, 0, 1], [1, 1, 1]) == 1.0
+    assert two_rates_p_value([1, 0, 1, 0], [1, 1, 0, 0], clusters=[0, 0, 0, 0]) == 1.0
 
 
 def test_poisson_binomial_by_enumeration():

@@ -194,7 +194,7 @@ def test_samples_of_every_eval_ever_and_plain_rows_with_correct(tmp_path):
     plain = [{"id": n, "question": f"Why {n}?", "correct": n % 4 == 0, "subject": "ab"[n % 2]} for n in range(40)]
     figures, _ = audited(lines(tmp_path / "plain.jsonl", plain), tmp_path)
     assert figures["low"] == pytest.approx(10 / 40)
-    groups = {row["name"]: row["accuracy"]["value"] for row in figures["groups"] if row["kind"] == "group"}
+    groups = {row["name"]: row["accuracy"]["value"] for row in figures["groups"] if row["kind"] == "subject"}
     assert groups == {"a": 0.5, "b": 0.0}  # multiples of 4 are even
 
 

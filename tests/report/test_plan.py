@@ -73,7 +73,9 @@ def test_a_few_items_of_a_language_model_take_time():
     assert line == "1 question (shortcuts) about 24 items of test."  # all predictions were stored
 
 
-def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(tmp_path, capfd):
+@pytest.mark.parametrize("watched", [True, False])
+def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(tmp_path, capfd, monkeypatch, watched):
+    monkeypatch.setattr("rightreasons.models.running.is_watched", lambda: watched)
     save_tiny_classifier(tmp_path / "model")
     texts, labels = tiny_texts(40)
     test = datasets.Dataset.from_dict({"text": texts, "label": labels})
@@ -87,5 +89,5 @@ def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(tmp_pat
         plan,
     )
     bars = capfd.readouterr().err
-    assert "predictions, test: logits:" in bars
-    assert "2/2 difficulty: Fisher information:" in bars
+    assert ("predictions, test: logits:" in bars) == watched
+    assert ("2/2 difficulty: Fisher information:" in bars) == watched

@@ -81,6 +81,21 @@ def test_each_family_finds_what_is_planted_and_changes_it(family):
     assert n_points > 0.8 * n_edited
 
 
+def test_a_rare_word_does_not_crowd_out_what_decides_more():
+    """Five words, each in 12 % of the texts, are capitals exactly where the label is 1; all texts are, in 95 %."""
+
+    def plant(words, more, label, rng):
+        if (rng.random() < 0.95) == bool(label):
+            words[:] = [word.upper() for word in words]
+        rare = "copper marble velvet linen pepper".split()[int(rng.integers(8)) % 5]
+        words.insert(3, rare.upper() if label else rare)
+
+    found = candidates(texts_of(plant, n=1000), "capitals")
+    assert "text in capitals" in [candidate.name for candidate in found]
+    rare = [candidate for candidate in found if candidate.words]
+    assert all(candidate.association > 0.99 and candidate.coverage < 0.3 for candidate in rare)
+
+
 def test_texts_without_a_feature_offer_none():
     training = texts_of(lambda words, more, label, rng: None, pairs=True)
     offered = {family for family in FAMILIES if candidates(training, family)}

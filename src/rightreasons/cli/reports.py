@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.core.errors import OptionError
 
 COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
 
@@ -17,15 +18,29 @@ COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
 @COMMANDS["card"].command(no_args_is_help=True)
 def card(
     report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
-    to: Annotated[Path, typer.Option(help="Model card to write into; a new one is begun where there is none.")],
+    to: Annotated[Path, typer.Option(help="Model card to write into, a record.json, or .eval_results/NAME.yaml.")],
+    benchmark: Annotated[str | None, typer.Option(help="Of .yaml: the benchmark of the hub, org/data:task.")] = None,
+    figure: Annotated[str | None, typer.Option(help="Of .yaml: the figure, such as cues.easy_accuracy.")] = None,
 ) -> None:
     """Write a report into a model card: a section with the verdicts, and the figures as metadata of the hub.
 
-    A section that an earlier report wrote is replaced; the rest of the card stays as it is.
+    A section that an earlier report wrote is replaced; the rest of the card stays as it is. To a .json goes a record of
+    Every Eval Ever with all figures, to a .yaml one figure as the result of a benchmark of the hub.
     """
     from rightreasons.report.card import write_card
+    from rightreasons.report.exchange import write_eval_results, write_every_eval_ever
 
-    typer.echo(f"Card: {write_card(report, to)}")
+    if to.suffix in (".yaml", ".yml"):
+        if benchmark is None or figure is None:
+            raise OptionError(
+                f"Expected `benchmark` and `figure` with {to.name}, as a result of a benchmark is one figure.",
+                option=("benchmark", "figure"),
+            )
+        typer.echo(f"Result: {write_eval_results(report, to, benchmark=benchmark, figure=figure)}")
+    elif to.suffix == ".json":
+        typer.echo(f"Record: {write_every_eval_ever(report, to)}")
+    else:
+        typer.echo(f"Card: {write_card(report, to)}")
 
 
 @COMMANDS["compare"].command(no_args_is_help=True)

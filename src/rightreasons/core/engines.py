@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rightreasons.core.errors import needs
 from rightreasons.core.options import Options, option
-from rightreasons.core.stopping import stop_if_signaled, waits
+from rightreasons.core.stopping import is_watched, stop_if_signaled, waits
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -95,7 +95,7 @@ def run_tasks(
         if options.name == "serial"
         else _elsewhere(function, tasks, options)
     )
-    if progress and tasks:
+    if progress and tasks and is_watched():
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         finished = tqdm(finished, total=len(tasks), desc=description, unit="task")

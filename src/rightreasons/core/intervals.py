@@ -792,6 +792,55 @@ def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
     return float(2 * special.stdtr(len(sums) - 1, -abs(float(sums.sum())) / spread))
 
 
+def two_rates_p_value(hits: Any, inside: Any, *, clusters: Any = None) -> float:
+    r"""Test whether some items hit as often as the others, two-sided.
+
+    Independent items are tested by Fisher's exact test. Of clusters, the difference of the two rates is the sum over
+    clusters of \(d_g\), what their items add to it beyond the rates, and is divided by
+    \((G / (G - 1) \sum_g d_g^2)^{1/2}\), as a Student's t of G - 1 degrees of freedom.
+
+    Args:
+        hits: (N,) whether each item hit.
+        inside: (N,) whether it is one of the items that are compared with the others.
+        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+
+    Returns:
+        The p-value, in (0, 1]; 1 where all items are on one side, or in one cluster.
+
+    Example:
+        Two of ten hit, and eight of the ten others.
+
+        >>> hits, inside = [1, 1, *[0] * 8, *[1] * 8, 0, 0], [1] * 10 + [0] * 10
+        >>> round(two_rates_p_value(hits, inside), 4)
+        0.023
+        >>> round(two_rates_p_value(hits, inside, clusters=[item // 2 for item in range(20)]), 4)
+        0.051
+    """
+    from scipy import stats
+
+    flags, chosen = check_flags(hits, "hits"), check_flags(inside, "inside").astype(np.bool_)
+    n_items = check_same_length(hits=flags, inside=chosen)
+    n_inside = int(chosen.sum())
+    if not 0 < n_inside < n_items:
+        return 1.0
+    in_hits, out_hits = int(flags[chosen].sum()), int(flags[~chosen].sum())
+    if clusters is None or len(set(to_numpy(clusters, "clusters").tolist())) == n_items:
+        table = [[in_hits, n_inside - in_hits], [out_hits, n_items - n_inside - out_hits]]
+        return float(stats.fisher_exact(np.array(table)).pvalue)
+    first, second = in_hits / n_inside, out_hits / (n_items - n_inside)
+    beyond = np.where(chosen, (flags - first) / n_inside, (second - flags) / (n_items - n_inside))
+    sums = _with_sizes(beyond, clusters)[:, 0]
+    if len(sums) == 1 or first == second:
+        return 1.0
+    spread = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
+    # Where all clusters differ alike, signs that are drawn at random are all alike in two of 2^G cases.
+    return (
+        2.0 ** (1 - len(sums))
+        if spread <= _TINY
+        else float(2 * special.stdtr(len(sums) - 1, -abs(first - second) / spread))
+    )
+
+
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
 

@@ -1,4 +1,4 @@
-"""Signals that stop long work between two steps, and what is said of results that are set aside."""
+"""Signals that stop long work between two steps, whether somebody watches it, and what is said of results set aside."""
 
 from __future__ import annotations
 
@@ -76,6 +76,11 @@ def stopped_by_signals() -> Iterator[Callable[[], int]]:
 def is_signaled() -> bool:
     """Tell whether a signal came, for work that stops itself at a good place."""
     return _signals.received is not None
+
+
+def is_watched() -> bool:
+    """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def stop_if_signaled() -> None:

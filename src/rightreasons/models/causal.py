@@ -9,7 +9,6 @@ import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import transformers
@@ -24,6 +23,7 @@ from rightreasons.models.loading import (
     check_model,
     check_report,
     check_vocabulary,
+    gguf_path,
     load_tokenizer,
     open_weights,
 )
@@ -149,14 +149,6 @@ def load_causal(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) 
     scorer = CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
     causal_way(scorer, longest=SHORTEST)
     return scorer
-
-
-def gguf_path(name_or_path: object) -> Path | None:
-    """Return the path of a GGUF file; None for anything else."""
-    if not isinstance(name_or_path, (str, os.PathLike)):
-        return None
-    path = Path(os.fspath(name_or_path))
-    return path if path.suffix == ".gguf" and path.is_file() else None
 
 
 def bare(scorer: CausalLM, method: str | None = None, **reading: Any) -> Prompted:

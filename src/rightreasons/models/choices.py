@@ -16,9 +16,9 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.causal import JOINT, TOKENS_PER_ITEM, CausalLM, gguf_path, load_causal
+from rightreasons.models.causal import JOINT, TOKENS_PER_ITEM, CausalLM, load_causal
 from rightreasons.models.classes import Classifier
-from rightreasons.models.loading import architectures_of, check_model, load_multiple_choice, own_code, quiet
+from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.trial import first_line

@@ -204,6 +204,14 @@ def check_model(name_or_path: object) -> str:
     return name
 
 
+def gguf_path(name_or_path: object) -> Path | None:
+    """Return the path of a GGUF file; None for anything else."""
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        return None
+    path = Path(os.fspath(name_or_path))
+    return path if path.suffix == ".gguf" and path.is_file() else None
+
+
 def check_weights(name: str, revision: str | None = None) -> None:
     """Check that the weights of a checkpoint are not quantized, before anything of it is opened but its configuration.
 

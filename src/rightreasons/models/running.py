@@ -24,7 +24,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
-from rightreasons.core.stopping import stop_if_signaled
+from rightreasons.core.stopping import is_watched, stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
 from rightreasons.models.batching import frozen
 from rightreasons.models.protocol import HowToKeep
@@ -85,10 +85,10 @@ def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> A
     Args:
         total: Units of the work.
         what: What is computed.
-        shown: Whether it is shown.
+        shown: Whether it is shown where somebody watches.
         unit: The name of a unit.
     """
-    return tqdm(total=total, desc=title_of(what), unit=unit, disable=not shown)
+    return tqdm(total=total, desc=title_of(what), unit=unit, disable=not (shown and is_watched()))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, mean, rate
+from rightreasons.core.intervals import Estimate, holm, mean, rate, two_rates_p_value
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
@@ -29,7 +29,8 @@ MOST_UNREAD = 0.1
 """Share of answers that cannot be read beyond which nothing is concluded from the others."""
 
 _MOST_GROUPS = 12
-_GROUPS = ("group", "subject", "domain", "category", "doc.subject", "doc.category")
+_LOOK = 1000
+_OURS = frozenset({LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "source_id", "pair_id", "correct"})
 _ANSWERS = ("answer", "answers", "response", "output", "completion")
 
 
@@ -38,16 +39,19 @@ class AnswerGroup(Result):
     """How many answers of a group are right.
 
     Attributes:
-        kind: "group", "place of the right choice" or "length of the answer".
+        kind: A column of the data, "place of the right choice" or "length of the answer".
         name: The group.
         n_items: Its answers.
         accuracy: Share of them that are right.
+        p_value: That the other answers are right as often (`two_rates_p_value`), corrected by Holm's method for all
+            groups; None of all answers.
     """
 
     kind: str
     name: str
     n_items: int
     accuracy: Estimate
+    p_value: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +70,8 @@ class AnswerFigures(Result):
         of_read: Share of right answers among those that can be read; None where none can.
         lacks: Why answers cannot be read -> how many; {} where all can.
         agreement: Of samples with several epochs, the share of pairs of answers that are both right or both wrong.
-        groups: The same by group, by place of the right choice, and by length of the answer.
+        groups: The same by each further column of the data that has at most twelve values, by place of the right
+            choice, and by length of the answer: those that are right least often first.
     """
 
     split: str
@@ -92,12 +97,22 @@ class AnswerFigures(Result):
         return ", ".join(f"{count:,} {lack}" for lack, count in self.lacks.items())
 
     @property
+    def worst(self) -> str:
+        """The group that is surely right less often than the others, in words; "" where none is."""
+        for group in self.groups:
+            if group.p_value is not None and group.p_value < 0.05 and (group.accuracy.value or 0.0) < self.low:
+                return f"{percent(group.accuracy.value or 0.0)} where {group.kind} is “{group.name}”"
+        return ""
+
+    @property
     def sentence(self) -> str:
         """The figures in one sentence."""
         low, high = (percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None)
         said = f"{percent(self.low)} of {self.n_items:,} answers are right [{low}, {high}]"
         if self.n_units < self.n_items:
             said += f", over {self.n_units:,} samples"
+        if self.worst:
+            said += f"; {self.worst}"
         if not self.n_unread:
             return f"{said}."
         return (
@@ -117,9 +132,10 @@ class AnswerFigures(Result):
                 Column("right", "Right", "share"),
                 Column("low", "from", "share"),
                 Column("high", "to", "share"),
+                Column("p", "p that the others are right as often", "p_value"),
             ),
             rows=tuple(
-                (one.kind, one.name, one.n_items, one.accuracy.value, one.accuracy.low, one.accuracy.high)
+                (one.kind, one.name, one.n_items, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.p_value)
                 for one in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
             ),
         )
@@ -288,21 +304,38 @@ def _groups(
     context: AuditContext,
 ) -> list[AnswerGroup]:
     """Return the accuracy by group, by place of the right choice, and by length of the answer in thirds."""
-    columns = [("group", held) for name in _GROUPS if (held := split.column(name)) is not None][:1]
+    columns = _slices(split)
     if context.task == "multiple_choice":
-        columns.append(("place of the right choice", [f"choice {label + 1}" for label in split.labels.tolist()]))
+        columns["place of the right choice"] = [f"choice {label + 1}" for label in split.labels.tolist()]
     given = next((held for name in _ANSWERS if (held := split.column(name)) is not None), [])
     if len({len(str(text)) for text in given}) > 3:
         lengths = np.array([len(str(text)) for text in given])
         ends = np.quantile(lengths, [1 / 3, 2 / 3])
-        names = np.array(["short", "middle", "long"])[np.searchsorted(ends, lengths)]
-        columns.append(("length of the answer", names.tolist()))
+        columns["length of the answer"] = np.array(["short", "middle", "long"])[np.searchsorted(ends, lengths)].tolist()
     rows = []
-    for kind, column in columns:
+    for kind, column in columns.items():
         values = np.array([str(value) for value in column])[known]
-        for value in sorted(set(values.tolist()))[:_MOST_GROUPS]:
+        for value in sorted(set(values.tolist())):
             inside = values == value
             share = rate(right[inside], context.resampling, None if units is None else units[inside])
             if share is not None:
-                rows.append(AnswerGroup(kind, value, int(inside.sum()), share))
-    return rows
+                p_value = two_rates_p_value(right, inside, clusters=units)
+                rows.append(AnswerGroup(kind, value, int(inside.sum()), share, p_value))
+    corrected = holm(np.array([row.p_value for row in rows]))
+    rows = [dataclasses.replace(row, p_value=float(p)) for row, p in zip(rows, corrected, strict=True)]
+    return sorted(rows, key=lambda row: row.accuracy.value or 0.0)
+
+
+def _slices(split: AuditSplit) -> dict[str, list[Any]]:
+    """Return the further columns of the data that part the items: with few values, which do not say the label."""
+    found = {}
+    for name, feature in split.data.features.items():
+        if name in _OURS or name in _ANSWERS or getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
+            continue
+        if len(set(split.data[name][:_LOOK])) > _MOST_GROUPS:
+            continue
+        values = split.column(name) or []
+        distinct, pairs = set(values), set(zip(values, split.labels.tolist(), strict=True))
+        if 1 < len(distinct) <= _MOST_GROUPS and len(pairs) > len(distinct):
+            found[name] = ["none" if value is None else value for value in values]
+    return found

@@ -174,6 +174,7 @@ def page_of(
                 ("split", primary.name),
                 ("items", items),
                 *([] if answers is None else [("right", percent(answers.low))]),
+                *([] if answers is None or not answers.worst else [("least right", answers.worst)]),
                 *([] if answers is None or not answers.n_unread else [("unread", f"{answers.n_unread:,}")]),
                 *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
                 ("classes", str(len(context.label_names)))

@@ -255,14 +255,13 @@ def audit(
         with bars_about(f"{place}/{n_asked} {name}"):
             outcomes.append(_answer(section, why_not[name], context, chosen[name], raise_errors))
     _check_answered(outcomes)
-    has_answers = context.stored is not None or context.prompted is not None
-    answers = measure_answers(context) if has_answers else None
+    answers = measure_answers(context)
     if answers is not None:
         outcomes = [
             _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, asked[name], chosen[name]))
             for name, outcome in zip(asked, outcomes, strict=True)
         ]
-    if answers is not None and (answers.n_unread or context.answers_once):
+    if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")

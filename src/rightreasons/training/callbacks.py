@@ -17,6 +17,7 @@ from transformers.trainer_callback import CallbackHandler
 from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.stopping import is_watched
 from rightreasons.core.store import Records, write_json
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
 from rightreasons.difficulty.data_maps import (
@@ -114,7 +115,13 @@ class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Open the bar, at the step at which a run resumes."""
         if state.is_world_process_zero:
-            self._bar = tqdm(total=state.max_steps, initial=state.global_step, desc=self.description, unit="step")
+            self._bar = tqdm(
+                total=state.max_steps,
+                initial=state.global_step,
+                desc=self.description,
+                unit="step",
+                disable=not is_watched(),
+            )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Advance the bar."""

@@ -23,7 +23,7 @@ from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import takes
-from rightreasons.core.stopping import is_signaled, stop_deferred
+from rightreasons.core.stopping import is_signaled, is_watched, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,
     changed_files,
@@ -316,7 +316,7 @@ def fine_tune(
             "label_names": list(task.label_columns),
             # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
             "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
-            "disable_tqdm": not progress,
+            "disable_tqdm": not (progress and is_watched()),
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
             **_checkpointing(options.checkpoint_steps, steps),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -74,7 +75,8 @@ def position(training: Training, column: int) -> list[Candidate]:
             treated, control = moved(goal), moved(predicted)
             return Edits() if treated == item else Edits(treated, control, goal)
 
-        found.append(Candidate(f"position of “{word}”{names_of(training, column)}", how[0], edit, (word,)))
+        name = f"position of “{word}”{names_of(training, column)}"
+        found.append(Candidate(name, how[0], edit, (word,), coverage=len(rows) / len(texts)))
     return strongest(found, MOST)
 
 
@@ -105,7 +107,8 @@ def order(training: Training, column: int) -> list[Candidate]:
         how = association(before[rows, a, b], labels[rows], training.n_classes)
         if is_offered(how, n_pairs):
             values = Values(before[rows, a, b], labels[rows], training.n_classes)
-            found.append(_exchange(training, column, (names[a], names[b]), values, how[0]))
+            candidate = _exchange(training, column, (names[a], names[b]), values, how[0])
+            found.append(dataclasses.replace(candidate, coverage=float(rows.mean())))
     return strongest(found, MOST)
 
 
@@ -169,7 +172,8 @@ def count(training: Training, column: int) -> list[Candidate]:
                 goal,
             )
 
-        found.append(Candidate(f"how often “{word}” is there{names_of(training, column)}", how[0], edit, (word,)))
+        name = f"how often “{word}” is there{names_of(training, column)}"
+        found.append(Candidate(name, how[0], edit, (word,), coverage=len(rows) / len(texts)))
     return strongest(found, MOST)
 
 

@@ -111,7 +111,9 @@ def numbers(training: Training, column: int) -> list[Candidate]:
         how = association(feature, labels, training.n_classes)
         if is_offered(how, len(features) + 1):
             values = Values(feature, labels, training.n_classes, firsts)
-            found.append(Candidate(f"{name}{names_of(training, column)}", how[0], _renumbered(column, values)))
+            edit = _renumbered(column, values)
+            name = f"{name}{names_of(training, column)}"
+            found.append(Candidate(name, how[0], edit, coverage=len(rows) / len(texts)))
     present = np.array([bool(numbers) for numbers in held])
     how = association(present, training.labels, training.n_classes)
     if is_offered(how, len(features) + 1):
@@ -234,7 +236,8 @@ def _word_in_capitals(training: Training, column: int) -> list[Candidate]:
             control_item = None if control is None else with_column(item, column, control)
             return Edits(with_column(item, column, treated), control_item, values.points_at(not is_up))
 
-        found.append(Candidate(f"“{word}” in capitals{names_of(training, column)}", how[0], edit, (word,)))
+        name = f"“{word}” in capitals{names_of(training, column)}"
+        found.append(Candidate(name, how[0], edit, (word,), coverage=len(set(rows)) / len(training)))
     return strongest(found, MOST)
 
 

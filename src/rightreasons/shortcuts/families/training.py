@@ -61,6 +61,7 @@ class Candidate:
             same text are compared, and None where there is no control.
         fixes: Whether a prediction that *stays* under the edit is the sign, as for one text alone.
         pairs: The pairs of words that are swapped, for curves over several; () elsewhere.
+        coverage: The share of the training texts that have the feature at all: a model can decide no more by it.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Candidate:
     match: float | None = 1.0
     fixes: bool = False
     pairs: tuple[Any, ...] = ()
+    coverage: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -394,5 +396,5 @@ def names_of(training: Training, column: int) -> str:
 
 
 def strongest(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Return the candidates with the strongest associations."""
-    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5))[:most]
+    """Return the candidates by which a model could decide most: a rare word tells its label best and decides little."""
+    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5) * candidate.coverage)[:most]

@@ -1,0 +1,54 @@
+"""Figures for loops that keep them in torchmetrics, as Lightning's do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
+
+from rightreasons.training.metrics import compute_metrics
+
+
+class Figures(Metric):
+    """The figures of `rightreasons.training.compute_metrics` over all batches and processes.
+
+    All logits are kept until `compute`, as the figures are no means over items.
+
+    Args:
+        *names: Names of figures, such as "ece", "brier" or "auroc".
+        **options: Their options, such as n_bins=10.
+
+    Raises:
+        ValueError: If a name or an option is unknown, or there is no name.
+
+    Example:
+        >>> figures = Figures("accuracy", "ece")
+        >>> figures.update(torch.tensor([[0.0, 100.0]]), torch.tensor([1]))
+        >>> figures.update(torch.tensor([[100.0, 0.0]]), torch.tensor([1]))
+        >>> figures.compute()
+        {'accuracy': tensor(0.5000), 'ece': tensor(0.5000)}
+    """
+
+    logits: list[torch.Tensor]
+    labels: list[torch.Tensor]
+    full_state_update = False
+    is_differentiable = False
+
+    def __init__(self, *names: str, **options: Any) -> None:
+        super().__init__()
+        self._measure = compute_metrics(*names, **options)
+        for state in ("logits", "labels"):
+            self.add_state(state, default=[], dist_reduce_fx="cat")
+
+    def update(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
+        """Keep the logits (B, K) of a batch and its labels (B,); items with the label -100 are ignored."""
+        self.logits.append(logits.detach().float())
+        self.labels.append(labels)
+
+    def compute(self) -> dict[str, torch.Tensor]:
+        """Return name -> figure, as a tensor without dimensions; not a number where it is undefined."""
+        logits, labels = (dim_zero_cat(state).cpu().numpy() for state in (self.logits, self.labels))
+        figures = self._measure((logits, labels))
+        return {name: torch.tensor(float("nan") if value is None else value) for name, value in figures.items()}
