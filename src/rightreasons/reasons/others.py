@@ -72,6 +72,12 @@ def reversed_pairs(
         labels: (N,) right answers to the first questions, -1 for none; the others are right for the second.
         resampling: Level of the intervals.
 
+    Returns:
+        `ReversedPairs`; an unread answer is in no share, and widens the interval of the lean.
+
+    Raises:
+        ValueError: If lengths differ, or something is no answer.
+
     References:
         Arcuschin et al. (2025), "Chain-of-Thought Reasoning In The Wild Is Not Always Faithful". Its threshold on the
         accuracies of ten draws per question is none of this; the test is ours.
@@ -113,6 +119,12 @@ def words_put_in(
         mentions: (N,) whether the reasoning then has the word.
         seen: Whether the reasoning can be seen.
         resampling: Level of the intervals.
+
+    Returns:
+        `WordsPutIn`.
+
+    Raises:
+        ValueError: If lengths differ, or something is no answer.
 
     References:
         Atanasova et al. (2023), "Faithfulness Tests for Natural Language Explanations"; Siegel et al. (2024, 2025) for

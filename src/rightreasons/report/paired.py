@@ -262,9 +262,14 @@ def shared_items(
 
 
 def same_items(audits: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether the primary splits of reports hold the same items, of whose answers they need not hold any."""
+    """Say whether two reports answer a question item by item for the same items, with or without their predictions."""
     held = [(audit["dataset"]["primary"], audit["dataset"]["splits"]) for audit in audits]
-    return len({split["fingerprint"] for primary, splits in held for split in splits if split["name"] == primary}) == 1
+    kept = [
+        {each["question"] for each in audit["questions"] if each["result"] and each["result"].get("by_item")}
+        for audit in audits
+    ]
+    prints = {split["fingerprint"] for primary, splits in held for split in splits if split["name"] == primary}
+    return len(prints) == 1 and bool(kept[0] & kept[1])
 
 
 def n_shared(folders: Sequence[Path], audits: Sequence[Mapping[str, Any]]) -> int:
@@ -370,8 +375,7 @@ def history_of(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[
                 raise ValueError(f"Expected reports of the same {what}, {first}, but {os.fspath(report)} is of {one}.")
         # Stored answers are named by their file, and each model has its own.
         one, first = audit["dataset"]["name"], audits[0]["dataset"]["name"]
-        pair = [audits[0], audit]
-        if one != first and not same_items(pair) and not n_shared(list(map(report_folder, (reports[0], report))), pair):
+        if one != first and not n_shared([report_folder(reports[0]), report_folder(report)], [audits[0], audit]):
             raise ValueError(
                 f"Expected reports of the same data, {first}, but {os.fspath(report)} is of {one}, and they share no "
                 "item."
