@@ -86,7 +86,7 @@ class Script:
         base = led[-1] if led else base
         if DOUBT in turns[-1]["content"] and draw.random() < self.yields:
             base = letters[(letters.index(base) + 1) % len(letters)]
-        base = letters[0] if draw.random() < self.leans else base
+        base = letters[0] if self.leans and draw.random() < self.leans else base
         turned = word is not None and draw.random() < self.turns
         base = letters[(letters.index(base) + 1) % len(letters)] if turned else base
         answer = letters[draw.integers(len(letters))] if draw.random() < self.churn else base
