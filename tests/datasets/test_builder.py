@@ -174,6 +174,18 @@ def test_the_hub_out_of_reach_names_both_ways():
         catalog.load_dataset("toy")
 
 
+def test_a_client_of_the_hub_without_a_connection_ends_in_the_sentence(monkeypatch):
+    """Its errors are none of Python's: neither OSError nor RuntimeError."""
+    lost = type("ConnectError", (Exception,), {"__module__": "httpx2"})
+
+    def refuse(self, *_, **__):
+        raise lost("Name or service not known")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
+    with pytest.raises(ConnectionError, match=r"'toy', but it cannot be reached \(ConnectError\): name the folder"):
+        Toy(origin="hub", revision="main")
+
+
 def test_a_revision_asks_the_hub_although_a_copy_is_there(data_dir):
     assert Toy(data_dir=data_dir, revision="1" * 40).origin == "hub"
     with pytest.raises(ConnectionError, match="Expected to download 'toy'"):

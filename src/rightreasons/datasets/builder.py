@@ -37,6 +37,7 @@ columns and an `id` of its own, and that no split is empty.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -56,7 +57,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import datasets
 
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import is_expected, unknown_name
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
@@ -610,10 +611,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             # A branch moves: ask for its current commit, so that no cache outlives it.
             from huggingface_hub import HfApi
 
-            try:
+            with self._reached():  # no connection, or no such revision
                 commit = str(HfApi().dataset_info(hub.repo_id, revision=hub.revision).sha)
-            except (OSError, RuntimeError, ValueError) as error:  # no connection, or no such revision
-                raise self._unreachable(error) from error
             self.hub = hub = dataclasses.replace(hub, revision=commit)
         addresses = [hub.address(file) for files in hub.files[config_name].values() for file in files]
         return [sha256_of(file) for file in addresses if os.path.isfile(file)] if is_mirror else addresses
@@ -659,17 +658,22 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _download(self, dl_manager: Any, addresses: Any) -> Any:
-        try:
+        with self._reached():
             return dl_manager.download(addresses)
-        except (OSError, RuntimeError, ValueError) as error:  # what hub, requests and fsspec raise without a connection
-            raise self._unreachable(error) from error
 
-    def _unreachable(self, error: Exception) -> ConnectionError:
-        source = None if self.hub is not None else self.forms(self.config.name)[0][0]
-        return ConnectionError(
-            f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
-            f"{self._two_ways(source)}."
-        )
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Say in one sentence what the hub, fsspec and their clients raise without a connection."""
+        try:
+            yield
+        except Exception as error:
+            if not is_expected(error) and not isinstance(error, RuntimeError):
+                raise
+            source = None if self.hub is not None else self.forms(self.config.name)[0][0]
+            raise ConnectionError(
+                f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
+                f"{self._two_ways(source)}."
+            ) from error
 
 
 class ClassificationBuilder(Builder):
