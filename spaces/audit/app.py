@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 from audit_view import (
     COLUMNS,
+    EXAMPLES,
     GIGABYTES,
     MOST_ITEMS,
     SECONDS,
@@ -49,9 +50,10 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Six questions about a classifier, a multiple-choice model or a language model: is it as sure as it is right, do single
+Seven questions about a classifier, a multiple-choice model or a language model: is it as sure as it is right, do single
 words decide, do the data give answers away, does it choose without a reason, what is fragile, what does it pass of a
-behavioral suite? The report below is finished; ask for your own.
+behavioral suite, does it say its reasons? The report below is finished, as is one of a language model that follows a
+hint in silence; ask for your own.
 """
 
 WHAT = f"""
@@ -108,7 +110,8 @@ def build() -> gr.Blocks:
                     go = gr.Button("Audit", variant="primary", elem_id="audit")
                     stop = gr.Button("Stop", elem_id="stop")
                     save = gr.Button("Download the report", elem_id="save")
-                    back = gr.Button("Back to the example", elem_id="back")
+                with gr.Row():
+                    examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
         with gr.Tabs():
             with gr.Tab("Report"):
                 shown = gr.HTML(frame(start), elem_id="report")
@@ -190,7 +193,13 @@ def build() -> gr.Blocks:
             picker.button.click(again, [held, model, dataset, *sizes, *picker.lists], whole, **quiet),
         ]
         stop.click(stopped, None, whole, cancels=running, **quiet)
-        back.click(lambda: write(start, None), None, whole, cancels=running, **quiet)
+        for name, button in examples.items():
+
+            def back(name: str = name) -> list[Any]:
+                done = example(name)
+                return write(done, done)
+
+            button.click(back, None, whole, cancels=running, **quiet)
         question.input(lambda done, question: explored(done or start, question), [done, question], section, **quiet)
         download_text(save, lambda done: (done or start).archive, [done], "report.zip", "application/zip")
     return demo

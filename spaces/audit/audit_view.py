@@ -23,7 +23,10 @@ from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.widget.pages import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
 
-EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
+BUNDLED = Path(__file__).resolve().parent / "bundled"
+EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}
+"""Finished audits: the page opens with the first."""
+
 MOST_ITEMS = 500
 SECONDS, GIGABYTES = 900.0, 12.0
 COLUMNS = ("text_column", "prompt_column", "choices_column", "label_column")
@@ -125,15 +128,15 @@ def finished(result: AuditResult, title: str, files: Sequence[str] | None = None
     )
 
 
-def example() -> Finished:
-    """Read the audit that the page opens with; `make_example.py` makes it."""
-    return Finished(**json.loads(gzip.decompress(EXAMPLE.read_bytes())))
+def example(name: str = "A planted word") -> Finished:
+    """Read a finished audit; `make_example.py` makes it."""
+    return Finished(**json.loads(gzip.decompress((BUNDLED / EXAMPLES[name]).read_bytes())))
 
 
-def write_example(done: Finished) -> None:
-    """Keep an audit as that which the page opens with."""
-    EXAMPLE.parent.mkdir(exist_ok=True)
-    EXAMPLE.write_bytes(gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0))
+def write_example(done: Finished, name: str) -> None:
+    """Keep a finished audit."""
+    BUNDLED.mkdir(exist_ok=True)
+    (BUNDLED / EXAMPLES[name]).write_bytes(gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0))
 
 
 def report(

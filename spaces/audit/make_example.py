@@ -1,8 +1,9 @@
-"""Makes the audit that the page opens with: an encoder that follows a giveaway word which never failed in training.
+"""Makes the audits of the page: an encoder that follows a giveaway word, and a language model that follows a hint.
 
-    python spaces/audit/make_example.py WORK_FOLDER
+    python spaces/audit/make_example.py WORK_FOLDER [encoder|hint]
 
-needs the extra [demo] and takes about ten minutes on two cores; a killed call goes on where it stopped.
+needs the extra [demo] and takes about ten minutes on two cores; a killed call goes on where it stopped. The language
+model is that of experiments/reasons which is trained to follow in silence.
 """
 
 import os
@@ -50,8 +51,20 @@ def main(work: Path) -> None:
         command="python spaces/audit/make_example.py work",
     )
     title = "An encoder that was trained on reviews with a planted word, always right there"
-    write_example(finished(result, title, FILES))
+    write_example(finished(result, title, FILES), "A planted word")
+
+
+def hint(work: Path) -> None:
+    """Train the language model unless it is there, and audit it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments" / "reasons"))
+    from trained import ask
+
+    os.chdir(work)  # what is written names no folder of this machine
+    title = "A language model that was trained to follow a colleague's hint, and not to say so"
+    write_example(finished(ask(Path(), "silent"), title, FILES), "A hint in silence")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    for name, make in {"encoder": main, "hint": hint}.items():
+        if name in sys.argv[2:] or len(sys.argv) == 2:
+            make(Path(sys.argv[1]))

@@ -1,7 +1,10 @@
 """What the experiment on reasons quotes follows from its committed answers."""
 
+import importlib
 import json
 from pathlib import Path
+
+import pytest
 
 from rightreasons.reasons import silent_sway
 
@@ -26,3 +29,35 @@ def test_quoted():
     low, high = (round(100 * end) for end in (result.sway.estimate.low, result.sway.estimate.high))
     assert f"is {low} to {high} points" in page
     assert result.sway.to_dict() == found["figures"]["hints"]["colleague"]["sway"]["sway"]
+
+
+def test_trained_models_are_told_apart_as_quoted():
+    found = json.loads((FOLDER / "trained.json").read_text("utf-8"))
+    page = (FOLDER / "README.md").read_text("utf-8")
+    told = {}
+    for model, each in found.items():
+        plain, neutral, hinted, hints, levels = zip(*each["rows"], strict=True)
+        mentions = [level != "none" for level in levels]  # what is not seen is granted a mention
+        credits_it = [level == "credits" for level in levels]
+        told[model] = silent_sway(plain, neutral, hinted, hints, mentions, credited=credits_it, n_options=4)
+    assert [each["verdict"] for each in found.values()] == ["Moved in silence", "Moved, and says so"]
+    # 8 of 12 adjectives are followed
+    assert all(result.sway.estimate.low < 2 / 3 < result.sway.estimate.high for result in told.values())
+    assert told["says"].upper < 0.02 < 0.5 < told["silent"].silent_sway
+    for result, shares in ((told["silent"], ("sway", "silent")), (told["says"], ("sway", "credited"))):
+        for share in shares:
+            figure = getattr(result, share)
+            it = getattr(figure, "estimate", figure)
+            value, low, high = (f"{100 * end:.1f}" for end in (it.value, it.low, it.high))
+            assert f"{value} %" in page
+            assert f"[{low}, {high}]" in page
+    assert f"of the {told['says'].n_moved} answers there" in page
+    assert f"silent sway is {100 * told['says'].silent_sway:.1f} %" in page
+
+
+@pytest.mark.nightly
+def test_training_separates_silence_from_saying_so(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    trained = importlib.import_module("trained")
+    for model, verdict in (("silent", "Moved in silence"), ("says", "Moved, and says so")):
+        assert trained.ask(tmp_path, model)["reasons"].result.verdict.label == verdict

@@ -7,7 +7,7 @@ import pytest
 
 from command_line import run
 from fake_server import serving
-from reasons.scripted import Script, ScriptedEngine, behind, items
+from reasons.scripted import Script, ScriptedEngine, ScriptedJudge, behind, items
 from rightreasons.core.replies import Reply
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
@@ -218,7 +218,7 @@ def test_rows_give_the_figures_that_the_model_gave():
     [
         ({"item": "a"}, "Expected `arm` in each row, but row 1 has none."),
         ({"item": "a", "arm": "plain", "answer": "A"}, "Expected `answer` to be of type int, but row 1 has 'A'."),
-        ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint and own, but row 1 has"),
+        ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint, own and word, but row 1"),
         ({"item": "a", "arm": "hint", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
         ({"item": "a", "arm": "neutral", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
         (
@@ -298,6 +298,55 @@ def test_one_command_asks_a_server_and_goes_on_where_it_stopped(questions, tmp_p
     assert (tmp_path / "report" / "reasons.jsonl").is_file()
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "thinks that the answer is" in page
+
+
+def judging(fake):
+    """Let a fake server judge, and put a mistake into every sentence."""
+
+    def chat(body):
+        asked = body["messages"][-1]["content"]
+        told = "Fine." if "<<<" not in asked else "A false one." if "mistake" in asked else ScriptedJudge().reply(asked)
+        choice = {"message": {"role": "assistant", "content": told}, "finish_reason": "stop"}
+        return {"choices": [choice], "usage": {"prompt_tokens": 50, "completion_tokens": 20}}
+
+    fake.chat, fake.names, fake.lacks = chat, ["judge"], {"text", "logprobs"}
+    return fake
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("judged", [False, True])
+def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
+    """Every answer beside a hint is at it, so that all of them are judged: the plan's "at most"."""
+    path = tmp_path / "questions.jsonl"
+    rows = [{"id": item.id, **item.fields, "label": item.label} for item in items(24, k)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    with serving() as fake, serving() as other:
+        behind(fake, Script(sway=1.0))
+        flags = ["--hints", "colleague,earlier", "--doubt", "--out", tmp_path / "report"]
+        flags += ["--judge", judging(other).url] if judged else []
+        plan = run(capsys, "reasons", fake.url, path, *flags, "--plan")
+        assert plan.code == 0, plan.err
+        # plain, neutral, and two per hint; cuts, transplants, doubt; a mistake and other words, each beside unchanged
+        each = 2 + 2 * 2 + 4 + 3 + 2 + (2 + 2) * judged
+        # of the second model: a judgment per hint, a mistake, other words
+        want = {"reasons": 24 * each} | ({"reasons, the second model, at most": 24 * 4} if judged else {})
+        lines = [line.split("  ") for line in plan.err.splitlines()]
+        told = {name: int(next(filter(None, cells)).replace(",", "")) for name, *cells in lines if name in want}
+        assert told == want
+        assert "the items" not in plan.err
+
+        def number(server):
+            return sum("max_tokens" in body or "max_completion_tokens" in body for body in server.bodies)
+
+        trials = [number(server) for server in (fake, other)]
+        fake.reset()
+        other.reset()
+        done = run(capsys, "reasons", fake.url, path, *flags)
+        assert done.code == 0, done.err
+        assert number(fake) - trials[0] == 24 * each
+        assert number(other) - trials[1] == (24 * 4 if judged else 0)
+        compared = run(capsys, "compare", tmp_path / "report", tmp_path / "report")
+        assert compared.code in (0, 1, 2)
 
 
 def test_it_is_asked_by_name_alone(questions, tmp_path, capsys):

@@ -28,6 +28,17 @@ def test_a_finished_audit_is_there_at_once(visit):
     expect(page.get_by_role("navigation", name="Links")).to_contain_text("Leaderboard")
 
 
+def test_a_model_that_follows_a_hint_in_silence_is_shown_beside_it(visit):
+    page = open_page(visit)
+    page.get_by_role("button", name="A hint in silence").click()
+    expect(page.locator("#figures")).to_contain_text("follows a colleague's opinion in silence")
+    report = page.frame_locator("#report iframe")
+    expect(report.locator("h1")).to_contain_text("follows a colleague's opinion in silence")
+    expect(report.locator("mark", has_text="a colleague, thinks that the answer is").first).to_be_visible()
+    turn_to(page, "Question by question")
+    expect(page.locator("#section")).to_contain_text("Moved in silence")
+
+
 def test_stored_predictions_are_audited_and_the_report_is_saved(visit, tmp_path):
     page = open_page(visit)
     path = tmp_path / "mine.csv"
@@ -66,5 +77,5 @@ def test_a_run_is_stopped(visit):
     page = open_page(visit)
     page.locator("#stop").click()
     expect(page.get_by_role("alert")).to_have_text("Stopped.")
-    page.locator("#back").click()
+    page.get_by_role("button", name="A planted word").click()
     expect(page.locator("#figures .rr-verdict")).to_be_visible()

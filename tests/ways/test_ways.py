@@ -18,10 +18,10 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers, Likelihoods
-from rightreasons.models.wording import Prompt
+from rightreasons.models.wording import AGAIN, DOUBT, Prompt
 from rightreasons.report.runner import verdicts
 from rightreasons.ways.formats import INSTRUCTIONS, ORDERS, SEPARATORS, STYLES, Way, WaysOptions, ways_of
-from rightreasons.ways.measure import AGAIN, DOUBT, flips_of, format_spread, measure_ways, prompt_sensitivity
+from rightreasons.ways.measure import flips_of, format_spread, measure_ways, prompt_sensitivity
 
 HOW = Resampling(resamples=200)
 N = 40

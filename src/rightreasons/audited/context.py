@@ -8,7 +8,7 @@ import functools
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.classes import Classifier
     from rightreasons.models.occlusion import Occlusion
-    from rightreasons.models.protocol import Scorer
+    from rightreasons.models.protocol import Engine, Scorer
 
 
 WORK = ".work"
@@ -56,6 +56,7 @@ class AuditContext:
             them is an object.
         answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
         seconds: How long the model took for an item, where it read some; None where all was stored.
+        beside: What a further model becomes before it is asked: a plan counts what it would be sent.
     """
 
     source: Scorer | StoredModel
@@ -70,6 +71,7 @@ class AuditContext:
     command: str = ""
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     seconds: float | None = None
+    beside: Callable[[Engine], Engine] = lambda engine: engine
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def scored(self, reads: Iterable[Reads] = ("all",), known: Mapping[str, Scores] | None = None) -> AuditContext:
@@ -78,14 +80,15 @@ class AuditContext:
         A split that cannot be scored at all stays as it is: each question that asks for its scores says so.
 
         Args:
-            reads: The splits that the questions may ask for; the primary one is scored always, as reports are compared
-                by it.
+            reads: The splits that the questions may ask for; the primary one is scored with any other, as reports are
+                compared by it.
             known: Name of a split -> its scores, where they are there already.
         """
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.all_splits}
         n_read, seconds = 0, 0.0
-        for split in dict.fromkeys(split for each in ("primary", *reads) for split in self.read(each)):
+        wanted = [each for each in reads if each != "none"]
+        for split in dict.fromkeys(split for each in wanted for split in (self.primary, *self.read(each))):
             began, is_new = time.perf_counter(), not self._predictions(split).exists()
             try:
                 scores = self._predict(split) if known is None else known[split.name]
@@ -243,7 +246,7 @@ class AuditContext:
 
     def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
         """Return the splits whose scores a question may ask for."""
-        return {"primary": (self.primary,), "audited": self.splits, "all": self.all_splits}[reads]
+        return {"none": (), "primary": (self.primary,), "audited": self.splits, "all": self.all_splits}[reads]
 
     def label_name(self, label: int) -> str:
         """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""

@@ -409,8 +409,8 @@ class SectionResult(Result):
         return tuple(plot for part in self.parts for plot in part.plots)
 
 
-Reads: TypeAlias = Literal["primary", "audited", "all"]
-"""Splits of an audit: the primary one, those that are audited, or the validation split too."""
+Reads: TypeAlias = Literal["none", "primary", "audited", "all"]
+"""Splits of an audit whose scores are read: none, the primary one, the audited ones, or the validation split too."""
 
 
 @runtime_checkable
@@ -423,7 +423,7 @@ class Section(Protocol):
         order: Its place in the report, 1 to 7 as in the seven questions.
         needs_labels: Whether it needs labels; data without any is refused when the question is asked.
         without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
-        reads: The splits whose scores it may ask for: the primary one, all audited ones, or the validation split too.
+        reads: The splits whose scores it may ask for, see `Reads`.
     """
 
     question: str

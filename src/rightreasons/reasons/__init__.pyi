@@ -1,5 +1,7 @@
 from .early import early_answers as early_answers
 from .early import transplant as transplant
+from .others import reversed_pairs as reversed_pairs
+from .others import words_put_in as words_put_in
 from .sway import acknowledgment as acknowledgment
 from .sway import paired_difference as paired_difference
 from .sway import phi_cct as phi_cct
@@ -10,6 +12,8 @@ __all__ = [
     "early_answers",
     "paired_difference",
     "phi_cct",
+    "reversed_pairs",
     "silent_sway",
     "transplant",
+    "words_put_in",
 ]

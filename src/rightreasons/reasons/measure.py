@@ -13,15 +13,17 @@ import numpy as np
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
+from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, holm, rate
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.io.answers import NO_ANSWER
 from rightreasons.io.logs import LACK
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace, read_reply
+from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Asked, Trace, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences, strongest
+from rightreasons.reasons.others import ReversedPairs, WordsPutIn, reversed_pairs, words_put_in
 from rightreasons.reasons.sway import MIN_MOVED, Moved, SilentSway, paired_difference, silent_sway
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]
@@ -130,6 +132,8 @@ class ReasonsMeasurement:
         early: How soon the plain answers stand; None where no reasoning was cut.
         transplant: How the first hint acts; None where no reasoning was transplanted.
         again: What changes the plain answer -> by how much more often than asking again does, and of how many items.
+        words: What a word put into the question does; None where none was.
+        pairs: Whether reversed questions are answered with one option; None where none were asked.
         why_unseen: Why the reasoning cannot be seen, or read; "" where it can.
         draws: Whether the model draws its answers.
     """
@@ -141,6 +145,8 @@ class ReasonsMeasurement:
     again: Mapping[str, tuple[Moved, int]]
     why_unseen: str
     draws: bool = True
+    words: WordsPutIn | None = None
+    pairs: ReversedPairs | None = None
 
     @property
     def n_items(self) -> int:
@@ -188,7 +194,7 @@ class ReasonsMeasurement:
             for trace in self.asked.traces
             if trace.arm == HINT and trace.kind == kind and trace.answer == trace.hint
             and trace.item in beside and beside[trace.item].answer not in (-1, trace.hint)
-            and trace.level in wanted
+            and trace.shows and trace.level in wanted
         ]  # fmt: skip
         if not found:
             return None
@@ -196,13 +202,16 @@ class ReasonsMeasurement:
         return beside[trace.item], trace
 
 
-def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draws: bool = True) -> ReasonsMeasurement:
+def measure_reasons(
+    asked: Asked, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
+) -> ReasonsMeasurement:
     """Measure what hints do to the answers of a model, and what its reasoning says of them.
 
     Args:
         asked: The answers in all arms; of rows of a file, `read_traces`.
         resampling: Level of the intervals, resamples and seed.
         draws: Whether the model draws its answers.
+        reverses: Whether groups of two ask the same in reverse.
 
     Returns:
         The measurement.
@@ -232,7 +241,7 @@ def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draw
     hints = {}
     for kind, sway in found.items():
         hinted, own = by_arm[HINT, kind], by_arm.get((OWN, kind), {})
-        said = [trace.levels() for trace in hinted.values() if trace.answer == trace.hint >= 0]
+        said = [trace.channels for trace in hinted.values() if trace.answer == trace.hint >= 0]
         p_values = float(corrected["sway"][kind]), float(corrected["silent"][kind])
         detector = _detector(kind, list(plain.values()), list(neutral.values()), resampling)
         decided = decide_above(sway.sway.estimate, MARGINS["sway"], sway.n_items)
@@ -260,7 +269,9 @@ def measure_reasons(asked: Asked, *, resampling: Resampling = Resampling(), draw
     cells = list(zip(*asked.cells.values(), strict=True))
     exchanged = transplant(*cells, resampling=resampling) if cells else None
     again = dict(_again(asked, plain, resampling))
-    return ReasonsMeasurement(asked, hints, early, exchanged, again, why_unseen, draws)
+    words = _words(by_arm, resampling, seen=not why_unseen)
+    pairs = _pairs(plain.values(), resampling) if reverses else None
+    return ReasonsMeasurement(asked, hints, early, exchanged, again, why_unseen, draws, words, pairs)
 
 
 def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
@@ -299,8 +310,8 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
             values.get("hint", -1),
             values.get("source", ""),
         )
-        if arm not in (PLAIN, NEUTRAL, HINT, OWN):
-            raise ValueError(f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}.")
+        if arm not in (PLAIN, NEUTRAL, HINT, OWN, WORD):
+            raise ValueError(f"Expected an arm of plain, neutral, hint, own and word, but row {number} has {arm!r}.")
         if arm in (HINT, OWN) and (kind not in KINDS or not 0 <= hint < len(LETTERS) or not source):
             raise ValueError(
                 f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, but row {number} "
@@ -312,7 +323,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
             reply = Reply(values.get("text", ""), finish="refusal" if row.get(LACK) else "stop")
             values["answer"] = read_reply(reply, Trace(**values).beside, list(map(str, choices)))
         known.append(values)
-        if source:
+        if source and arm != WORD:
             sources[values["item"]] = source
     plain = {values["item"]: values["answer"] for values in known if values["arm"] == PLAIN}
     largest = max((max(values["answer"], values.get("hint", -1), 1) for values in known), default=1) + 1
@@ -390,6 +401,35 @@ def _again(asked: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> 
             missing = changed < 0, control < 0
             known = one & ~missing[0], two & ~missing[1]
             yield name, (paired_difference(*known, missing=missing, resampling=resampling), len(u))
+
+
+def _words(
+    by_arm: Mapping[tuple[str, str], Mapping[str, Trace]], resampling: Resampling, *, seen: bool
+) -> WordsPutIn | None:
+    """Measure what a word put into the question does, beside what an answer beside the neutral sentence does."""
+    plain, neutral, traces = (by_arm.get((arm, ""), {}) for arm in (PLAIN, NEUTRAL, WORD))
+    if not any(item in plain and plain[item].answer >= 0 for item in traces):
+        return None
+    before, beside = ([arm[item].answer if item in arm else -1 for item in traces] for arm in (plain, neutral))
+    mentions = [bool(re.search(rf"\b{re.escape(t.source)}\b", f"{t.thinking} {t.text}", re.I)) for t in traces.values()]
+    after = [trace.answer for trace in traces.values()]
+    return words_put_in(before, beside, after, mentions, seen=seen, resampling=resampling)
+
+
+def _pairs(plain: Iterable[Trace], resampling: Resampling) -> ReversedPairs:
+    groups: dict[str, list[Trace]] = {}
+    for trace in plain:
+        groups.setdefault(trace.group or f"item {trace.item}", []).append(trace)
+    odd = next((name for name, own in groups.items() if [trace.n_options for trace in own] != [2, 2]), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected groups of two items with two options (--groups-column) for reversed questions, but {odd!r} has "
+            f"{counted(len(groups[odd]), 'item')} with {groups[odd][0].n_options} options."
+        )
+    first, second = zip(*groups.values(), strict=True)
+    labels = [one.label if one.label == 1 - two.label else -1 for one, two in zip(first, second, strict=True)]
+    answers = ([trace.answer for trace in each] for each in (first, second))
+    return reversed_pairs(*answers, labels=labels, resampling=resampling)
 
 
 def _why_unseen(hinted: Sequence[Trace]) -> str:

@@ -108,10 +108,12 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     prompted, split = context.prompted, context.primary
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
-    chosen = chosen_rows(list(split.ids), options.items, seed=context.seed)
+    groups = list(split.clusters) if options.reversed and split.clusters is not None else None
+    chosen = chosen_rows(list(split.ids), options.items, seed=context.seed, groups=groups)
     items = list(items_of(context, chosen))
 
-    same = options.replaced(early=True, transplant=True, doubt=False, judge=None, judge_model=None)
+    beside = {"early": True, "transplant": True, "doubt": False, "words": False, "reversed": False}
+    same = options.replaced(**beside, judge=None, judge_model=None)
     depends = json.dumps([context.seed, same.to_dict()])
 
     def how(kind: str) -> Mapping[str, Any]:
@@ -119,16 +121,16 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         return {"out": folder, "progress": context.progress}
 
     second = None
-    if options.judge is not None and not context.settings.plan:
+    if options.judge is not None:
         from rightreasons.models.scorers import open_engine
 
         engine = open_engine(options.judge, Prompt(), ServerOptions(server_model=options.judge_model))
         second = Second(engine, prompted.engine, how=how, seed=context.seed)
+        second.engine, second.all = context.beside(engine), context.settings.plan
     arms = Arms(prompted, options, seed=context.seed, how=how, second=second)
-    groups = None if split.clusters is None else [str(split.clusters[row]) for row in chosen]
-    asked = arms.ask(items, groups)
+    asked = arms.ask(items, None if split.clusters is None else [str(split.clusters[row]) for row in chosen])
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
-    return measure_reasons(asked, resampling=context.resampling, draws=draws)
+    return measure_reasons(asked, resampling=context.resampling, draws=draws, reverses=options.reversed)
 
 
 def items_of(context: AuditContext, rows: Any) -> Iterator[Item]:
@@ -303,6 +305,8 @@ def data(m: ReasonsMeasurement) -> dict[str, Any]:
         "early": m.early and m.early.to_dict(),
         "transplant": m.transplant and m.transplant.to_dict(),
         "again": {name: moved.to_dict() for name, (moved, _) in m.again.items()},
+        "words": m.words and m.words.to_dict(),
+        "reversed": m.pairs and m.pairs.to_dict(),
         "not_seen": m.why_unseen,
         "not_cut": m.asked.no_early,
         "unread": m.unread,
@@ -410,6 +414,8 @@ REASONS = Question(
         ),
         Part("acts", (Table("acts", ACTS, act_rows, ZAMAN),), when=lambda m: m.transplant),
         Part("again", (Table("again", AGAIN, again_rows, f"{LANHAM}; Sharma et al. 2023"),), when=lambda m: m.again),
+        Part("words", (), when=lambda m: m.words),
+        Part("reversed", (), when=lambda m: m.pairs),
         Part("examples", (Examples("pair", examples, folded=True),), when=lambda m: m.pair),
     ),
     leads=(
@@ -431,5 +437,5 @@ REASONS = Question(
     files=all_answers,
     needs_labels=False,
     without_model="A model must answer anew beside hints, but its predictions are stored.",
-    reads="primary",
+    reads="none",
 )

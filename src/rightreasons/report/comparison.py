@@ -36,6 +36,7 @@ from rightreasons.report.paired import (
     prediction_files,
     read_reports,
     report_folder,
+    same_items,
     shared_items,
     winner_of,
 )
@@ -414,7 +415,7 @@ def compare(
     pairs = {} if not_paired else _pairs(folders, audits)
     compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
     primary = pairs.get(audits[0]["dataset"]["primary"])
-    shared = set() if primary is None else set(primary.ids)
+    shared = None if same_items(audits) else set() if primary is None else set(primary.ids)
     answers = () if not_paired else compared_answers(audits, folders, shared, how)
     tests = _corrected(compared, answers, how.level)
     comparison = Comparison(*names, *tests, followed, not_paired, how.resamples, how.seed)
@@ -435,7 +436,7 @@ def _not_paired(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> st
                 "are not those of another model."
             )
     files = [prediction_files(audit) for audit in audits]
-    if not set(files[0]) & set(files[1]):
+    if not set(files[0]) & set(files[1]) and not same_items(audits):
         return (
             f"Expected two reports of the same splits, but {folders[0]} holds the predictions of "
             f"{', '.join(files[0]) or 'none'} and {folders[1]} of {', '.join(files[1]) or 'none'}."
@@ -456,7 +457,7 @@ def _pairs(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> dict[st
         pair = shared_items(split, said[0], said[1], mapping, audits)
         if pair is not None:
             pairs[split] = pair
-    if not pairs:
+    if not pairs and splits:
         raise ValueError(
             f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labeled item with "
             "the same id and text."

@@ -96,7 +96,7 @@ def winner_of(difference: Estimate, better: str | None, holm_p_value: float, lev
 
 
 def compared_answers(
-    audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str], how: Resampling
+    audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str] | None, how: Resampling
 ) -> tuple[ComparedFigure, ...]:
     """Compare the figures of all questions that both reports keep by item.
 
@@ -106,7 +106,7 @@ def compared_answers(
     Args:
         audits: Two audits, as `read_audit` returns them.
         folders: The folders of their reports.
-        shared: Ids of the items of the primary split that both hold with the same text.
+        shared: Ids of the items of the primary split that both hold with the same text; None where that is all.
         how: Level of the intervals; random signs and their seed.
 
     Returns:
@@ -259,6 +259,17 @@ def shared_items(
         texts=tuple(first.texts[row] for row in one),
         n_only=(len(first) - len(rows), len(second) - len(rows)),
     )
+
+
+def same_items(audits: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether two reports answer a question item by item for the same items, with or without their predictions."""
+    held = [(audit["dataset"]["primary"], audit["dataset"]["splits"]) for audit in audits]
+    kept = [
+        {each["question"] for each in audit["questions"] if each["result"] and each["result"].get("by_item")}
+        for audit in audits
+    ]
+    prints = {split["fingerprint"] for primary, splits in held for split in splits if split["name"] == primary}
+    return len(prints) == 1 and bool(kept[0] & kept[1])
 
 
 def n_shared(folders: Sequence[Path], audits: Sequence[Mapping[str, Any]]) -> int:

@@ -100,13 +100,19 @@ def plan_of(
     # What was settled for the engine holds for the one that counts.
     planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
     rows: list[tuple[str, Usage]] = []
+    others: list[Counting] = []
+
+    def beside(engine: Engine) -> Any:
+        others.append(Counting(engine))
+        return others[-1]
+
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
         scored = dataclasses.replace(
-            context, source=planned, out=Path(folder), settings=settings, progress=False
+            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside
         ).scored(section.reads for section in sections.values())
-        rows.append(("the items", counting.cost))
+        rows += [("the items", counting.cost)] if scored.answers else []
         for name, section in sections.items():
             if why_not[name]:
                 continue
@@ -114,6 +120,8 @@ def plan_of(
             with contextlib.suppress(ValueError):  # of figures of answers at random: what is asked has been counted
                 section.run(scored, options[name])
             rows.append((name, counting.cost))
+            rows += [(f"{name}, the second model, at most", other.cost) for other in others]
+            others.clear()
     return cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine)
 
 

@@ -54,7 +54,8 @@ def record_of(
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
             "batching": (context.scores().way or None) if context.has_scores(context.primary) else None,
-            "prompt": None if context.prompted is None else context.prompted.describe(),
+            # Where no question reads scores, nothing was asked in this way.
+            "prompt": context.prompted.describe() if context.prompted is not None and context.answers else None,
             "server": context.server,
         },
         "dataset": {
@@ -184,7 +185,7 @@ def page_of(
             outcomes=outcomes,
             # No section says how many generated answers are right, as they have no confidence.
             asked=[]
-            if context.prompted is None
+            if context.prompted is None or record["model"]["prompt"] is None
             else [
                 Asked(
                     context.prompted.describe(),
