@@ -10,6 +10,8 @@ from torchmetrics.utilities import dim_zero_cat
 
 from rightreasons.training.metrics import compute_metrics
 
+__all__ = ["Figures"]
+
 
 class Figures(Metric):
     """The figures of `rightreasons.training.compute_metrics` over all batches and processes.
