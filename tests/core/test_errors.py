@@ -73,4 +73,4 @@ def test_the_extras_install_what_they_are_named_for():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     for package, extra in EXTRAS.items():
         (declared,) = re.findall(rf"^{extra} = \[(.*?)\]", project, re.MULTILINE | re.DOTALL)
-        assert f'"{package}>=' in declared, missing_extra(package)
+        assert f'"{package.replace("_", "-")}>=' in declared, missing_extra(package)
