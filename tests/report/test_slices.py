@@ -9,7 +9,7 @@ from rightreasons.report.runner import audit
 
 
 def table(n=300):
-    """Right in half of the answers about food and 9 of 10 of the others; a column that says the label, and a number."""
+    """Right in half of the answers about food, 9 of 10 of the others; columns that say the label and what is right."""
     rng = np.random.default_rng(4)
     labels, topics = rng.integers(0, 2, n), rng.choice(["film", "book", "food"], n, p=[0.5, 0.2, 0.3])
     right = rng.random(n) < np.where(topics == "food", 0.5, 0.9)
@@ -24,6 +24,7 @@ def table(n=300):
             "says_the_label": np.where(labels == 1, "y", "n").tolist(),
             "is_long": [None if row % 3 == 0 else row % 3 == 1 for row in range(n)],
             "number": list(range(n)),
+            "acc": right.astype(int).tolist(),
         },
         right,
         topics,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tempfile
 import warnings
 from collections import Counter
@@ -30,7 +31,10 @@ MOST_UNREAD = 0.1
 
 _MOST_GROUPS = 12
 _LOOK = 1000
-_OURS = frozenset({LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "source_id", "pair_id", "correct"})
+_OURS = frozenset(
+    {LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "content_label", "cue_label", "source_id", "pair_id"}
+    | {"prediction", "predicted", "pred"}
+)
 _ANSWERS = ("answer", "answers", "response", "output", "completion")
 
 
@@ -304,7 +308,7 @@ def _groups(
     context: AuditContext,
 ) -> list[AnswerGroup]:
     """Return the accuracy by group, by place of the right choice, and by length of the answer in thirds."""
-    columns = _slices(split)
+    columns = _slices(split, right, known)
     if context.task == "multiple_choice":
         columns["place of the right choice"] = [f"choice {label + 1}" for label in split.labels.tolist()]
     given = next((held for name in _ANSWERS if (held := split.column(name)) is not None), [])
@@ -326,8 +330,8 @@ def _groups(
     return sorted(rows, key=lambda row: row.accuracy.value or 0.0)
 
 
-def _slices(split: AuditSplit) -> dict[str, list[Any]]:
-    """Return the further columns of the data that part the items: with few values, which do not say the label."""
+def _slices(split: AuditSplit, right: NDArray[np.bool_], known: NDArray[np.bool_]) -> dict[str, list[Any]]:
+    """Return the further columns that part the items: of few values, which say neither the label nor what is right."""
     found = {}
     for name, feature in split.data.features.items():
         if name in _OURS or name in _ANSWERS or getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
@@ -335,7 +339,10 @@ def _slices(split: AuditSplit) -> dict[str, list[Any]]:
         if len(set(split.data[name][:_LOOK])) > _MOST_GROUPS:
             continue
         values = split.column(name) or []
-        distinct, pairs = set(values), set(zip(values, split.labels.tolist(), strict=True))
-        if 1 < len(distinct) <= _MOST_GROUPS and len(pairs) > len(distinct):
+        n_distinct = len(set(values))
+        labels = set(zip(values, split.labels.tolist(), strict=True))
+        hits = set(zip(itertools.compress(values, known), right.tolist(), strict=True))
+        says_right = len(hits) <= n_distinct and 0 < right.sum() < len(right)
+        if 1 < n_distinct <= _MOST_GROUPS and len(labels) > n_distinct and not says_right:
             found[name] = ["none" if value is None else value for value in values]
     return found
