@@ -250,7 +250,6 @@ def _read(folder: Path, how: Resampling) -> _Read:
         raise ValueError(f"Expected labeled items in {folder}, but it has none.")
     called, data = audit["model"]["name"], audit["dataset"]["name"]
     model, task = logged(called)
-    named = bool(task)
     alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
     cell = ModelOnTask(
         model=model or (Path(called).stem if alone else short_name(called)),
@@ -261,7 +260,7 @@ def _read(folder: Path, how: Resampling) -> _Read:
         accuracy=accuracy,
         scored=not sure,
     )
-    return _Read(cell, right[known], names, named)
+    return _Read(cell, right[known], names, bool(task))
 
 
 def _shared(one: _Read, other: _Read) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ MOST_UNREAD = 0.1
 """Share of answers that cannot be read beyond which nothing is concluded from the others."""
 
 _MOST_GROUPS = 12
-_LOOK = 1000
+_LOOK = 1000  # rows that tell a column of many values, without reading all of it
 _OURS = frozenset(
     {LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "content_label", "cue_label", "source_id", "pair_id"}
     | {"prediction", "predicted", "pred"}
@@ -307,7 +307,7 @@ def _groups(
     units: NDArray[Any] | None,
     context: AuditContext,
 ) -> list[AnswerGroup]:
-    """Return the accuracy by group, by place of the right choice, and by length of the answer in thirds."""
+    """Return the accuracy by slice, by place of the right choice, and by thirds of the length of the answer."""
     columns = _slices(split, right, known)
     if context.task == "multiple_choice":
         columns["place of the right choice"] = [f"choice {label + 1}" for label in split.labels.tolist()]

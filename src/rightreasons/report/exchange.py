@@ -105,9 +105,9 @@ def write_eval_results(
         date=audit["created"][:10],
         notes=f"{found.name}: {found.in_words}; rightreasons {audit['rightreasons']}",
     )
-    file = check_file(to, "to")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return write_bytes(file, yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False).encode("utf-8"))
+    return write_bytes(
+        check_file(to, "to"), yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False).encode("utf-8")
+    )
 
 
 def _result(figure: AuditFigure, audit: Mapping[str, Any]) -> dict[str, Any]:

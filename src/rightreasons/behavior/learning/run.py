@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.behavior.learning.items import Items, join_items
 from rightreasons.behavior.learning.kinds import Answers, Classes
@@ -22,11 +21,11 @@ from rightreasons.behavior.learning.trainer import linear_head, train_head, trai
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.stopping import is_watched
 from rightreasons.core.store import is_sealed, leased, save_twice, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import frozen
 from rightreasons.models.loading import Classifier
+from rightreasons.models.running import progress_bar
 from rightreasons.training.finetune import own_random_state
 
 
@@ -64,9 +63,7 @@ def run_plan(
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
     first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
     executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
-    with tqdm(
-        total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not (progress and is_watched())
-    ) as bar:
+    with progress_bar(sum(map(len, work)), f"runs of shard {shard}", shown=progress, unit="run") as bar:
         bar.update(sum(run.key in done for unit in work for run in unit))
         for wave in (first, [unit for unit in pending if unit not in first]):
             for place, _ in run_tasks(executor, wave, options=engine, progress=False):

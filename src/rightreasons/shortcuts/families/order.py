@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -107,8 +106,7 @@ def order(training: Training, column: int) -> list[Candidate]:
         how = association(before[rows, a, b], labels[rows], training.n_classes)
         if is_offered(how, n_pairs):
             values = Values(before[rows, a, b], labels[rows], training.n_classes)
-            candidate = _exchange(training, column, (names[a], names[b]), values, how[0])
-            found.append(dataclasses.replace(candidate, coverage=float(rows.mean())))
+            found.append(_exchange(training, column, (names[a], names[b]), values, how[0], float(rows.mean())))
     return strongest(found, MOST)
 
 
@@ -191,7 +189,9 @@ def _moved(text: str, token: Token, share: float) -> str:
     return f"{rest[:start]}{word} {rest[start:]}"
 
 
-def _exchange(training: Training, column: int, names: tuple[str, str], values: Values, auroc: float) -> Candidate:
+def _exchange(
+    training: Training, column: int, names: tuple[str, str], values: Values, auroc: float, coverage: float
+) -> Candidate:
     def exchanged(text: str, first: Token, second: Token) -> str:
         one, other = text[first.start : first.end], text[second.start : second.end]
         return put(text, [(first.start, first.end, other), (second.start, second.end, one)])
@@ -219,7 +219,7 @@ def _exchange(training: Training, column: int, names: tuple[str, str], values: V
         return Edits(with_column(item, column, exchanged(text, first, second)), control, goal)
 
     name = f"order of “{names[0]}” and “{names[1]}”{names_of(training, column)}"
-    return Candidate(name, auroc, edit, names)
+    return Candidate(name, auroc, edit, names, coverage=coverage)
 
 
 def _of_another_label(
