@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
 
+_UNUSUAL = str.maketrans(
+    dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff") | dict.fromkeys("‘’ʼ", "'")
+    | dict.fromkeys("“”„«»「」『』【】", '"')
+)  # fmt: skip
 _MARKUP = (
-    (re.compile(r"[\u200b-\u200f\u2060\ufeff]"), ""),
-    (re.compile(r"[‘’ʼ]"), "'"),
-    (re.compile(r"[“”„«»「」『』【】]"), '"'),
     (re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\f?boxed\s*\{([^{}]*)\}|\\boxed\s+(\w)"), r"□\1\2□"),
     (re.compile(r"</?answer>", re.IGNORECASE), "□"),
@@ -26,7 +27,7 @@ _MARKUP = (
 """What is taken off a text first; a boxed or tagged answer stays between squares."""
 
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
-_SIGNS = re.compile(r"[^\w\s]|□")
+_WORD = re.compile(r"\w+")
 
 _IS = (
     r"(?:(?:is|are|was|be|would be|must be|should be|has to be|will be|remains)\b(?!n't)"
@@ -58,10 +59,10 @@ _LEADS_WITHIN_WORDS = (
     "□",
 )
 _LEAD = re.compile(
-    rf"\b(?=[abcdhijloprstvwдоđ])(?:{'|'.join(_LEADS)})|(?=[उا答选選正解回应该정답□])(?:{'|'.join(_LEADS_WITHIN_WORDS)})",
-    re.IGNORECASE,
+    rf"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)(?:{'|'.join(_LEADS)})"
 )
-"""What an answer follows."""
+_LEAD_WITHIN = re.compile(rf"(?=[उا答选選正解回应该정답□])(?:{'|'.join(_LEADS_WITHIN_WORDS)})")
+"""What an answer follows, in small letters. How words begin is looked at first: most begin no lead."""
 
 _OPENING = re.compile(r"[\s\"'(\[{□:]*")
 _FILLING = re.compile(
@@ -112,7 +113,7 @@ _REFUTED = re.compile(
     r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b",
     re.IGNORECASE,
 )
-_NEXT = re.compile(r"\S\s*\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:", re.IGNORECASE)
+_NEXT = re.compile(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:", re.IGNORECASE)
 """Where a model that goes on writing asks itself the next question."""
 
 _RIGHT = re.compile(
@@ -147,7 +148,7 @@ _TURN = re.compile(
 )
 """What begins a statement anew within its sentence."""
 
-_LAST_LINE = re.compile(r"(?:^|\n)\W*ANSWER\W*:[ \t]*(?P<answer>[^\n]+)$", re.IGNORECASE)
+_LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
 """The form that is asked for, at the end of a text."""
 
 _STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
@@ -196,8 +197,8 @@ def read_answer(
     known = _known(tuple(answers), tuple(others))
     plain = plain_text(text)
     more = _NEXT.search(plain)
-    plain = plain if more is None else plain[: more.start() + 1]
-    line = None if cut else _LAST_LINE.search(plain)
+    plain = plain if more is None else plain[: more.start()].rstrip()
+    line = None if cut else _LAST_LINE.match(plain, plain.rfind("\n") + 1)
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
         return asked_for
@@ -209,7 +210,7 @@ def read_answer(
 
 def plain_text(text: str) -> str:
     """Return a text without the marks of markup, its compatible letters in their usual form."""
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_UNUSUAL)
     for marks, instead in _MARKUP if not _PLAIN.fullmatch(text) else ():
         text = marks.sub(instead, text)
     return text.strip()
@@ -232,6 +233,7 @@ class _Known:
         exact = [(name, place, self.marks) for name, place in self.answers]
         both = [*exact, *((name, place, False) for name, place in self.texts)]
         self._names = sorted(both, key=lambda each: -len(each[0]))
+        self._begins = {name[:1].lower() for name, _, _ in both}
         self._words: dict[str, set[int]] = {}
         for name, place in (*names, *(() if self.marks else texts)):
             self._words.setdefault(_words(name), set()).add(place)
@@ -250,9 +252,10 @@ class _Known:
             if len(places) == 1:
                 return next(iter(places))
         for form in (_MARKED, _BEHIND) if self.marks else ():
-            match = form.fullmatch(line)
+            match = form.search(line)
             if match is not None:
-                places, rest = self._words.get(match["mark"].casefold(), set()), _words(match["rest"])
+                places = self._words.get(match["mark"].casefold(), set())
+                rest = _words(line[: match.start()] + line[match.end("mark") :])
                 if len(places) == 1 and (not rest or places <= self._of_texts.get(rest, set())):
                     return next(iter(places))
         return NO_ANSWER
@@ -260,7 +263,7 @@ class _Known:
     def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
         first = NO_ANSWER, start
-        for name, place, exact in self._names:
+        for name, place, exact in self._names if text[start : start + 1].lower() in self._begins else ():
             part = text[start : start + len(name)]
             end = start + len(name)
             if part.isdecimal() and re.match(r"[.,]?\d", text[end:]):
@@ -300,12 +303,12 @@ class _Known:
 
 
 _MARKED = re.compile(
-    r"[\W□]*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
-    r"|[^\W_])(?!\w)[\s).:,\"\]□–—-]*(?P<rest>.*)",
+    r"\A\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
+    r"|[^\W_])(?!\w)",
     re.IGNORECASE,
 )
 
-_BEHIND = re.compile(r"\W*(?P<rest>.*\w.*)\s\((?P<mark>\d+|[^\W_])\)\W*")
+_BEHIND = re.compile(r"\s\((?P<mark>\d+|[^\W_])\)\W*$")
 
 
 @functools.lru_cache(maxsize=256)
@@ -314,7 +317,7 @@ def _mention(marks: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _words(text: str) -> str:
-    return " ".join(_SIGNS.sub(" ", text).casefold().split())
+    return " ".join(_WORD.findall(text)).casefold()
 
 
 class _Reading:
@@ -322,6 +325,8 @@ class _Reading:
 
     def __init__(self, text: str, known: _Known) -> None:
         self.text, self.known = text, known
+        self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
+        self.leads = (_LEAD,) if text.isascii() else (_LEAD, _LEAD_WITHIN)
 
     def answer(self) -> int:
         whole = self.known.same(self.text) if "\n" not in self.text else NO_ANSWER
@@ -354,7 +359,7 @@ class _Reading:
             # Options that are listed again are no answer.
             alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
             yield start, end, place if alike == {place} else NO_ANSWER
-        for match in _LEAD.finditer(text, start, end):
+        for match in (each for form in self.leads for each in form.finditer(self.lower, start, end)):
             said = self._said(match)
             if said is not None:
                 yield match.start(), *said
@@ -409,8 +414,8 @@ class _Reading:
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
             for name, of in known.texts if known.marks else ():
-                if of == place:
-                    rest = re.sub(re.escape(name), " ", rest, count=1, flags=re.IGNORECASE)
+                at = rest.lower().find(name.lower()) if of == place else -1
+                rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
             another = any(name.lower() in rest.lower() for name, of in known.texts if known.marks and of != place)
             if (
                 not another
