@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
@@ -98,16 +99,14 @@ _DANGER = re.compile(
     r"|others|they|user|"
     r"students?|says|said|claim\w*|told|hint\w*|suggest\w*|according|why|wrong|incorrect|false|mistaken|doubt"
     r"|unlikely|either|"
-    r"nicht|kein\w*|falls|wenn|si|non|pas|não|nie|не|если|jeśli)\b|n't\b|[不没沒别別非若]|如果|もし|만약",
-    re.IGNORECASE,
+    r"nicht|kein\w*|falls|wenn|si|non|pas|não|nie|не|если|jeśli)\b|n't\b|[不没沒别別非若]|如果|もし|만약"
 )
 """What in front of a statement says that it is none: a denial, a condition, somebody else's view, an earlier one."""
 
 _RETRACTION = re.compile(
     r"\bno,|\b(?:wait|actually|hmm|sorry|correction|scratch that|second thought|nein|moment|non,|attends|нет"
     r"|подожди)\b|不对|不對"
-    r"|等等|いや|아니|\b(?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not)\b",
-    re.IGNORECASE,
+    r"|等等|いや|아니|\b(?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not)\b"
 )
 _REFUTED = re.compile(
     r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b",
@@ -142,11 +141,10 @@ _OBJECT = re.compile(
 _WEAK = re.compile(r"it|so|thus|hence|therefore", re.IGNORECASE)
 """Leads that are no statement unless an answer follows at once."""
 
-_TURN = re.compile(
-    r".*\b(?:but|however|so|thus|hence|therefore)\b|\s*(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]",
-    re.IGNORECASE,
-)
+_TURN = re.compile(r"\b(?:but|however|so|thus|hence|therefore)\b")
 """What begins a statement anew within its sentence."""
+
+_INTERJECTION = re.compile(r"(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]")
 
 _LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
 """The form that is asked for, at the end of a text."""
@@ -221,38 +219,61 @@ def _known(answers: tuple[str, ...], others: tuple[str, ...]) -> _Known:
     return _Known(answers, others)
 
 
+def _places(names: Iterable[tuple[str, int]]) -> Mapping[str, set[int]]:
+    places: dict[str, set[int]] = {}
+    for name, place in names:
+        places.setdefault(_words(name), set()).add(place)
+    return places
+
+
+def _shorter(named: tuple[Any, ...]) -> int:
+    return -len(named[0])
+
+
 class _Known:
     """The answers and their texts, by their words."""
 
     def __init__(self, answers: Sequence[str], others: Sequence[str]) -> None:
         self.marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
         names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
-        texts = [(plain_text(other), place) for place, other in enumerate(others)]
-        self.answers = sorted(names, key=lambda pair: -len(pair[0]))
-        self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=lambda pair: -len(pair[0]))
-        exact = [(name, place, self.marks) for name, place in self.answers]
-        both = [*exact, *((name, place, False) for name, place in self.texts)]
-        self._names = sorted(both, key=lambda each: -len(each[0]))
-        self._begins = {name[:1].lower() for name, _, _ in both}
-        self._words: dict[str, set[int]] = {}
-        for name, place in (*names, *(() if self.marks else texts)):
-            self._words.setdefault(_words(name), set()).add(place)
-        self._of_texts: dict[str, set[int]] = {}
-        for name, place in texts:
-            self._of_texts.setdefault(_words(name), set()).add(place)
+        self.answers = sorted(names, key=_shorter)
         self.mention = _mention(tuple(name for name, _ in names)) if self.marks else None
+        self._others = others
+        self._words = _places(names if self.marks else [*names, *self._plain])
+
+    # What is read of an answer's own words is wanted of few items: the texts of the others stay as they are.
+
+    @functools.cached_property
+    def _plain(self) -> list[tuple[str, int]]:
+        return [(plain_text(other), place) for place, other in enumerate(self._others)]
+
+    @functools.cached_property
+    def _of_texts(self) -> Mapping[str, set[int]]:
+        return _places(self._plain)
+
+    @functools.cached_property
+    def texts(self) -> list[tuple[str, int]]:
+        return sorted((pair for pair in self._plain if len(pair[0]) > 1), key=_shorter)
+
+    @functools.cached_property
+    def _names(self) -> list[tuple[str, int, bool]]:
+        both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
+        return sorted(both, key=_shorter)
+
+    @functools.cached_property
+    def _begins(self) -> set[str]:
+        return {name[:1].lower() for name, _, _ in self._names}
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
         words = _words(line)
         if not words or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
-        for lookup in (self._words, self._of_texts):
-            places = lookup.get(words, set())
-            if len(places) == 1:
-                return next(iter(places))
-        for form in (_MARKED, _BEHIND) if self.marks else ():
-            match = form.search(line)
+        places = self._words.get(words, set())
+        places = places if len(places) == 1 else self._of_texts.get(words, set())
+        if len(places) == 1:
+            return next(iter(places))
+        for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
             if match is not None:
                 places = self._words.get(match["mark"].casefold(), set())
                 rest = _words(line[: match.start()] + line[match.end("mark") :])
@@ -303,7 +324,7 @@ class _Known:
 
 
 _MARKED = re.compile(
-    r"\A\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
+    r"\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
     r"|[^\W_])(?!\w)",
     re.IGNORECASE,
 )
@@ -324,12 +345,12 @@ class _Reading:
     """The reading of one text."""
 
     def __init__(self, text: str, known: _Known) -> None:
-        self.text, self.known = text, known
+        self.text, self.known, self.same = text, known, functools.cache(known.same)
         self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
         self.leads = (_LEAD,) if text.isascii() else (_LEAD, _LEAD_WITHIN)
 
     def answer(self) -> int:
-        whole = self.known.same(self.text) if "\n" not in self.text else NO_ANSWER
+        whole = self.same(self.text) if "\n" not in self.text else NO_ANSWER
         if whole != NO_ANSWER or not self.text:
             return whole
         lines = [match.span() for match in re.finditer(r"[^\n]*[^\s][^\n]*", self.text)]
@@ -341,8 +362,7 @@ class _Reading:
         else:
             return self._begun()
         _, end, place = said
-        after = self.text[end:]
-        taken_back = _RETRACTION.search(after) and self.known.mentions(after) - {place}
+        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(self.text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
     def _statements(self, start: int, end: int, *, ends: bool) -> Iterator[tuple[int, int, int]]:
@@ -354,10 +374,10 @@ class _Reading:
             ends: Whether it is the first or the last line, which may be an answer by itself.
         """
         text, known = self.text, self.known
-        place = known.same(text[start:end].strip()) if ends else NO_ANSWER
+        place = self.same(text[start:end].strip()) if ends else NO_ANSWER
         if place != NO_ANSWER:
             # Options that are listed again are no answer.
-            alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
+            alike = {self.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
             yield start, end, place if alike == {place} else NO_ANSWER
         for match in (each for form in self.leads for each in form.finditer(self.lower, start, end)):
             said = self._said(match)
@@ -366,7 +386,7 @@ class _Reading:
         for match in known.mention.finditer(text, start, end) if known.mention else ():
             right = _RIGHT.match(text, match.end())
             if right is not None:
-                denied = _DANGER.search(self._before(match.start()))
+                denied = self._denied(match.start())
                 yield match.start(), right.end(), NO_ANSWER if denied else known.at(text, match.start())[0]
 
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
@@ -379,7 +399,7 @@ class _Reading:
         denied = re.search(r"n't|not\b", lead[0]) is not None
         if place == NO_ANSWER or not _END.match(text, end) or denied:
             return self._corrected(lead, rest)
-        if text[end : end + 1] == "?" or _DANGER.search(self._before(lead.start())):
+        if text[end : end + 1] == "?" or self._denied(lead.start()):
             return end, NO_ANSWER
         more = _MORE.match(text, end)
         if more is not None:
@@ -394,16 +414,18 @@ class _Reading:
             return None
         end = lead.end() + len(rest)
         but = _BUT.match(rest)
-        if but is not None and not _DANGER.search(self._before(lead.start())):
+        if but is not None and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
             if place != NO_ANSWER and _END.match(rest, behind):
                 return end, place
         return end, NO_ANSWER
 
-    def _before(self, place: int) -> str:
-        """Return what stands before a place in its sentence."""
-        start = max((match.end() for match in _STOP.finditer(self.text, 0, place)), default=0)
-        return _TURN.sub("", self.text[start:place])
+    def _denied(self, place: int) -> bool:
+        """Return whether what stands before a place in its sentence says that no statement follows."""
+        before = self.lower[self.lower.rfind("\n", 0, place) + 1 : place]
+        for form in (_STOP, _TURN):
+            before = before[max((match.end() for match in form.finditer(before)), default=0) :]
+        return _DANGER.search(_INTERJECTION.sub("", before)) is not None
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
