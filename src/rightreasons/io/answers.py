@@ -19,13 +19,15 @@ _UNUSUAL = str.maketrans(
     | dict.fromkeys("“”„«»「」『』【】", '"')
 )  # fmt: skip
 _MARKUP = (
-    (re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
-    (re.compile(r"\\f?boxed\s*\{([^{}]*)\}|\\boxed\s+(\w)"), r"□\1\2□"),
-    (re.compile(r"</?answer>", re.IGNORECASE), "□"),
-    (re.compile(r"</?[A-Za-z]\w*\s*/?>|\\[()\[\]]|[$*`]|(?<!\w)_+|_+(?!\w)"), ""),
-    (re.compile(r"(?m)^[ \t]*(?:#+|>|[-•–—])[ \t]+"), ""),
+    ("\\", re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
+    ("\\", re.compile(r"\\f?boxed\s*\{([^{}]*)\}|\\boxed\s+(\w)"), r"□\1\2□"),
+    ("<", re.compile(r"</?answer>", re.IGNORECASE), "□"),
+    ("_", re.compile(r"(?<!\w)_+|_+(?!\w)"), ""),
+    ("<", re.compile(r"</?[A-Za-z]\w*\s*/?>"), ""),
+    ("", re.compile(r"\\[()\[\]]|[$*`]"), ""),
+    ("", re.compile(r"\n[ \t]*(?:#+|>|[-•–—])[ \t]+"), "\n"),
 )
-"""What is taken off a text first; a boxed or tagged answer stays between squares."""
+"""What is taken off a text first, where it holds a sign; a boxed or tagged answer stays between squares."""
 
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
@@ -209,8 +211,10 @@ def read_answer(
 def plain_text(text: str) -> str:
     """Return a text without the marks of markup, its compatible letters in their usual form."""
     text = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_UNUSUAL)
-    for marks, instead in _MARKUP if not _PLAIN.fullmatch(text) else ():
-        text = marks.sub(instead, text)
+    if not _PLAIN.fullmatch(text):
+        text = f"\n{text}"
+        for sign, marks, instead in _MARKUP:
+            text = marks.sub(instead, text) if sign in text else text
     return text.strip()
 
 
