@@ -234,39 +234,31 @@ def _shorter(named: tuple[Any, ...]) -> int:
     return -len(named[0])
 
 
+@functools.lru_cache(maxsize=256)
+def _names_of(
+    answers: tuple[str, ...],
+) -> tuple[bool, list[tuple[str, int]], re.Pattern[str] | None, Mapping[str, set[int]]]:
+    """Return whether answers are marks, the answers, longer ones first, what finds marks, and their places by words."""
+    marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
+    names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
+    mention = "|".join(re.escape(name) for name, _ in names)
+    found = re.compile(rf"(?<![\w'])(?:{mention})(?![\w'+])") if marks else None
+    return marks, sorted(names, key=_shorter), found, _places(names)
+
+
 class _Known:
     """The answers and their texts, by their words."""
 
-    def __init__(self, answers: Sequence[str], others: Sequence[str]) -> None:
-        self.marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
-        names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
-        self.answers = sorted(names, key=_shorter)
-        self.mention = _mention(tuple(name for name, _ in names)) if self.marks else None
-        self._others = others
-        self._words = _places(names if self.marks else [*names, *self._plain])
-
-    # What is read of an answer's own words is wanted of few items: the texts of the others stay as they are.
-
-    @functools.cached_property
-    def _plain(self) -> list[tuple[str, int]]:
-        return [(plain_text(other), place) for place, other in enumerate(self._others)]
-
-    @functools.cached_property
-    def _of_texts(self) -> Mapping[str, set[int]]:
-        return _places(self._plain)
-
-    @functools.cached_property
-    def texts(self) -> list[tuple[str, int]]:
-        return sorted((pair for pair in self._plain if len(pair[0]) > 1), key=_shorter)
-
-    @functools.cached_property
-    def _names(self) -> list[tuple[str, int, bool]]:
+    def __init__(self, answers: tuple[str, ...], others: Sequence[str]) -> None:
+        self.marks, self.answers, self.mention, self._words = _names_of(answers)
+        texts = [(plain_text(other), place) for place, other in enumerate(others)]
+        self._of_texts = _places(texts)
+        if not self.marks:
+            self._words = _places([*self.answers, *texts])
+        self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=_shorter)
         both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
-        return sorted(both, key=_shorter)
-
-    @functools.cached_property
-    def _begins(self) -> set[str]:
-        return {name[:1].lower() for name, _, _ in self._names}
+        self._names = sorted(both, key=_shorter)
+        self._begins = {name[:1].lower() for name, _, _ in both}
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
@@ -334,11 +326,6 @@ _MARKED = re.compile(
 )
 
 _BEHIND = re.compile(r"\s\((?P<mark>\d+|[^\W_])\)\W*$")
-
-
-@functools.lru_cache(maxsize=256)
-def _mention(marks: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'])(?:{'|'.join(map(re.escape, marks))})(?![\w'+])")
 
 
 def _words(text: str) -> str:
