@@ -184,7 +184,6 @@ EXTRAS = {
     "peft": "adapters",
     "nltk": "wordnet",
     "gradio": "spaces",
-    "openai": "server",
     "inspect_ai": "harness",
     "joblib": "engines",
     "distributed": "dask",

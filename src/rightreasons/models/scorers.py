@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, kind_of
-from rightreasons.core.errors import OptionError, needs
+from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
@@ -251,7 +251,6 @@ def open_engine(
     """
     if not is_address(model):
         return LocalEngine(load_causal(model, **how), prompt.thinking, max_tokens=TOKENS_PER_ITEM * batch_size)
-    needs("openai")
     from rightreasons.models.servers.engine import open_server
 
     odd = next((name for name, value in how.items() if value is not None), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import email.utils
 import hashlib
 import itertools
 import json
@@ -12,15 +11,19 @@ import math
 import os
 import queue
 import random
+import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import urllib.request
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import certifi
 import numpy as np
-import openai
+import urllib3
+from urllib3 import exceptions
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped
@@ -40,6 +43,10 @@ NOT_ASKED = "not asked, as the server had failed before: "
 FLUSH_SECONDS = 5.0
 """Maximum seconds of answers that are not yet written."""
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
+next request, also while other threads read theirs."""
+
 COUNTED = ("requests", "prompt_tokens", "answer_tokens")
 """What is stored of the cost of each item."""
 
@@ -53,6 +60,7 @@ LONGEST_PAUSE = 120.0
 """Seconds before a failed request is sent again: doubled each time, and never more than a server may ask for."""
 
 _STEEPEST_PAUSE = 8.0
+_REDIRECTS = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False)
 _REFUSED = (400, 404, 405, 413, 415, 422)
 _ENDED = (401, 403)
 
@@ -78,6 +86,17 @@ class Completion:
     tops: tuple[Mapping[str, float], ...] = ()
 
 
+@contextmanager
+def _reading(what: str, value: Any) -> Iterator[None]:
+    """Let what cannot be read be a `BadReplyError`."""
+    try:
+        yield
+    except BadReplyError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise BadReplyError(f"{what}: {_short(value)}") from error
+
+
 def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Completion]:
     """Read the choices of a reply of `/chat/completions` or `/completions`.
 
@@ -88,28 +107,22 @@ def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Compl
     Raises:
         BadReplyError: If it is no such reply.
     """
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    if not isinstance(choices, list) or not choices:
-        raise BadReplyError(f"a reply without `choices`: {_short(reply)}")
-    usage = tokens_used(reply)
-    return [_read_choice(choice, {} if place else usage, tags) for place, choice in enumerate(choices)]
+    with _reading("a reply without `choices`", reply):
+        usage = [tokens_used(reply), *({} for _ in reply["choices"][1:])]
+        return [_read_choice(choice, used, tags) for choice, used in zip(reply["choices"], usage, strict=True)]
 
 
 def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str, str]]) -> Completion:
-    if not isinstance(choice, dict):
-        raise BadReplyError(f"a choice that is no object: {_short(choice)}")
-    message = choice.get("message")
-    said: Mapping[str, Any] = message if isinstance(message, dict) else {"content": choice.get("text")}
-    text, thinking = words_of(said.get("content")), [words_of(said.get(name)) for name in _THINKING]
-    if not isinstance(message, dict) and not isinstance(choice.get("text"), str):
-        raise BadReplyError(f"a choice without text: {_short(choice)}")
-    try:
+    with _reading("a choice without text", choice):
+        message = choice.get("message")
+        said = message if isinstance(message, dict) else {"content": choice["text"] + ""}
+    with _reading("log-probabilities that cannot be read", choice.get("logprobs")):
         tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadReplyError(f"log-probabilities that cannot be read: {_short(choice.get('logprobs'))}") from error
+    content = said.get("content")
+    thinking = [*(words_of(said.get(name)) for name in _THINKING), words_of(content, "thinking")]
     reply = Reply.of(
-        text,
-        thinking=next(filter(None, [*thinking, words_of(said.get("content"), "thinking")]), ""),
+        words_of(content),
+        thinking=next(filter(None, thinking), ""),
         refusal=words_of(said.get("refusal")),
         finish=choice.get("finish_reason"),
         usage=usage,
@@ -226,16 +239,11 @@ def read_prompt(reply: Any) -> Completion:
     entries = reply.get("prompt_logprobs") if isinstance(reply, dict) else None
     if not isinstance(entries, list):
         return read_choices(reply)[0]
-    tokens: list[str] = []
-    logprobs: list[float | None] = []
-    try:
-        for entry in entries:
-            token = next(iter(entry.values())) if entry else None  # the first token has no log-probability
-            tokens.append("" if token is None else str(token["decoded_token"]))
-            logprobs.append(None if token is None else float(token["logprob"]))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise BadReplyError(f"log-probabilities that cannot be read: {_short(entries)}") from error
-    return Completion(Reply(), tuple(tokens), tuple(logprobs))
+    with _reading("log-probabilities that cannot be read", entries):
+        # The first token has no log-probability.
+        told = [next(iter(entry.values())) if entry else None for entry in entries]
+        tokens = tuple("" if token is None else str(token["decoded_token"]) for token in told)
+        return Completion(Reply(), tokens, tuple(None if token is None else float(token["logprob"]) for token in told))
 
 
 def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
@@ -297,12 +305,14 @@ class RequestError(ValueError):
     Attributes:
         status: The HTTP status; None where there was no reply.
         ends: Whether no other request can be answered either.
+        wait: Seconds after which the server lets it be sent again; None where it does not say.
     """
 
-    def __init__(self, reason: str, *, status: int | None = None, ends: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, status: int | None = None, ends: bool = False, wait: float | None = None
+    ) -> None:
         super().__init__(reason)
-        self.status = status
-        self.ends = ends
+        self.status, self.ends, self.wait = status, ends, wait
 
     @property
     def gone(self) -> bool:
@@ -323,13 +333,6 @@ class Item:
     served: str = ""
 
 
-class _Here(threading.local):
-    """The item of each thread."""
-
-    def __init__(self) -> None:
-        self.item = Item()
-
-
 class Client:
     """One server, asked from several threads.
 
@@ -347,7 +350,7 @@ class Client:
         ValueError: If the address is none, or holds a secret.
     """
 
-    failing: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, OSError)
+    failing: tuple[type[Exception], ...] = (exceptions.HTTPError, ValueError, OSError)
     """Errors of a request."""
 
     def __init__(self, url: str, options: ServerOptions) -> None:
@@ -360,7 +363,7 @@ class Client:
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
         self.url = self._connect(url, headers)
         self._lock = threading.Lock()
-        self._here = _Here()
+        self._here = threading.local()
         self._next_turn = 0.0
         self._sent = 0
         self.spent = ""
@@ -369,19 +372,39 @@ class Client:
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
         """Connect to a server, and return its address."""
         url = check_url(url)
-        # The client's own environment variables of organizations and projects belong to one hosted service.
-        self._openai = openai.OpenAI(
-            base_url=url,
-            api_key=self._key or "none",
-            timeout=self.options.timeout,
-            max_retries=0,
-            default_headers=headers,
+        own = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._headers = urllib3.HTTPHeaderDict(
+            {"Content-Type": "application/json", "User-Agent": "rightreasons", **own}
         )
+        self._headers.update(headers)
+        how: dict[str, Any] = {
+            "timeout": self.options.timeout,
+            "retries": _REDIRECTS,
+            "maxsize": self.options.in_flight,
+        }
+        how["ca_certs"] = os.environ.get("SSL_CERT_FILE") or certifi.where()
+        parts, proxies = urllib.parse.urlsplit(url), urllib.request.getproxies()
+        proxy = proxies.get(parts.scheme, proxies.get("all"))
+        if proxy and not urllib.request.proxy_bypass(str(parts.hostname)):
+            account = urllib3.make_headers(proxy_basic_auth=urllib3.util.parse_url(proxy).auth)
+            self._pool: urllib3.PoolManager = urllib3.ProxyManager(proxy, proxy_headers=account, **how)
+        else:
+            self._pool = urllib3.PoolManager(**how)
         return url
 
-    def _send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Send a request once, and return the reply."""
-        return self._openai.post(path, body=body, cast_to=object)
+        data = None if body is None else json.dumps(body).encode()
+        reply = self._pool.request("GET" if body is None else "POST", self.url + path, body=data, headers=self._headers)
+        try:
+            told = json.loads(reply.data)
+        except ValueError:
+            told = reply.data.decode("utf-8", "replace")
+            if reply.status < 300:
+                raise BadReplyError(f"what is no JSON: {_short(told)}") from None
+        if reply.status >= 300:
+            raise self._refusal(reply.status, told, reply.headers)
+        return told
 
     def models(self) -> list[str]:
         """Return the names of the server's models.
@@ -391,12 +414,10 @@ class Client:
         """
 
         def names(reply: Any) -> list[str]:
-            data = reply.get("data") if isinstance(reply, dict) else None
-            if not isinstance(data, list):
-                raise BadReplyError("a list of models without `data`")
-            return [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
+            with _reading("a list of models without `data`", reply):
+                return [str(entry["id"]) for entry in reply["data"] if "id" in entry]
 
-        known = self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        known = self._repeat(lambda: self._send("/models", None), names)
         self._sent = 0  # a list of models is free
         return known
 
@@ -417,17 +438,18 @@ class Client:
             value = read(reply)
             with self._lock:
                 self.usage.add(reply, characters_of(prompt))
-            self._here.item.usage.add(reply, characters_of(prompt))
+            item = getattr(self._here, "item", None) or self.item()
+            item.usage.add(reply, characters_of(prompt))
             names = (reply.get("model"), reply.get("system_fingerprint"))
-            self._here.item.served = " ".join(self._say(name) for name in names if name)
+            item.served = " ".join(self._say(name) for name in names if name)
             return value
 
         return self._repeat(lambda: self._send(path, body), counted)
 
     def item(self) -> Item:
         """Begin to count what this thread asks for an item, and return the count."""
-        self._here.item = Item()
-        return self._here.item
+        item = self._here.item = Item()
+        return item
 
     @contextmanager
     def retrying(self, most: int) -> Iterator[None]:
@@ -451,22 +473,22 @@ class Client:
 
     def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:
         pause = FIRST_PAUSE
-        failure = RequestError("it was not sent")
         for attempt in range(self.retries + 1):
             self._wait_for_turn()
             try:
                 return read(send())
             except RequestError as error:  # it says itself what it is
-                failure, wait = error, None
+                failure = error
             except self.failing as error:
-                failure, wait = self._failure(error, attempt + 1)
-            if failure.status in _REFUSED or failure.ends or self.ended:
+                failure = self._failure(error, last=attempt == self.retries)
+            if failure.status in _REFUSED or failure.ends or self.ended or attempt == self.retries:
                 break
-            if attempt < self.retries:
-                with self._lock:
-                    self.usage.repeated += 1
-                self._stop.wait(wait if wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311
-                pause = min(2 * pause, _STEEPEST_PAUSE)
+            with self._lock:
+                self.usage.repeated += 1
+            self._stop.wait(failure.wait if failure.wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311
+            pause = min(2 * pause, _STEEPEST_PAUSE)
+        if attempt and failure.status not in _REFUSED:
+            failure.args = (f"{failure} ({attempt + 1} attempts)",)
         if failure.ends:
             self.end(str(failure))
         raise failure
@@ -496,39 +518,38 @@ class Client:
             return f"max_price={options.max_price:g} is reached"
         return ""
 
-    def _failure(self, error: Exception, attempts: int) -> tuple[RequestError, float | None]:
-        """Return why a request failed, and the seconds after which the server lets it be sent again."""
-        tried = f" ({attempts} attempts)" if attempts > 1 else ""
-        if isinstance(error, openai.APIStatusError):
-            return self._status(error, tried)
-        if isinstance(error, openai.APITimeoutError):
-            return RequestError(f"no reply within {self.options.timeout} s{tried}"), None
-        if isinstance(error, openai.APIConnectionError):
-            cause = error.__cause__ or error
-            if type(cause).__name__ != "ConnectError":
-                return RequestError(f"the connection ended: {self._say(cause)}{tried}"), None
-            last = attempts > self.retries
-            return RequestError(f"the server cannot be reached: {self._say(cause)}{tried}", ends=last), None
-        return RequestError(f"the server sent {self._say(error)}{tried}"), None
+    def _failure(self, error: Exception, *, last: bool) -> RequestError:
+        """Return why a request failed that has no reply, or one that cannot be read."""
+        if isinstance(error, exceptions.MaxRetryError):
+            error = error.reason or error
+        cause = self._say(error.__cause__ or error)
+        if isinstance(error, (exceptions.NewConnectionError, exceptions.SSLError, exceptions.ProxyError)):
+            return RequestError(f"the server cannot be reached: {cause}", ends=last)
+        if isinstance(error, exceptions.TimeoutError):
+            return RequestError(f"no reply within {self.options.timeout} s")
+        if isinstance(error, (exceptions.HTTPError, OSError)):
+            return RequestError(f"the connection ended: {cause}")
+        return RequestError(f"the server sent {self._say(error)}")
 
-    def _status(self, error: openai.APIStatusError, tried: str) -> tuple[RequestError, float | None]:
-        status, message = error.status_code, self._say(_message(error))
+    def _refusal(self, status: int, body: Any, headers: Mapping[str, str]) -> RequestError:
+        """Return why a request failed, as its status and what the server says tell."""
+        message, code = _message(body)
+        message = self._say(message or f"status {status}")
         if status in _ENDED:
             variable = self.options.key_variable
             known = f"refuses the key in {variable}" if self._key else f"asks for a key, and {variable} holds none"
-            return RequestError(f"the server {known} ({status}: {message})", status=status, ends=True), None
+            return RequestError(f"the server {known} ({status}: {message})", status=status, ends=True)
         if status in _REFUSED:
-            return RequestError(f"the server refuses the request ({status}: {message})", status=status), None
-        if getattr(error, "code", None) == "insufficient_quota":
-            return RequestError(f"the quota of the key is used up ({message})", status=status, ends=True), None
-        wait = _retry_after(error)
+            return RequestError(f"the server refuses the request ({status}: {message})", status=status)
+        if code == "insufficient_quota":
+            return RequestError(f"the quota of the key is used up ({message})", status=status, ends=True)
+        wait = _retry_after(headers)
         if wait is not None and wait > LONGEST_PAUSE:
             reason = f"the server asks to be left alone for {wait:,.0f} s ({status}: {message})"
-            return RequestError(reason, status=status, ends=True), None
-        if wait is not None:
-            with self._lock:
-                self._next_turn = max(self._next_turn, time.monotonic() + wait)
-        return RequestError(f"the server answers {status}: {message}{tried}", status=status), wait
+            return RequestError(reason, status=status, ends=True)
+        with self._lock:
+            self._next_turn = max(self._next_turn, time.monotonic() + wait) if wait is not None else self._next_turn
+        return RequestError(f"the server answers {status}: {message}", status=status, wait=wait)
 
     def _say(self, value: object) -> str:
         """Return what somebody else says, in one line and without the key and other secrets."""
@@ -561,24 +582,23 @@ def check_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _message(error: openai.APIStatusError) -> str:
-    """Return what a server says of an error."""
-    body: Any = error.body
+def _message(body: Any) -> tuple[str, str]:
+    """Return what a server says of an error, and its code for it."""
+    code = ""
     for _ in range(2):  # {"error": {"message": …}}, {"message": …}, {"detail": …}, or text
         if isinstance(body, dict):
+            code = str(body.get("code") or code)
             body = next((body[name] for name in ("error", "message", "detail") if body.get(name)), body)
-    return str(body) if body else error.message
+    return str(body or ""), code
 
 
-def _retry_after(error: openai.APIStatusError) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    headers = error.response.headers
-    with contextlib.suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    with contextlib.suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after"]))
-    with contextlib.suppress(KeyError, ValueError, TypeError):
-        return max(0.0, email.utils.parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with contextlib.suppress(KeyError, ValueError):
+            return max(0.0, float(headers[name]) / per_second)
+    with contextlib.suppress(KeyError, exceptions.InvalidHeader):
+        return _REDIRECTS.parse_retry_after(headers["retry-after"])
     return None
 
 
@@ -778,6 +798,7 @@ def fly(
     waiting = sorted(set(range(len(requests))) - set(before.items.tolist()))
     failures: dict[str, str] = {}
     computed: list[Chunk] = []
+    rows: dict[int, Row] = {}
     client.begin()
     begin([requests[item] for item in waiting])
 
@@ -786,83 +807,83 @@ def fly(
         row = ask(requests[item])
         return {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
 
-    flight = _Flight(client, waiting, one)
-    written, last = 0, time.monotonic()
-    try:
-        with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
-            for item, row in flight:
-                bar.update(1)
-                if isinstance(row, RequestError):
-                    failures[requests[item].name] = str(row)
-                    continue
-                computed.append(Chunk(np.array([item]), _columns_of(row)))
-                if store and time.monotonic() - last >= FLUSH_SECONDS:
-                    store.write(join(computed[written:]))
-                    written, last = len(computed), time.monotonic()
-    finally:
-        flight.stop()
+    def keep() -> None:
+        computed.append(_chunk(rows))
+        rows.clear()
         if store:
-            store.write(join(computed[written:]))
-        held.close()
+            store.write(computed[-1])
+
+    last = time.monotonic()
+    with held, contextlib.closing(_flown(client, waiting, one)) as flight:
+        try:
+            with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
+                for item, row in flight:
+                    bar.update(1)
+                    if isinstance(row, RequestError):
+                        failures[requests[item].name] = str(row)
+                        continue
+                    rows[item] = row
+                    if time.monotonic() - last >= FLUSH_SECONDS:
+                        keep()
+                        last = time.monotonic()
+        finally:
+            keep()
     earlier = Usage(**{name: int(np.sum(np.asarray(before.columns[name]))) for name in COUNTED if len(before)})
     return Flown(join([before, *computed]), failures, earlier)
 
 
-def _columns_of(row: Row) -> dict[str, Column]:
-    """Make columns of one row: a list becomes a ragged one."""
+def _chunk(rows: Mapping[int, Row]) -> Chunk:
+    """Make columns of rows: lists and texts in bytes become ragged ones."""
     columns: dict[str, Column] = {}
-    for name, value in row.items():
-        listed = isinstance(value, list)
-        columns[name] = Ragged.of(np.array(value, dtype=np.float64), [len(value)]) if listed else np.array([value])
-    return columns
+    for name in next(iter(rows.values()), ()):
+        values = [row[name] for row in rows.values()]
+        if isinstance(values[0], bytes):
+            columns[name] = Ragged.of(np.frombuffer(b"".join(values), np.uint8), [*map(len, values)])
+        elif isinstance(values[0], list):
+            columns[name] = Ragged.of(np.concatenate(values, dtype=np.float64), [*map(len, values)])
+        else:
+            columns[name] = np.array(values)
+    return Chunk(np.array([*rows], np.int64), columns)
 
 
-class _Flight:
-    """Threads that take the items in turn; iterated over, it gives each item with its row or why it has none."""
+def _flown(
+    client: Client, items: Sequence[int], ask: Callable[[int], Row]
+) -> Generator[tuple[int, Row | RequestError]]:
+    """Ask about items in several threads, which take them in turn; yield each with its row or why it has none."""
+    answers: queue.SimpleQueue[tuple[int, Row | Exception]] = queue.SimpleQueue()
+    left, stopped = iter(items), threading.Event()
 
-    def __init__(self, client: Client, items: Sequence[int], ask: Callable[[int], Row]) -> None:
-        self._client = client
-        self._ask = ask
-        self._count = len(items)
-        self._waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[tuple[int, Row | Exception]] = queue.SimpleQueue()
-        for item in items:
-            self._waiting.put(item)
-        self._stopped = False
-        # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
-        for _ in range(min(client.options.in_flight, len(items))):
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def __iter__(self) -> Any:
-        in_a_row = 0
-        for _ in range(self._count):
-            with waits():
-                item, row = self._answers.get()
-            if isinstance(row, Exception) and not isinstance(row, RequestError):
-                raise row
-            # A server that fails again and again is gone, whatever it answers.
-            in_a_row = in_a_row + 1 if isinstance(row, RequestError) and row.gone else 0
-            if isinstance(row, RequestError) and in_a_row >= max(self._client.options.in_flight, 3):
-                self._client.end(str(row))
-            yield item, row
-
-    def stop(self) -> None:
-        """Let the threads end after the request that each has sent."""
-        self._stopped = True
-
-    def _work(self) -> None:
-        while not self._stopped:
-            try:
-                item = self._waiting.get_nowait()
-            except queue.Empty:
+    def work() -> None:
+        for item in left:
+            if stopped.is_set():
                 return
             try:
-                row: Row | Exception = self._ask(item)
+                row: Row | Exception = ask(item)
             except BadReplyError as error:
                 row = RequestError(f"the server sent {error}", status=200)
             except Exception as error:
                 row = error
-            self._answers.put((item, row))
+            answers.put((item, row))
+
+    # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
+    for _ in range(min(client.options.in_flight, len(items))):
+        threading.Thread(target=work, daemon=True).start()
+    in_a_row, interval = 0, sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        for _ in items:
+            with waits():
+                item, row = answers.get()
+            if isinstance(row, Exception) and not isinstance(row, RequestError):
+                raise row
+            # A server that fails again and again is gone, whatever it answers.
+            in_a_row = in_a_row + 1 if isinstance(row, RequestError) and row.gone else 0
+            if isinstance(row, RequestError) and in_a_row >= max(client.options.in_flight, 3):
+                client.end(str(row))
+            yield item, row
+    finally:
+        stopped.set()
+        sys.setswitchinterval(interval)
 
 
 def digest(requests: Sequence[Request]) -> str:

@@ -10,9 +10,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any, cast
-
-import openai
+from typing import Any
 
 from rightreasons.io.logs import inspect_words
 from rightreasons.models.servers.client import CHAT, BadReplyError, Client, RequestError
@@ -64,10 +62,10 @@ class Provider(Client):
         """Return the name of the model."""
         return [self._name]
 
-    def _send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         from inspect_ai.model import GenerateConfig, ResponseSchema, messages_from_openai
 
-        if path != CHAT:
+        if path != CHAT or body is None:
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
         asked = {_RENAMED.get(name, name): value for name, value in body.items() if name not in ("model", "messages")}
         form = asked.pop("response_format", None)
@@ -89,21 +87,23 @@ class Provider(Client):
 
         return _reply_of(asyncio.run_coroutine_threadsafe(generated(), self._loop).result())
 
-    def _failure(self, error: Exception, attempts: int) -> tuple[RequestError, float | None]:
-        tried = f" ({attempts} attempts)" if attempts > 1 else ""
+    def _failure(self, error: Exception, *, last: bool) -> RequestError:
+        if isinstance(error, BadReplyError):
+            return super()._failure(error, last=last)
         if hasattr(error, "last_attempt"):  # of tenacity, as inspect_ai would have repeated it
             error = error.last_attempt.exception() or error
         if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):  # it tells the whole request
             error = error.__cause__
         if hasattr(error, "status_code") and hasattr(error, "response"):  # providers' own clients are made alike
-            return self._status(cast("openai.APIStatusError", error), tried)
-        if isinstance(error, (BadReplyError, openai.OpenAIError)):
-            return super()._failure(error, attempts)
+            return self._refusal(error.status_code, getattr(error, "body", None) or str(error), error.response.headers)
         decision = self._model.api.should_retry(error)
         passing = getattr(decision, "retry", decision) or "Timeout" in type(error).__name__
-        ends = self._model.api.is_auth_failure(error)
-        said = f"the provider fails: {type(error).__name__}: {self._say(error)}{tried}"
-        return RequestError(said, status=None if passing else 400, ends=ends), getattr(decision, "retry_after", None)
+        return RequestError(
+            f"the provider fails: {type(error).__name__}: {self._say(error)}",
+            status=None if passing else 400,
+            ends=self._model.api.is_auth_failure(error),
+            wait=getattr(decision, "retry_after", None),
+        )
 
 
 def _reply_of(output: Any) -> dict[str, Any]:
