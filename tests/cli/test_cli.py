@@ -154,6 +154,24 @@ def test_completion(typed, completed):
     assert done.stdout.split() == completed
 
 
+@pytest.mark.parametrize(("wish", "shown"), [({}, False), ({"HF_DATASETS_DISABLE_PROGRESS_BARS": "0"}, True)])
+def test_bars_of_datasets_do_not_bury_the_lines_that_matter(wish, shown):
+    code = """
+import contextlib
+from rightreasons.cli import main
+with contextlib.suppress(SystemExit):
+    main(["data", "list"])
+import datasets
+datasets.Dataset.from_list([{"a": 1}]).map(lambda row: row, desc="no_question")
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "HF_DATASETS_DISABLE_PROGRESS_BARS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**environment, **wish}, check=True
+    )
+    assert ("no_question" in done.stderr) == shown
+    assert "planted_shortcuts" in done.stdout
+
+
 def test_no_words_are_answered_with_help(capsys):
     _, out, told = run(capsys, "audit")
     assert "Usage: rightreasons audit [OPTIONS] [MODEL] [DATASET]" in out + told

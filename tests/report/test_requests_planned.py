@@ -8,7 +8,7 @@ import re
 import pytest
 
 from command_line import run
-from fake_server import serving
+from fake_server import body_text, serving
 from rightreasons.cli import main
 from thinking_server import thinking
 
@@ -113,3 +113,30 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
     assert kept["i0"][0]["text"] == " A"
     assert kept["i0"][0]["finish"] == "stop"
     assert kept["i0/none_added"] == []
+
+
+def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp_path, capsys):
+    def answers(body, reply):
+        number = re.search(r"Which is it, (\d+)", body_text(body))
+        said = "ANSWER: B" if number is None or int(number[1]) % 4 else f"{'I weigh it. ' * 20}Mine=B"
+        reply["choices"][0]["message"]["content"] = said
+
+    with serving() as fake:
+        fake.lacks, fake.longest, fake.change = {"echo", "logprobs", "text"}, 1, answers
+        how = ("--questions", "calibration", "--n-resamples", "20", "--form", "line", "--out", tmp_path / "report")
+        done = run(capsys, "audit", fake.url, items, *how)
+        assert done.code == 0, done.err
+        record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+        assert record["model"]["batching"] is None  # a server batches by itself
+        assert record["model"]["prompt"]["finish"] == {"stop": 12}
+        assert sum(record["answers"]["lacks"].values()) == 3  # of i0, i4 and i8
+        written = (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
+        kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
+        assert kept["i4"][0]["text"] == f"{'I weigh it. ' * 20}Mine=B"
+        assert len(kept["i4"][0]["text"]) > 80
+        fake.reset()
+        done = run(capsys, "audit", fake.url, items, "--pattern", r"(?i)(?:answer: |mine=)(\w)", *how)
+        assert done.code == 0, done.err
+        assert not [body for body in fake.bodies if "Which is it" in str(body)]
+    record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+    assert record["answers"]["lacks"] == {}

@@ -317,12 +317,17 @@ class AuditContext:
         Returns:
             A folder that a later run of the same audit finds again; it need not exist yet.
         """
-        digest = hashlib.blake2b("|".join((self.model_fingerprint, *depends)).encode(), digest_size=8).hexdigest()
+        return self._folder(self.model_fingerprint, purpose, *depends)
+
+    def _folder(self, model: str, purpose: str, *depends: str) -> Path:
+        digest = hashlib.blake2b("|".join((model, *depends)).encode(), digest_size=8).hexdigest()
         return self.out / WORK / f"{safe_name(purpose)}-{digest}"
 
     def _predictions(self, split: AuditSplit) -> Path:
         method = str(getattr(self.source, "method", ""))
-        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]))
+        # What was generated is kept by what was asked, and read anew.
+        asked = self.model_fingerprint if self.prompted is None else self.prompted.asked
+        return self._folder(asked, f"predictions-{split.name}", split.fingerprint, *filter(None, [method]))
 
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:

@@ -171,9 +171,17 @@ class Prompted:
     @functools.cached_property
     def fingerprint(self) -> str:
         """A digest of the engine, the prompt with nothing left open, the examples and the seed."""
+        return self._digest(self.prompt)
+
+    @functools.cached_property
+    def asked(self) -> str:
+        """The same digest but for what is asked alone: answers that are read by another `pattern` are not new ones."""
+        return self._digest(self.prompt.replaced(pattern=None))
+
+    def _digest(self, prompt: Prompt) -> str:
         asked = self.rendering
         parts = [
-            self.engine.fingerprint, self.prompt.to_dict(), asked.task, asked.template, asked.style, asked.scoring,
+            self.engine.fingerprint, prompt.to_dict(), asked.task, asked.template, asked.style, asked.scoring,
             asked.chat, asked.answer_prefix, asked.label_words, asked.form, self.seed,
             [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
@@ -201,6 +209,7 @@ class Prompted:
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
+            "finish": dict(Counter(reply.finish for replies in self.replies.values() for reply in replies)),
         }
 
     def server(self) -> dict[str, Any] | None:

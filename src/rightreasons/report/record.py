@@ -56,7 +56,7 @@ def record_of(
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
             "weights": told.get("weights") or None,
-            "batching": (context.scores().way or None) if context.has_scores(context.primary) else None,
+            "batching": _batching(context),
             # Where no question reads scores, nothing was asked in this way.
             "prompt": context.prompted.describe() if context.prompted is not None and context.answers else None,
             "server": context.server,
@@ -79,6 +79,14 @@ def record_of(
         "answers": None if answers is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
+
+
+def _batching(context: AuditContext) -> str | None:
+    """Return how inputs were batched; a server batches by itself, and how many answers are read is told elsewhere."""
+    if context.server is not None or not context.has_scores(context.primary):
+        return None
+    once = context.prompted is not None and context.prompted.rendering.scoring == "generated"
+    return (context.scores().way.partition("; ")[0] if once else context.scores().way) or None
 
 
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
