@@ -19,7 +19,7 @@ from rightreasons.core.validation import check_one_of
 from rightreasons.models.causal import JOINT, TOKENS_PER_ITEM, CausalLM, load_causal
 from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
-from rightreasons.models.prompts import ChoiceItems
+from rightreasons.models.prompts import ChoiceItems, distinct_texts
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.trial import first_line
 from rightreasons.models.weights import adapter_of
@@ -167,29 +167,20 @@ class _Groups:
     """
 
     def __init__(self, items: ChoiceItems) -> None:
-        wanted: dict[str, dict[str, int]] = {}
-        first: dict[str, str] = {}
-        for prompt, row, name in zip(items.prompts, items.choices, items.ids, strict=True):
-            first.setdefault(prompt, name)
-            wanted.setdefault(prompt, {}).update(dict.fromkeys(row, 0))
+        texts, places = distinct_texts(items.prompts, items.choices)
+        # An item may offer one text twice; the scorers need two choices.
+        texts = [own if len(own) > 1 else own * 2 for own in texts]
+        starts = np.cumsum([0, *map(len, texts)])
+        self.place = np.array([starts[group] + place for group, own in places for place in own], dtype=np.int64)
         self.prompts: list[str] = []
         self.choices: list[list[str]] = []
         self.names: list[str] = []
-        total = 0
-        for prompt, seen in wanted.items():
-            # An item may offer one text twice; the scorers need two choices.
-            texts = list(seen) if len(seen) > 1 else [*seen, *seen]
-            for part, group in enumerate(np.array_split(np.arange(len(texts)), -(-len(texts) // _MOST))):
-                self.prompts.append(prompt)
-                self.choices.append([texts[index] for index in group])
-                self.names.append(f"{first[prompt]}#{part}")
-            for index, text in enumerate(seen):
-                seen[text] = total + index
-            total += len(texts)
-        self.place = np.array(
-            [wanted[prompt][text] for prompt, row in zip(items.prompts, items.choices, strict=True) for text in row],
-            dtype=np.int64,
-        )
+        first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
+        for group, own in enumerate(texts):
+            for part, rows in enumerate(np.array_split(np.arange(len(own)), -(-len(own) // _MOST))):
+                self.prompts.append(items.prompts[first[group]])
+                self.choices.append([own[row] for row in rows])
+                self.names.append(f"{items.ids[first[group]]}#{part}")
 
 
 def _check_scorer(scorer: Any) -> None:

@@ -29,7 +29,7 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.io.answers import NO_ANSWER, read_answer
-from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering
+from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
@@ -193,19 +193,13 @@ class Prompted:
         asked = self.rendering
         example = self._example or asked.request(self._placeholder())
         return {
-            "template": asked.template,
-            "system": self.prompt.system,
-            "chat": asked.chat,
-            "style": asked.style,
-            "scoring": asked.scoring,
-            "answer_prefix": asked.answer_prefix,
+            **{name: getattr(asked, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
+            **{
+                name: getattr(self.prompt, name)
+                for name in ("system", "shots", "draw", "pattern", "samples", "thinking")
+            },
             "label_words": list(asked.label_words),
-            "shots": self.prompt.shots,
-            "draw": self.prompt.draw,
             "form": asked.form if asked.scoring == "generated" else "",
-            "pattern": self.prompt.pattern,
-            "samples": self.prompt.samples,
-            "thinking": self.prompt.thinking,
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
@@ -236,11 +230,8 @@ class Prompted:
         first = check_texts(texts, "texts", allow_empty=True)
         pairs = [None] * len(first) if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
         names = check_ids(range(len(first)) if ids is None else ids, "ids")
-        check_same_length(texts=first, text_pairs=pairs, ids=names)
-        gold = None
-        if labels is not None:
-            check_same_length(texts=first, labels=labels)
-            gold = check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        check_same_length(texts=first, text_pairs=pairs, ids=names, labels=first if labels is None else labels)
+        gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
         rows = zip(names, first, pairs, strict=True)
         items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
         return self.score_items(items, gold, **how)
@@ -493,21 +484,9 @@ class _Distinct:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._asked = requests
-        wanted: dict[Any, dict[str, int]] = {}
-        first: dict[Any, str] = {}
-        keys = [_key(request) for request in requests]
-        for key, request in zip(keys, requests, strict=True):
-            first.setdefault(key, request.name)
-            wanted.setdefault(key, {}).update(dict.fromkeys(request.continuations, 0))
-        prompts = {key: request.prompt for key, request in zip(keys, requests, strict=True)}
-        self.requests = [Request(first[key], prompts[key], tuple(texts)) for key, texts in wanted.items()]
-        group = {key: place for place, key in enumerate(wanted)}
-        for texts in wanted.values():
-            texts.update({text: place for place, text in enumerate(texts)})
-        self._places = [
-            (group[key], [wanted[key][text] for text in request.continuations])
-            for key, request in zip(keys, requests, strict=True)
-        ]
+        texts, self._places = distinct_texts(map(_key, requests), [request.continuations for request in requests])
+        first = dict(zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True))
+        self.requests = [dataclasses.replace(first[group], continuations=tuple(own)) for group, own in enumerate(texts)]
 
     def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
         """Return the values of each request, in the order of its answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,27 @@ class ChoiceItems:
         return [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
 
 
+def distinct_texts(
+    keys: Iterable[Any], rows: Iterable[Sequence[str]]
+) -> tuple[list[list[str]], list[tuple[int, list[int]]]]:
+    """Gather the texts that come under equal keys, such as the choices after one prompt, each once.
+
+    Returns:
+        The texts of each distinct key, in the order of both; and for each row the place of its key, and those of its
+        texts there.
+
+    Example:
+        >>> distinct_texts(["a", "b", "a"], [["x", "y"], ["x"], ["z", "x"]])
+        ([['x', 'y', 'z'], ['x']], [(0, [0, 1]), (1, [0]), (0, [2, 0])])
+    """
+    groups: dict[Any, tuple[int, dict[str, int]]] = {}
+    places = []
+    for key, row in zip(keys, rows, strict=True):
+        group, texts = groups.setdefault(key, (len(groups), {}))
+        places.append((group, [texts.setdefault(text, len(texts)) for text in row]))
+    return [list(texts) for _, texts in groups.values()], places
+
+
 class Examples:
     """Labeled items of a training split, from which few-shot examples are drawn.
 
@@ -161,13 +183,8 @@ class Examples:
         """
         key = "few-shot examples" if shared else _VERSION.sub("", item.id)
         order = item_rng(seed, key).permutation(len(self.items))
-        others = (self.items[index] for index in order)
-        drawn: list[Item] = []
-        for other in others:
-            if len(drawn) == count:
-                break
-            if not _is_origin(other, item):
-                drawn.append(other)
+        others = (self.items[index] for index in order if not _is_origin(self.items[index], item))
+        drawn = list(itertools.islice(others, count))
         if len(drawn) < count:
             raise ValueError(
                 f"Expected {count} few-shot examples beside each item, but the training split has {len(drawn)} labeled "
@@ -178,9 +195,8 @@ class Examples:
 
 def _is_origin(example: Item, item: Item) -> bool:
     """Return whether an example is an item, or the origin of it: of its words, or of its id before a slash."""
-    if item.id == example.id or item.id.startswith(f"{example.id}/"):
-        return True
-    return dict(example.fields) == dict(item.fields)
+    named = item.id == example.id or item.id.startswith(f"{example.id}/")
+    return named or dict(example.fields) == dict(item.fields)
 
 
 @dataclasses.dataclass(frozen=True)

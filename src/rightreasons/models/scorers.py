@@ -185,7 +185,7 @@ class FunctionScorer:
             raise ValueError(f"Expected single texts, which {self.name} takes, but the data has pairs.")
         texts = check_texts(texts, "texts", allow_empty=True)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
-        check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+        check_same_length(texts=texts, ids=names, labels=texts if labels is None else labels)
         gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:

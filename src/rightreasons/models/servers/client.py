@@ -26,7 +26,7 @@ import urllib3
 from urllib3 import exceptions
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import escaped
+from rightreasons.core.errors import escaped, one_line
 from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
@@ -94,7 +94,7 @@ def _reading(what: str, value: Any) -> Iterator[None]:
     except BadReplyError:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadReplyError(f"{what}: {_short(value)}") from error
+        raise BadReplyError(f"{what}: {one_line(value, 120)}") from error
 
 
 def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Completion]:
@@ -220,7 +220,7 @@ def added(completion: Completion, alone: Completion, *, generated: int = 0) -> C
     start, end = max(len(alone.tokens) - generated, 0), len(completion.tokens) - generated
     if end <= start or completion.tokens[: start - 1] != alone.tokens[: start - 1]:
         raise BadReplyError(
-            f"an echo that does not hold the text: {_short(''.join(completion.tokens) or completion.reply.text)}"
+            f"an echo that does not hold the text: {one_line(''.join(completion.tokens) or completion.reply.text, 120)}"
         )
     return Continued(
         completion.tokens[start:end], completion.logprobs[start:end], completion.tokens[:start] != alone.tokens[:start]
@@ -292,11 +292,6 @@ def _first_token(top: Mapping[str, float], text: str) -> str | None:
     bare = text.strip()
     loose = [token for token in top if token.strip() and bare.startswith(token.strip())]
     return max(loose, key=lambda token: (len(token.strip()), top[token]), default=None)
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 120 else f"{text[:119]}…"
 
 
 class RequestError(ValueError):
@@ -401,7 +396,7 @@ class Client:
         except ValueError:
             told = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
-                raise BadReplyError(f"what is no JSON: {_short(told)}") from None
+                raise BadReplyError(f"what is no JSON: {one_line(told, 120)}") from None
         if reply.status >= 300:
             raise self._refusal(reply.status, told, reply.headers)
         return told

@@ -11,12 +11,13 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rightreasons.core.errors import OptionError
+from rightreasons.core.replies import Reply
 from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.protocol import BRIEF, LONG
 from rightreasons.models.servers.client import (
@@ -31,6 +32,8 @@ from rightreasons.models.servers.client import (
     RequestError,
     unwrapped,
 )
+
+T = TypeVar("T")
 
 BEGINNINGS = (
     "The capital of France is",
@@ -312,12 +315,8 @@ class _Attempt:
         for way in CONSTRAINTS:
             endpoint.constraint = way
             parameters = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
-            try:
-                reply = endpoint.ask(self._prompts[0], **parameters)[0].reply
-            except RequestError as failure:
-                if failure.ends:
-                    raise
-                continue
+            told = _tried(endpoint.ask, self._prompts[0], **parameters)
+            reply = Reply() if isinstance(told, RequestError) else told[0].reply
             # A constraint that stops the thinking asks another model.
             if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
                 self._find(part, True, f"They are held by {way}.")
@@ -338,27 +337,15 @@ class _Attempt:
     def draws(self) -> None:
         """Draw answers at a high temperature, which a server that draws gives but once."""
         part = f"{self._what}: drawn answers"
-        words = "Three draws differ."
-        self.endpoint.draws = self._draws_differ()
-        if not self.endpoint.draws:
-            self.endpoint.drawing = _DRAWING
-            try:
-                self.endpoint.draws = self._draws_differ()
-            except RequestError as failure:
-                if failure.ends:
-                    raise
-            words = f"Three draws differ with {', '.join(_DRAWING)}."
-        if self.endpoint.draws:
-            try:
-                self.endpoint.ask(self._prompts[1], max_tokens=1, temperature=1.0, n=2)
-            except RequestError as failure:
-                if failure.ends:
-                    raise
-                self.endpoint.refused.add("n")
-        else:
-            self.endpoint.drawing = {}
-            words = "Three draws at temperature 1.5 have one answer."
-        self._find(part, self.endpoint.draws, words)
+        for self.endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
+            self.endpoint.draws = _tried(self._draws_differ) is True
+            if self.endpoint.draws:
+                several = _tried(self.endpoint.ask, self._prompts[1], max_tokens=1, temperature=1.0, n=2)
+                self.endpoint.refused |= {"n"} if isinstance(several, RequestError) else set()
+                self._find(part, True, f"Three draws differ{with_}.")
+                return
+        self.endpoint.drawing = {}
+        self._find(part, False, "Three draws at temperature 1.5 have one answer.")
 
     def _draws_differ(self) -> bool:
         # Hidden thinking takes its tokens before a text can differ.
@@ -379,13 +366,12 @@ class _Attempt:
             return
         trouble = ""
         for top in TOPS:
-            try:
-                found = [self.endpoint.next_tokens(prompt, top) for prompt in self._prompts[:2]]
-            except RequestError as failure:
-                if failure.ends:
-                    raise
-                trouble = f"They are not reported: {failure}"
-                if failure.gone:
+            found: list[Completion] | RequestError = _tried(
+                list, map(self.endpoint.next_tokens, self._prompts[:2], (top, top))
+            )
+            if isinstance(found, RequestError):
+                trouble = f"They are not reported: {found}"
+                if found.gone:
                     break
                 continue
             trouble = next(filter(None, map(_trouble_with_top, found, self._greedy)), "")
@@ -403,7 +389,7 @@ class _Attempt:
             words = "It thinks first, so that what follows a question at once is no answer: thinking off asks without."
             self._find(f"{self._what}: log-probabilities of given texts", False, words)
             return
-        pairs: list[_Pair] = []
+        pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
         asked = {"max_tokens": _NEW_TOKENS, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
         for seed, prompt in enumerate(self._prompts):
@@ -413,7 +399,7 @@ class _Attempt:
                     break
                 echoed = self.endpoint.continued(prompt, [completion.reply.text])[0]
                 pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
-                if any(pair.apart > LARGEST_DIFFERENCE for pair in pairs):
+                if any(apart > LARGEST_DIFFERENCE for _, apart, _ in pairs):
                     break
                 again = self.endpoint.continued(prompt, [completion.reply.text])[0]
                 pairs += _pairs("Two echoes of one text have", "and", echoed, again)
@@ -426,14 +412,13 @@ class _Attempt:
                 break
         self._judge(pairs, trouble)
 
-    def _judge(self, pairs: list[_Pair], trouble: str) -> None:
+    def _judge(self, pairs: Sequence[tuple[float, float, str]], trouble: str) -> None:
         part = f"{self._what}: log-probabilities of given texts"
-        values = np.array([pair.first for pair in pairs])
-        apart = np.array([pair.apart for pair in pairs])
+        values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
         if not pairs:
             self._find(part, False, f"{trouble}.")
         elif apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE:
-            self._find(part, False, f"{pairs[int(apart.argmax())]}.")
+            self._find(part, False, f"{pairs[int(apart.argmax())][2]}.")
         elif len(pairs) < _FEWEST_TOKENS:
             self._find(part, False, f"Only {len(pairs)} log-probabilities could be compared with those of generation.")
         elif not np.ptp(values):
@@ -466,6 +451,16 @@ class _Attempt:
         return passed
 
 
+def _tried(ask: Callable[..., T], *what: Any, **how: Any) -> T | RequestError:
+    """Return what is asked for, or why it is refused; the error is raised where no other request is answered either."""
+    try:
+        return ask(*what, **how)
+    except RequestError as failure:
+        if failure.ends:
+            raise
+        return failure
+
+
 def _said(completion: Completion) -> str:
     """Return what a completion begins with: its thinking, or its text."""
     return completion.reply.thinking or completion.reply.text
@@ -496,31 +491,18 @@ def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
     return ""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pair:
-    """Two log-probabilities of one token that should be equal, and the words for them."""
+def _pairs(
+    begins: str, between: str, echoed: Continued, other: Continued | Completion
+) -> list[tuple[float, float, str]]:
+    """Compare the log-probabilities of the tokens that two texts have in common from the beginning on.
 
-    token: str
-    first: float
-    second: float
-    begins: str
-    between: str
-
-    @property
-    def apart(self) -> float:
-        """How far they lie apart."""
-        return abs(self.first - self.second)
-
-    def __str__(self) -> str:
-        return f"{self.begins} {self.first:.2f} for {self.token!r}, {self.between} {self.second:.2f}"
-
-
-def _pairs(begins: str, between: str, echoed: Continued, other: Continued | Completion) -> list[_Pair]:
-    """Return the log-probabilities of the tokens that two texts have in common from the beginning on."""
+    Returns:
+        The first log-probability of each token, how far the second lies apart, and both in words.
+    """
     pairs = []
     for token, value, same, also in zip(echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False):
         if token != same:
             break  # cut into other tokens from here on
         if value is not None and also is not None:
-            pairs.append(_Pair(token, value, also, begins, between))
+            pairs.append((value, abs(value - also), f"{begins} {value:.2f} for {token!r}, {between} {also:.2f}"))
     return pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,13 +39,11 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Return what was asked together."""
-        mine, also = dataclasses.asdict(self), dataclasses.asdict(other)
-        return Usage(**{name: value + also[name] for name, value in mine.items()})
+        return Usage(*map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other)))
 
     def __sub__(self, other: Usage) -> Usage:
         """Return what was asked since."""
-        mine, before = dataclasses.asdict(self), dataclasses.asdict(other)
-        return Usage(**{name: value - before[name] for name, value in mine.items()})
+        return Usage(*map(operator.sub, dataclasses.astuple(self), dataclasses.astuple(other)))
 
     def add(self, reply: dict[str, Any], characters: int) -> None:
         """Count a reply to a prompt of so many characters; where the server reports no tokens, they are estimated."""
