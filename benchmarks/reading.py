@@ -7,24 +7,30 @@ Two columns, a text of about ten words and a label, as csv, JSON lines and parqu
 `Dataset.from_csv`, `from_json` and `from_parquet` without their cache. What is printed is processor time, the best of
 the rounds, and its ratio to that of datasets. The cells of both readers are compared. The log is a samples file of
 lm-evaluation-harness, as `--log_samples` writes it, of a task with two choices; it is compared with `json.loads` alone.
+Last are the rules that read generated answers.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 
+from rightreasons.io.answers import read_answer
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.tables import open_dataset
+
+SENTENCE = "the cat sat on a mat because it was warm and dry while nobody could tell how long that would last"
 
 
 def write(folder: Path, n_rows: int) -> list[Path]:
@@ -72,6 +78,37 @@ def write_samples(folder: Path, n_samples: int) -> Path:
     return path
 
 
+def generated(count: int) -> list[str]:
+    """Make generated answers to questions with four choices, no two alike: letters, lines, reasoning, markup, none."""
+    words = np.array(SENTENCE.split())
+    answers = []
+    for n in range(count):
+        draw = np.random.default_rng(n)
+        mark, other = draw.permutation(list("ABCD"))[:2]
+
+        def said(length: int, draw: np.random.Generator = draw) -> str:
+            return " ".join(draw.choice(words, length)).capitalize() + "."
+
+        answers.append(
+            (
+                f"{mark}. {said(6)}",
+                f"{said(12)}\n\nANSWER: {mark}",
+                f"The answer is {mark}. {said(5)}",
+                f"{said(14)} {said(12)} So the answer is ({mark}), not {other}.",
+                f"Let me think.\n1. {said(15)}\n2. {said(12)}\n\nTherefore, the correct answer is **{mark}**.",
+                f"{said(9)}\n- {said(12)}\n- If it were {other}, {said(6)}\n\n\\boxed{{{mark}}}",
+                f"{said(20)} {said(20)} I'm not sure.",
+                f"**{mark}) {said(4)}**\n\nExplanation: {said(25)}",
+            )[n % 8]
+        )
+    return answers
+
+
+def read_all(texts: Sequence[str], others: Sequence[str]) -> list[int]:
+    """Read the letters that answers give."""
+    return [read_answer(text, "ABCD", others=others) for text in texts]
+
+
 def seconds(read: Callable[[], Any], rounds: int) -> tuple[float, Any]:
     """Return the least processor time of some rounds, and what was read."""
     times, result = [], None
@@ -117,6 +154,11 @@ def main() -> None:
         assert len(predictions) == len(lines) == options.samples
         size = f"{log.stat().st_size / 1e6:.0f} MB"
         print(f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s")
+    texts = generated(options.samples)
+    for kind, others in (("letters", ()), ("letters and their texts", ("a loud dog", "the old man", "in Paris", "no"))):
+        read, places = seconds(functools.partial(read_all, texts, others), options.rounds)
+        told, length = sum(place >= 0 for place in places) / len(texts), sum(map(len, texts)) / len(texts)
+        print(f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {told:.1%} read")
 
 
 if __name__ == "__main__":
