@@ -283,3 +283,22 @@ def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatc
 def test_a_header_that_cannot_be_sent_or_would_be_written_is_refused(server, header, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         opened(server, header=(header,))
+
+
+def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", server.url.replace("http://", "http://me:secret@").removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    away = client.Client("http://example.invalid/v1", ServerOptions(retries=0))
+    answer = server.answer
+
+    def proxied(path, body, headers):
+        if path.startswith("/old/"):
+            return 307, {"Location": "/v1/models"}, ""
+        if path.startswith("http://example.invalid"):
+            assert headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"  # me:secret
+        return answer(path.removeprefix("http://example.invalid"), body, headers)
+
+    monkeypatch.setattr(server, "answer", proxied)
+    assert away.models() == ["toy"]
+    assert client.Client(server.url, ServerOptions(retries=0)).models() == ["toy"]
+    assert client.Client(server.url.replace("/v1", "/old"), ServerOptions(retries=0)).models() == ["toy"]

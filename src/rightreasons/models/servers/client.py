@@ -60,6 +60,7 @@ LONGEST_PAUSE = 120.0
 """Seconds before a failed request is sent again: doubled each time, and never more than a server may ask for."""
 
 _STEEPEST_PAUSE = 8.0
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "rightreasons"}
 _REDIRECTS = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False)
 _REFUSED = (400, 404, 405, 413, 415, 422)
 _ENDED = (401, 403)
@@ -367,17 +368,11 @@ class Client:
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
         """Connect to a server, and return its address."""
         url = check_url(url)
-        own = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._headers = urllib3.HTTPHeaderDict(
-            {"Content-Type": "application/json", "User-Agent": "rightreasons", **own}
-        )
+        self._headers = urllib3.HTTPHeaderDict(_HEADERS)
+        self._headers.update({"Authorization": f"Bearer {self._key}"} if self._key else {})
         self._headers.update(headers)
-        how: dict[str, Any] = {
-            "timeout": self.options.timeout,
-            "retries": _REDIRECTS,
-            "maxsize": self.options.in_flight,
-        }
-        how["ca_certs"] = os.environ.get("SSL_CERT_FILE") or certifi.where()
+        how: dict[str, Any] = {"timeout": self.options.timeout, "maxsize": self.options.in_flight}
+        how |= {"retries": _REDIRECTS, "ca_certs": os.environ.get("SSL_CERT_FILE") or certifi.where()}
         parts, proxies = urllib.parse.urlsplit(url), urllib.request.getproxies()
         proxy = proxies.get(parts.scheme, proxies.get("all"))
         if proxy and not urllib.request.proxy_bypass(str(parts.hostname)):

@@ -355,14 +355,8 @@ class ServerEngine:
 
         def begin(waiting: Sequence[Request]) -> None:
             if progress and waiting:
-                cost = self.cost(waiting, kind, new_tokens, n)
-                requests, prompts, answers, price = cost.words(self.client.options)
-                priced = f", at a price of {price}" if price else ""
-                print(
-                    f"Asking {self.name}: {requests} requests, about {prompts} prompt tokens and at most {answers} "
-                    f"generated tokens{priced}.",
-                    file=sys.stderr,
-                )
+                cost = self.cost(waiting, kind, new_tokens, n).sentence(self.client.options, "about ", "at most ")
+                print(f"Asking {self.name}: {cost}", file=sys.stderr)
 
         before = dataclasses.replace(usage)
         flown = fly(

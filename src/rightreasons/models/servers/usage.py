@@ -63,17 +63,14 @@ class Usage:
         counts = {name: value for name, value in dataclasses.asdict(self).items() if name != "characters"}
         return {**counts, "price": price(options, self.prompt_tokens, self.answer_tokens)}
 
-    def sentence(self, options: ServerOptions) -> str:
-        """Say what was asked, in one sentence."""
+    def sentence(self, options: ServerOptions, about: str = "", most: str = "") -> str:
+        """Say what was asked, in one sentence; `about` and `most` are before the tokens of an estimate."""
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
-        unreported = (
-            f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
-            if self.unreported
-            else ""
-        )
+        estimated = f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
+        unreported = estimated if self.unreported else ""
         requests, prompts, answers, cost = self.words(options)
         priced = f", at a price of {cost}" if cost else ""
-        tokens = f"{prompts} prompt tokens and {answers} generated tokens"
+        tokens = f"{about}{prompts} prompt tokens and {most}{answers} generated tokens"
         return f"{requests} requests{repeated}, {tokens}{priced}{unreported}."
 
     def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
