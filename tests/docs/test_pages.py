@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import datasets
-import numpy as np
 import pytest
 
 import rightreasons
@@ -19,14 +18,6 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob(
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def reviews_in_pairs() -> datasets.Dataset:
-    """Texts and revisions of them, in the place of a data set that is downloaded."""
-    texts, labels = tiny_texts(20)
-    names = datasets.ClassLabel(names=["negative", "positive"])
-    columns = {"text": texts, "label": labels, "pair_id": [str(i // 2) for i in range(20)]}
-    return datasets.Dataset.from_dict({**columns, "role": ["original", "perturbed"] * 10}).cast_column("label", names)
-
-
 @pytest.fixture
 def at_hand(world, monkeypatch):
     """The names that a reader has, and data sets that come from the network."""
@@ -36,21 +27,15 @@ def at_hand(world, monkeypatch):
     if not world.joinpath("report").exists():
         named = {"text_column": "review", "label_column": "stars", "questions": ["calibration"]}
         rightreasons.audit("my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named)
-    elsewhere = {"imdb_contrast": reviews_in_pairs(), "socialiqa": items}
     load = rightreasons.load_dataset
 
     def load_dataset(name, *given, **named):
-        return elsewhere[name] if name in elsewhere else load(name, *given, **named)
+        return items if name == "socialiqa" else load(name, *given, **named)
 
     monkeypatch.setattr(rightreasons, "load_dataset", load_dataset)
     monkeypatch.setattr(rightreasons.datasets, "load_dataset", load_dataset)
     texts, _ = tiny_texts(8)
-    return {
-        "__name__": "__main__",
-        "texts": texts,
-        "my_items": items,
-        "predicted_classes": np.arange(20) % 2,
-    }
+    return {"__name__": "__main__", "texts": texts, "my_items": items}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
