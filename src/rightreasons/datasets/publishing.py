@@ -167,8 +167,8 @@ def write_benchmark(
         >>> item = {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To run."], "label": 0}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     written = write_benchmark({"items": [item]}, folder + "/cooking", name="Cooking")
-        ...     sorted(path.name for path in written.iterdir() if path.name[0] != ".")
-        ['README.md', 'eval.yaml', 'items']
+        ...     (written / "eval.yaml").read_text("utf-8").splitlines()[0]
+        'name: Cooking'
     """
     if not tasks:
         raise ValueError("Expected items with a right choice to write, but there are none.")
