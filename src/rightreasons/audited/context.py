@@ -311,27 +311,27 @@ class AuditContext:
             )
         return cast("tuple[AuditSplit, Occlusion]", self._shared[key])
 
-    def folder(self, purpose: str, *depends: str) -> Path:
+    def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
 
         Args:
             purpose: What is kept there, such as the name of a question.
             *depends: What else the results depend on, such as the fingerprint of a split or an option.
+            model: A digest in the place of the model's fingerprint; "" for that.
 
         Returns:
             A folder that a later run of the same audit finds again; it need not exist yet.
         """
-        return self._folder(self.model_fingerprint, purpose, *depends)
-
-    def _folder(self, model: str, purpose: str, *depends: str) -> Path:
-        digest = hashlib.blake2b("|".join((model, *depends)).encode(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b(
+            "|".join((model or self.model_fingerprint, *depends)).encode(), digest_size=8
+        ).hexdigest()
         return self.out / WORK / f"{safe_name(purpose)}-{digest}"
 
     def _predictions(self, split: AuditSplit) -> Path:
         method = str(getattr(self.source, "method", ""))
         # What was generated is kept by what was asked, and read anew.
-        asked = self.model_fingerprint if self.prompted is None else self.prompted.asked
-        return self._folder(asked, f"predictions-{split.name}", split.fingerprint, *filter(None, [method]))
+        asked = "" if self.prompted is None else self.prompted.asked
+        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]), model=asked)
 
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:

@@ -45,6 +45,10 @@ def record_of(
     """
     asked: Any = context.source if context.prompted is None else getattr(context.prompted.engine, "scorer", None)
     told = asked.describe() if hasattr(asked, "describe") else {}
+    # A server batches by itself, and what is said of answers that cannot be read is told elsewhere.
+    way = context.scores().way if context.server is None and context.has_scores(context.primary) else ""
+    if context.prompted is not None and context.prompted.rendering.scoring == "generated":
+        way = way.partition("; ")[0]
     return {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": rightreasons.__version__,
@@ -56,7 +60,7 @@ def record_of(
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
             "weights": told.get("weights") or None,
-            "batching": _batching(context),
+            "batching": way or None,
             # Where no question reads scores, nothing was asked in this way.
             "prompt": context.prompted.describe() if context.prompted is not None and context.answers else None,
             "server": context.server,
@@ -79,14 +83,6 @@ def record_of(
         "answers": None if answers is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
-
-
-def _batching(context: AuditContext) -> str | None:
-    """Return how inputs were batched; a server batches by itself, and how many answers are read is told elsewhere."""
-    if context.server is not None or not context.has_scores(context.primary):
-        return None
-    once = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    return (context.scores().way.partition("; ")[0] if once else context.scores().way) or None
 
 
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
