@@ -13,8 +13,8 @@ from pathlib import Path
 
 import benchmarks.verdicts as package
 import numpy as np
-from benchmarks.verdicts import Scenario
 from benchmarks.blocks import write_block
+from benchmarks.verdicts import Scenario
 from joblib import Parallel, delayed
 
 SIZES = (50, 100, 200, 400, 1000)
