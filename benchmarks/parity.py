@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import copy
 import logging
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,6 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows, open_multiple_choice
 from rightreasons.models.causal import CausalLM, choose_causal, load_causal
-from rightreasons.models.likelihoods import WAYS
 from rightreasons.models.packaged import demo_language_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
@@ -174,16 +172,12 @@ def tables(real: list[Row], tiny: list[Row], refused: list[str], left_out: list[
     lines.append(
         f"| {len(tiny)} families, tiny | own words | {sum(row.requests for row in tiny):,} | "
         f"{max((row.largest for row in tiny), default=0.0):.0e} | {sum(row.beyond for row in tiny)} | "
-        f"{max((f'{row.exact:.1e}' for row in tiny if row.beyond), default='–')} | see below |"
+        f"{max((f'{row.exact:.1e}' for row in tiny if row.beyond), default='–')} | as [here](models.md) |"
     )
-    lines += ["", "| way, tiny models | families |", "|---|---|"]
-    groups: dict[str, list[str]] = {}
-    for row in tiny:
-        # Reasons name ways too, but then " is off by" or " fails" follows.
-        taken = [way for way in WAYS if re.search(rf"(^|; ){way}($|;| \(| of up to)", row.way)]
-        groups.setdefault(", ".join(taken), []).append(row.model)
-    lines += [f"| {way} | {', '.join(names)} |" for way, names in groups.items()]
-    lines += ["", f"Refused: {'; '.join(refused) or 'none'}.", "", f"Left out: {', '.join(left_out) or 'none'}."]
+    if refused:
+        lines += ["", f"Refused: {', '.join(one.partition(':')[0] for one in refused)} ([why](models.md))."]
+    if left_out:
+        lines += ["", f"Left out: {', '.join(left_out)}."]
     return "\n".join(lines)
 
 
