@@ -151,15 +151,15 @@ def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
 
 def tables(all_releases: list[Release]) -> str:
     """Return the block of the page: what releases.yaml expects, which a run compares with what it finds."""
-    rows = [summary(by_outcome(all_releases)), "", "| refused with | files |", "|---|---|"]
+    rows = [summary(by_outcome(all_releases)), "", "| refused with | files | what they hold |", "|---|---:|---|"]
     alike: dict[str, list[str]] = {}
     for one in all_releases:
         if one.refused:
             beginning = re.split(r",| \(| in | \.", one.refused)[0]
-            alike.setdefault(beginning, []).append(f"{one.repo.partition('/')[2]} ({one.what})")
+            alike.setdefault(beginning, []).append(one.what)
     rows += [
-        f"| {beginning} … | {', '.join(names)} |"
-        for beginning, names in sorted(alike.items(), key=lambda pair: -len(pair[1]))
+        f"| {beginning} … | {len(what)} | {'; '.join(dict.fromkeys(what))} |"
+        for beginning, what in sorted(alike.items(), key=lambda pair: -len(pair[1]))
     ]
     return "\n".join(rows)
 
