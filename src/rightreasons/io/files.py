@@ -71,31 +71,26 @@ _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, R
 _BLOCK = 1 << 20
 
 
-def _zipped(path: Path) -> IO[bytes]:
-    return zipfile.ZipFile(path).open(_member(path))
+COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
+    ".zip": zipfile.ZipFile,
+}
+"""How each kind of compressed file is opened; a .zip holds one file of data."""
 
 
-def _member(path: Path) -> str:
-    """Return the name of the only file of data in a .zip, or of its only file."""
-    with zipfile.ZipFile(path) as archive:
-        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
+    """Open the only file of data in a .zip, or its only file."""
+    names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     seen = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
     data = [name for name in seen if data_type(Path(name)) in FILE_TYPES] or seen
     if len(data) != 1:
         raise ValueError(
             f"Expected one table in {path}, but it holds {listing(data) or 'no file'}: unpack it into a folder."
         )
-    return data[0]
-
-
-COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
-    ".zip": _zipped,
-}
-"""How each kind of compressed file is opened; a .zip holds one file of data."""
+    return archive.open(data[0])
 
 
 def data_type(path: Path) -> str:
@@ -140,20 +135,25 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
     with tempfile.TemporaryDirectory() as folder:
         allowed = max(SMALL, EXPANSION * path.stat().st_size) if maximum is None else maximum
         try:
-            plain = Path(folder) / Path(_member(path) if compression == ".zip" else plain_name(path)).name
-            with COMPRESSIONS[compression](path) as source, plain.open("wb") as target:
-                left = allowed
+            with contextlib.ExitStack() as opened:
+                source: Any = opened.enter_context(COMPRESSIONS[compression](path))
+                if compression == ".zip":
+                    source = opened.enter_context(_member(source, path))
+                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_name(path))
+                target, left = opened.enter_context(plain.open("wb")), allowed
                 while left >= 0 and (block := source.read(_BLOCK)):
                     left -= target.write(block)
         except _DAMAGED:
             raise ValueError(f"Expected a file compressed as {compression}, but {where} cannot be unpacked.") from None
         if left < 0:
-            raise ValueError(
-                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
-                "more."
-            )
+            raise _too_full(path, where, allowed)
         shutil.copystat(path, plain)
         yield plain
+
+
+def _too_full(path: Path, where: str, allowed: int) -> ValueError:
+    n_bytes = path.stat().st_size
+    return ValueError(f"Expected {where}, which has {n_bytes:,} bytes, to hold at most {allowed:,}, but it holds more.")
 
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
@@ -220,7 +220,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
             if isinstance(table, pa.Table) and {*table.column_names} >= LIGHTEVAL:
-                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where) or {}, where)
+                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where), where)
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
@@ -483,21 +483,20 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     with path.open("rb") as stream:
         if not any(b'"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
             return False
-    doubled, plain = False, set()
-    with path.open(encoding=encoding, newline="") as stream:
-        for line in stream:
-            cells = line.rstrip("\r\n").split(separator)
-            if any(cells):
-                plain.add(len(cells))
-            doubled |= '""' in line and any(cell[:1] == '"' and '""' in cell[1:-1] for cell in cells)
-    if not doubled and len(plain) == 1:
-        return False
+    plain: set[int] = set()
+    doubled = re.compile(f'(?:^|{re.escape(separator)})"[^{re.escape(separator)}]*""[^{re.escape(separator)}\r\n]')
+
+    def seen(lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            plain.add(-1 if '""' in line and doubled.search(line) else line.count(separator) if line.strip() else 0)
+            yield line
+
     try:
         with path.open(encoding=encoding, newline="") as stream:
-            widths = {len(row) for row in csv.reader(stream, delimiter=separator, strict=True) if row}
-            return len(widths) == 1 and max(widths) > 1
+            widths = {len(row) for row in csv.reader(seen(stream), delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
+    return len(widths) == 1 and max(widths) > 1 and (-1 in plain or len(plain - {0}) > 1)
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -635,7 +634,7 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
             first = next((chunk for chunk in chunks if chunk), [])
             if first and is_log(first[0]):
                 rows = [*first, *itertools.chain.from_iterable(chunks)]
-                return table_of(log_columns(rows, where, log_filter=form.log_filter) or {}, where)
+                return table_of(log_columns(rows, where, form.log_filter), where)
             return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
@@ -684,7 +683,7 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
     if not isinstance(content, list):
         raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
     if content and is_log(content[0]):
-        return table_of(log_columns(content, where, log_filter=form.log_filter) or {}, where)
+        return table_of(log_columns(content, where, form.log_filter), where)
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
@@ -741,21 +740,33 @@ def _is_json_lines(stream: IO[str], where: str) -> bool:
         return False
 
 
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause the collector of cyclic garbage, which walks through a growing table again and again and finds no cycle.
+
+    Example:
+        >>> with collection_paused():
+        ...     gc.isenabled()
+        False
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
     """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
     scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
     numbered = enumerate(_lines(stream, where), start=1)
     while chunk := list(itertools.islice(numbered, _CHUNK)):
         lines = [line.rstrip("\r\n") for _, line in chunk]
-        collects = gc.isenabled()
-        gc.disable()  # the search for circles, which JSON cannot hold, would take as long as the parsing
-        try:
+        scanned = []
+        with collection_paused(), contextlib.suppress(ValueError, RecursionError):
             scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
-        except (ValueError, RecursionError):
-            scanned = []
-        finally:
-            if collects:
-                gc.enable()
         if [end for _, end in scanned] == list(map(len, lines)):
             yield [record for record, _ in scanned]
         else:
@@ -821,10 +832,7 @@ def read_parquet(path: Path, where: str) -> pa.Table:
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
         if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file), where) > allowed:
-            raise ValueError(
-                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
-                "more."
-            )
+            raise _too_full(path, where, allowed)
         table = pa.parquet.read_table(path)
         plain = [
             field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field

@@ -46,7 +46,6 @@ from rightreasons.io.columns import (
     Columns,
     NamedLabels,
     check_once,
-    collection_paused,
     columns_in,
     named_column,
     read_columns,
@@ -55,7 +54,7 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.files import described
+from rightreasons.io.files import collection_paused, described
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.reading import parse_table
