@@ -175,15 +175,13 @@ def _names(named: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
-    parts = []
-    for column in form.prompt:
-        part = item[column]
-        if part is None and len(form.prompt) > 1:  # a passage that this item does not have
-            continue
+    parts = {column: item[column] for column in form.prompt}
+    if len(parts) > 1:  # a passage that this item does not have
+        parts = {column: part for column, part in parts.items() if part is not None}
+    for column, part in parts.items():
         if not isinstance(part, str):
             raise TypeError(f"Expected texts in the column {column!r} of {name}, but row {row} holds {part!r}.")
-        parts.append(part.strip())
-    prompt = " ".join(part for part in parts if part)
+    prompt = " ".join(filter(None, map(str.strip, parts.values())))
     if not prompt:
         raise ValueError(f"Expected a prompt in each row of {name}, but row {row} has none.")
     return prompt

@@ -488,7 +488,7 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
 
     def seen(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
-            plain.add(-1 if '""' in line and doubled.search(line) else line.count(separator) if line.strip() else 0)
+            plain.add(-1 if '""' in line and doubled.search(line) else line.count(separator) + bool(line.strip()))
             yield line
 
     try:

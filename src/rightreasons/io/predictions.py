@@ -39,7 +39,7 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_ids, check_kind, parse_json
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind, parse_json
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
@@ -519,15 +519,14 @@ def find_ids(columns: Columns) -> tuple[str, ...] | None:
 
 
 def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
-    if len(scores.columns) > 1:
-        single = {name: _numbers(columns[name], name) for name in scores.columns}
-        lists = next((name for name, column in single.items() if column.ndim != 1), None)
-        if lists is not None:
-            raise ValueError(
-                f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists."
-            )
-        return np.column_stack(list(single.values()))
-    return _score_column(columns[scores.columns[0]], scores.columns[0])
+    """Return (N, K), (N,), or rows of different lengths."""
+    if len(scores.columns) == 1:
+        return _score_column(columns[scores.columns[0]], scores.columns[0])
+    single = {name: _numbers(columns[name], name) for name in scores.columns}
+    lists = next((name for name, column in single.items() if column.ndim != 1), None)
+    if lists is not None:
+        raise ValueError(f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists.")
+    return np.column_stack(list(single.values()))
 
 
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
@@ -536,32 +535,24 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        plain = _with_points(column)
-        if plain is not None:
-            return np.asarray(plain, dtype=np.float64)
-        item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
-        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
-
-
-def _with_points(column: Column) -> list[str] | None:
-    """Return numbers with decimal commas, as in much of Europe, with points; None where others are among them."""
-    if not all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
-        return None
-    return [value.replace(",", ".") for value in column]
+        # Decimal commas, as in much of Europe.
+        if all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
+            return np.asarray([value.replace(",", ".") for value in column], dtype=np.float64)
+        check_each(column, _is_number, f"numbers in column {name!r}", unit="item")
+        raise
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
-    """Return (N, K), (N,), or rows of different lengths."""
     if isinstance(column, np.ndarray) and column.dtype != object:
         table = _numbers(column, name)
     else:
         rows = [_score_row(row, name, item) for item, row in enumerate(column)]
-        lists = [row for row in rows if isinstance(row, list)]
-        if lists and len(lists) < len(rows):
-            item = next(item for item, row in enumerate(rows) if not isinstance(row, list))
-            raise ValueError(f"Expected a list of scores in each item of {name!r}, but item {item} is one number.")
-        if len({len(row) for row in lists}) > 1:
-            return lists
+        if any(isinstance(row, list) for row in rows):
+            check_each(
+                rows, lambda row: isinstance(row, list), f"a list of scores in each item of {name!r}", unit="item"
+            )
+            if len(set(map(len, rows))) > 1:
+                return rows
         table = np.asarray(rows, dtype=np.float64)
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
@@ -571,32 +562,22 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     return table
 
 
-def _score_row(row: Any, name: str, item: int) -> float | list[float]:
-    if isinstance(row, str):
-        row = _row_in(row, name, item)
-    if isinstance(row, (list, tuple, np.ndarray)):
-        numbers = _numbers(row, f"{name}[{item}]")
-        if numbers.ndim != 1:
-            raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
-        return [float(value) for value in numbers]
-    if not _is_number(row):
-        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(row)[:40]!r}.")
-    return float(row)
-
-
-def _row_in(cell: str, name: str, item: int) -> Any:
-    """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
-    if _is_number(cell):
-        return float(cell)
-    try:
-        return parse_json(cell, "the cell")
-    except ValueError:
-        numbers = cell.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell) else []
-        if numbers and all(map(_is_number, numbers)):
-            return [float(number) for number in numbers]
-        raise ValueError(
-            f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {cell[:40]!r}."
-        ) from None
+def _score_row(row: Any, name: str, item: int) -> Any:
+    """Return the number or the list in a cell: as JSON writes it, or numpy, "[0.9 1.e-01]"."""
+    if isinstance(row, str) and not _is_number(row):
+        try:
+            row = parse_json(row, "the cell")
+        except ValueError:
+            row = row.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", row) else row
+    if not isinstance(row, (list, tuple, np.ndarray)):
+        check_each(
+            [row], _is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
+        )
+        return float(row)
+    numbers = _numbers(row, f"{name}[{item}]")
+    if numbers.ndim != 1:
+        raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
+    return numbers.tolist()
 
 
 def number_in(value: Any) -> float | None:
@@ -707,11 +688,11 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
         )
-    beyond = np.flatnonzero((confidence < 0) | (confidence > 1))
-    if beyond.size and options.scores in (None, "probabilities"):
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but row {beyond[0]} "
-            f"holds {confidence[beyond[0]]:g}."
+    if options.scores in (None, "probabilities") and ((confidence < 0) | (confidence > 1)).any():
+        check_each(
+            confidence.tolist(),
+            lambda value: not (value < 0 or value > 1),
+            f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
     right, used = correctness(columns, where, labels, options)
     return of_confidence(columns, confidence, right, f"confidence: {name}; {used}", scores=options.scores)
@@ -782,14 +763,13 @@ def correctness(
             option="correct_column",
         )
     (name,) = correct
-    values = _plain(columns[name])
-    texts = [str(value).strip().lower() for value in values]
-    odd = next((item for item, text in enumerate(texts) if text not in _TRUE | _FALSE), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected 1 and 0, or true and false, in column {name!r} of {where}, but item {odd} is "
-            f"{str(values[odd])[:40]!r}."
-        )
+    texts = [str(value).strip().lower() for value in _plain(columns[name])]
+    check_each(
+        texts,
+        lambda text: text in _TRUE | _FALSE,
+        f"1 and 0, or true and false, in column {name!r} of {where}",
+        unit="item",
+    )
     return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
 
 
@@ -804,9 +784,7 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
         answers, gold = (
             resolve_labels(values, names, first=0, where=place, remedy=remedy) for place, values in both.items()
         )
-    missing = np.flatnonzero(gold.ids < 0)
-    if missing.size:
-        raise ValueError(f"Expected a label in each row of {[*both][1]}, but row {missing[0]} has none.")
+    check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
 
 
@@ -841,20 +819,18 @@ def _are_answers(column: Column) -> bool:
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = _typed(column)
     texts = bool(values) and isinstance(values[0], str)
-    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
-    if odd or (texts and all(_is_list(value) for value in values)):
-        item = odd[0] if odd else 0
-        raise ValueError(
-            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
-        )
+    lists = texts and all(isinstance(value, str) and _is_list(value) for value in values)
+    check_each(
+        values,
+        lambda value: isinstance(value, str) == texts and _is_answer(value) and not lists,
+        f"whole numbers or texts in column {name!r}",
+        unit="item",
+    )
     if texts:
         return values
-    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
-    if huge is not None:
-        raise ValueError(
-            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
-            "too large for one."
-        )
+    check_each(
+        values, lambda value: abs(value) < 2**63, f"numbers of classes, below 2**63, in column {name!r}", unit="item"
+    )
     return np.asarray(values, dtype=np.int64)
 
 
@@ -913,8 +889,7 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
     """
     check_kind(files, "files", Iterable)
     for file in files:
-        if not isinstance(file, (str, os.PathLike)):
-            raise TypeError(f"Expected each of `files` to be a path, but got {file!r} ({type(file).__name__}).")
+        check_kind(file, "files", str | os.PathLike)
     if not files:
         raise ValueError("Expected at least one file of answers, but got none.")
     names = check_ids(ids, "ids")
@@ -923,21 +898,14 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
 def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
     stored = read_answers(file)
-    choices: NDArray[np.int64]
+    choices = stored.answers
     if stored.scores is not None:
         table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
-        if (odd := np.isnan(table).any(axis=1)).any():
-            raise ValueError(f"Expected a score for each choice in {file.name}, but row {int(odd.argmax())} holds NaN.")
+        check_each(table.tolist(), lambda row: not np.isnan(row).any(), f"a score for each choice in {file.name}")
         choices = table.argmax(axis=1).astype(np.int64)
-    elif isinstance(stored.answers, np.ndarray):
-        choices = stored.answers
-        if (choices < 0).any():
-            row = int((choices < 0).argmax())
-            raise ValueError(
-                f"Expected the number of a choice in each row of {file.name}, but row {row} has {choices[row]}."
-            )
-    else:
+    if not isinstance(choices, np.ndarray):
         raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
+    check_each(choices.tolist(), lambda choice: choice >= 0, f"the number of a choice in each row of {file.name}")
     if stored.ids is None:
         if len(choices) != len(names):
             raise ValueError(
