@@ -286,7 +286,8 @@ def check_each(
     for number, value in enumerate(values):
         if not is_right(value):
             name = number + first if names is None else one_line(names[number])
-            raise ValueError(f"Expected {expected}, but {unit} {name} holds {one_line(value, 60)}.")
+            plain = value.item() if isinstance(value, np.generic) else value
+            raise ValueError(f"Expected {expected}, but {unit} {name} holds {one_line(plain, 60)}.")
 
 
 # ------------------------------------------------------------------------------------------------------------ scalars

@@ -22,13 +22,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_ids, check_ragged, check_scores, check_seed
+from rightreasons.core.validation import check_count, check_each, check_ids, check_ragged, check_scores, check_seed
 from rightreasons.datasets.perturbing.planting import choices_of
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
@@ -167,9 +167,13 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
     ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
-    for name, size, label in zip(ids, sizes.values(), labels, strict=True):
-        if not isinstance(label, int) or not 0 <= label < size:
-            raise ValueError(f"Expected the label of item {name!r} to be one of its choices, but it is {label}.")
+    check_each(
+        zip(labels, sizes.values(), strict=True),
+        lambda pair: isinstance(pair[0], int) and 0 <= pair[0] < pair[1],
+        "a label below the number of choices of each item",
+        unit="item",
+        names=ids,
+    )
     return Ratings(
         ids=ids,
         ratings=tuple(tuple(sheet[code] for sheet in sheets) for code in sizes),
@@ -425,14 +429,12 @@ def _source_in(name: str) -> str:
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
-    values = [number_in(value) for value in column]
-    odd = next((row for row, value in enumerate(values) if value is None or value < 0 or value > 1), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}, but row "
-            f"{odd} holds {str(column[odd])[:40]!r}."
-        )
-    return [value for value in values if value is not None]
+    check_each(
+        column,
+        lambda cell: (value := number_in(cell)) is not None and not (value < 0 or value > 1),
+        f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
+    )
+    return [value for cell in column if (value := number_in(cell)) is not None]
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
@@ -539,24 +541,20 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         ((('x', 'y'),), [1.0], [0.5])
     """
     where = source_name(source)
-    held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
     rows, keys = [], dict[tuple[str, ...], int]()
-    for row in range(n_rows):
-        first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
-        _check_two(first, second, row, where)
-        place = f"row {row} of {where}"
-        key = (str(row if held["item"] is None else held["item"][row]), *sorted((first, second)))
-        judge = "judge" if held["judge"] is None else str(held["judge"][row])
-        said = _verdict((held["verdict"] or [])[row], first, second, place)
-        reference = _verdict(held["reference"][row], first, second, place) if held["reference"] else None
-        values = (said, reference, _longer(held, row, place))
+    for row, held in enumerate(_held(source, options, needed=("first", "second", "verdict"))):
+        first, second, place = str(held["first"]), str(held["second"]), f"row {row} of {where}"
+        key = (str(held.get("item", row)), *sorted((first, second)))
+        reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
+        values = (_verdict(held["verdict"], first, second, place), reference, _longer(held, place))
         turned = (None if value is None else value if first == key[1] else 1 - value for value in values)
+        judge = str(held.get("judge", "judge"))
         rows.append((keys.setdefault(key, len(keys)), judge, key[0], (first, second), first == key[1], *turned))
     columns = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
     table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[5:], float))
     return Judgments(
         judges=tuple(_pairs_of(judge, table) for judge in table["judge"].unique()),
-        n_rows=n_rows,
+        n_rows=len(rows),
         n_without=int(table["wins"].isna().sum()),
     )
 
@@ -583,24 +581,19 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
         (['Why?'], ['So.'], ['first'])
     """
     where = source_name(source)
-    held, n_rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
-    pairs: dict[str, list[Any]] = {"item": [str(name) for name in held["item"] or range(n_rows)]}
+    rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
+    pairs: dict[str, list[Any]] = {"item": [str(held.get("item", row)) for row, held in enumerate(rows)]}
     for what in ("prompt", "first_text", "second_text"):
-        pairs[what] = ["" if text is None or text != text else str(text) for text in held[what] or ()]
-        empty = next((row for row, text in enumerate(pairs[what]) if not text.strip()), None)
-        if empty is not None:
-            raise ValueError(f"Expected a text in each row of {where}, but the {what} of row {empty} is empty.")
-    usual = ("first", "second")
-    authors = [[str(name) for name in held[what] or [what] * n_rows] for what in usual]
-    if held["first"] is not None and held["second"] is not None:
-        pairs |= dict(zip(usual, authors, strict=True))
-    for row, (first, second) in enumerate(zip(*authors, strict=True)):
-        _check_two(first, second, row, where)
-    if held["reference"] is not None:
+        texts = [held[what] for held in rows]
+        pairs[what] = ["" if text is None or text != text else str(text) for text in texts]
+        check_each(pairs[what], str.strip, f"a text as the {what} of each row of {where}")
+    if {"first", "second"} <= rows[0].keys():
+        pairs |= {side: [str(held[side]) for held in rows] for side in ("first", "second")}
+    if "reference" in rows[0]:
         words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
         pairs["reference"] = [
-            words[_verdict(value, authors[0][row], authors[1][row], f"row {row} of {where}")]
-            for row, value in enumerate(held["reference"])
+            words[_verdict(held["reference"], *_authors(held), f"row {row} of {where}")]
+            for row, held in enumerate(rows)
         ]
     return pairs
 
@@ -608,8 +601,8 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple[dict[str, list[Any] | None], int]:
-    """Return what a table holds of each of `USUAL`, None for what it does not, and its number of rows."""
+def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
     columns, where = read_columns(source), source_name(source)
     names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
     for what in needed:
@@ -618,13 +611,14 @@ def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple
                 f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
                 f"{listing(list(columns))}; name it with `{what}_column`."
             )
-    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
-    return held, len(held[needed[0]] or ())
+    taken = {what: columns[name] for what, name in names.items() if name is not None}
+    rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
+    check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
+    return rows
 
 
-def _check_two(first: str, second: str, row: int, where: str) -> None:
-    if first == second:
-        raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+def _authors(held: Mapping[str, Any]) -> tuple[str, str]:
+    return str(held.get("first", "first")), str(held.get("second", "second"))
 
 
 def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
@@ -675,21 +669,21 @@ def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     )
 
 
-def _longer(held: dict[str, list[Any] | None], row: int, place: str) -> float | None:
+def _longer(held: Mapping[str, Any], place: str) -> float | None:
     """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
     lengths = []
     for side in ("first", "second"):
-        texts, numbers = held[f"{side}_text"], held[f"{side}_length"]
-        if numbers is not None:
-            length = number_in(numbers[row])
+        if f"{side}_length" in held:
+            length = number_in(held[f"{side}_length"])
             if length is None or length < 0:
                 raise ValueError(
                     f"Expected a length, or nothing, for the {side} candidate, but {place} has "
-                    f"{str(numbers[row])[:40]!r}."
+                    f"{one_line(held[f'{side}_length'], 40)}."
                 )
-            lengths.append(length)
-        elif texts is not None and texts[row] is not None:
-            lengths.append(float(len(str(texts[row]))))
-    if len(lengths) < 2 or np.isnan(lengths).any():
+        else:
+            text = held.get(f"{side}_text")
+            length = np.nan if text is None else float(len(str(text)))
+        lengths.append(length)
+    if np.isnan(lengths).any():
         return None
     return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))
