@@ -265,30 +265,17 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
-    from rightreasons.io.columns import read_columns, source_name
-    from rightreasons.io.files import described
-    from rightreasons.io.judged import answers_alone
     from rightreasons.io.options import PredictionOptions
-    from rightreasons.io.predictions import find_predictions
+    from rightreasons.io.predictions import read_predictions
 
-    options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
-    told = described(path)
-    options, where = told.options(options), source_name(told.source)
-    label = settings.label_column or told.given.get("label_column")
-    names = options.names_of_columns(label)
-    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form, names=names)
-    alone = answers_alone(columns, where, options=options) if with_labels else None
-    if alone is not None:
-        return alone
-    first = settings.first_label
-    return find_predictions(
-        columns,
-        where,
-        label_column=label,
-        label_names=(listed_names(settings.label_names) or told.given.get("label_names")) if with_labels else None,
-        first_label=told.given.get("first_label") if first is None else first,
-        with_labels=with_labels and not _has_choices(columns, settings),  # the labels of choices are read with them
-        options=options,
+    return read_predictions(
+        path,
+        label_column=settings.label_column,
+        with_labels=with_labels and (lambda columns: not _has_choices(columns, settings)),  # whose labels go with them
+        label_names=listed_names(settings.label_names) if with_labels else None,
+        first_label=settings.first_label,
+        answers_alone=True,
+        options=PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()}),
     )
 
 

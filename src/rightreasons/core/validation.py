@@ -259,8 +259,8 @@ def require_value(value: Any, name: str, what: str) -> Any:
 
 
 def check_each(
-    values: Iterable[T],
-    is_right: Callable[[T], object],
+    values: Iterable[Any],
+    is_right: Callable[[Any], object],
     expected: str,
     *,
     unit: str = "row",

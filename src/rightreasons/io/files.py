@@ -492,8 +492,8 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
             yield line
 
     try:
-        with path.open(encoding=encoding, newline="") as stream:
-            widths = {len(row) for row in csv.reader(seen(stream), delimiter=separator, strict=True) if row}
+        with path.open(encoding=encoding, newline="") as text:
+            widths = {len(row) for row in csv.reader(seen(text), delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
     return len(widths) == 1 and max(widths) > 1 and (-1 in plain or len(plain - {0}) > 1)

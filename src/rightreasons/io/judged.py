@@ -30,6 +30,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import check_count, check_each, check_ids, check_ragged, check_scores, check_seed
 from rightreasons.datasets.perturbing.planting import choices_of
+from rightreasons.io import predictions
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
@@ -39,22 +40,7 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.logs import UNREAD
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
-from rightreasons.io.predictions import (
-    ANSWER_COLUMNS,
-    CONFIDENCE_COLUMNS,
-    CORRECT_COLUMNS,
-    GIVEN_ANSWERS,
-    ID_COLUMNS,
-    LABEL_COLUMNS,
-    Predictions,
-    correctness,
-    find_predictions,
-    has_scores,
-    number_in,
-    of_confidence,
-)
 
 if TYPE_CHECKING:
     import datasets
@@ -228,54 +214,11 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     return answers
 
 
-# -------------------------------------------------------------------------------------------------------- answers alone
-
-
-def answers_alone(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
-    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
-
-    Args:
-        columns: Column by name.
-        where: The name of the table, for errors.
-        options: Those that name columns; where one does, this is no such table.
-
-    Returns:
-        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
-
-    Example:
-        >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
-        >>> found = answers_alone(columns, "log.jsonl", options=PredictionOptions())
-        >>> found.references.tolist(), found.predictions.tolist()
-        ([1, 0], [1.0, 1.0])
-        >>> answers_alone({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
-    """
-    names = {name.lower() for name in columns}
-    labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-    if options.score_columns or options.confidence_column or options.correct_column or names & {*CONFIDENCE_COLUMNS}:
-        return None
-    n_answers, is_told = len(names & {*ANSWER_COLUMNS}), bool(names & {*CORRECT_COLUMNS})
-    if n_answers > 1 or not (n_answers or is_told) or has_scores(columns, where):
-        return None
-    if not is_told and (len(labels) != 1 or not (UNREAD in columns or names & {*GIVEN_ANSWERS})):
-        return None
-    right, used = correctness(columns, where, labels, options)
-    if UNREAD in columns:
-        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    told = of_confidence(columns, np.ones(len(right)), right, f"answers without scores; {used}")
-    return dataclasses.replace(told, answers_once=True)
-
-
 # ------------------------------------------------------------------------------------------------- tables of confidence
 
 
-SOURCE_COLUMNS = ("source", "method", "elicitor")
-"""Names of the column of the source of a confidence."""
-
-GROUP_COLUMNS = ("group", "groups", "subject", "domain")
-"""Names of the column of the group that an item belongs to."""
-
-ITEM_COLUMNS = ("item", "items", *ID_COLUMNS)
-"""Names of the column that says which rows are about one item."""
+ROWS: Mapping[str, Sequence[str]] = USUAL_COLUMNS["confidence"]
+"""Usual names of the columns that say which item a row is about, from which source, and of which group."""
 
 PREFIX = "confidence_"
 """What the columns of a wide table begin with; the rest names the source."""
@@ -350,7 +293,7 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     if table["by_row"].any() and len({part.index.nunique() for part in parts}) > 1:
         odd = table["where"][table["by_row"]].iloc[0]
         raise OptionError(
-            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {odd}, as the files have "
+            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {odd}, as the files have "
             "different numbers of rows; name it with `item_column`.",
             option="item_column",
         )
@@ -372,24 +315,22 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
 def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
     """Return the rows of one file, once per column of confidence; the index is the number of the row."""
     columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-    item, by, group = (
-        _column_of(columns, options, what, usual, where)
-        for what, usual in (("item", ITEM_COLUMNS), ("source", SOURCE_COLUMNS), ("group", GROUP_COLUMNS))
-    )
+    item, by, group = (_column_of(columns, options, what, usual, where) for what, usual in ROWS.items())
     names = listed_names(options.confidence_column) or [
-        name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
+        name for name in columns if name.lower() in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
     ]
     for name in names:
         named_column(columns, name, "confidence_column", where)
     if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
         raise OptionError(
-            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {where}, as it has several "
+            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {where}, as it has several "
             "sources; name it with `item_column`.",
             option="item_column",
         )
     if names:
-        labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-        right, used = correctness(columns, where, labels, PredictionOptions(correct_column=options.correct_column))
+        labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
+        named = PredictionOptions(correct_column=options.correct_column)
+        right, used = predictions.correctness(columns, where, labels, named)
         read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(
@@ -431,27 +372,27 @@ def _source_in(name: str) -> str:
 def _confidences(column: Column, name: str, where: str) -> list[float]:
     check_each(
         column,
-        lambda cell: (value := number_in(cell)) is not None and not (value < 0 or value > 1),
+        lambda cell: (value := predictions.number_in(cell)) is not None and not (value < 0 or value > 1),
         f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
     )
-    return [value for cell in column if (value := number_in(cell)) is not None]
+    return [value for cell in column if (value := predictions.number_in(cell)) is not None]
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
     """Return the probability of the likeliest class of each item, and whether it is the label."""
     if options.correct_column is not None:
         raise OptionError(
-            f"Expected a column of confidence ({', '.join(CONFIDENCE_COLUMNS)}) beside `correct_column` in {where}, "
-            f"but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
+            f"Expected a column of confidence ({', '.join(predictions.USUAL['confidence'])}) beside `correct_column` "
+            f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
             option=("correct_column", "confidence_column"),
         )
-    if answers_alone(columns, where, options=PredictionOptions()) is not None:
+    if predictions.without_scores(columns, where, options=PredictionOptions()) is not None:
         raise OptionError(
             f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
             "model how sure it is.",
             option="elicit",
         )
-    found = find_predictions(columns, where)
+    found = predictions.find_predictions(columns, where)
     if found.references is None or (found.references < 0).any():
         raise ValueError(f"Expected a label in each row of {where}, but some have none.")
     table, scores = found.predictions, found.scores or "probabilities"
@@ -674,7 +615,7 @@ def _longer(held: Mapping[str, Any], place: str) -> float | None:
     lengths = []
     for side in ("first", "second"):
         if f"{side}_length" in held:
-            length = number_in(held[f"{side}_length"])
+            length = predictions.number_in(held[f"{side}_length"])
             if length is None or length < 0:
                 raise ValueError(
                     f"Expected a length, or nothing, for the {side} candidate, but {place} has "

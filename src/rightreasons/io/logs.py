@@ -16,6 +16,7 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import warnings
@@ -183,12 +184,10 @@ def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]
 def _at(value: Any, *steps: Any) -> Any:
     """Return what is inside a value of JSON; None where it is not there."""
     for step in steps:
-        kind = Mapping if isinstance(step, str) else list
-        value = (
-            (value.get(step) if kind is Mapping else value[step] if value else None)
-            if isinstance(value, kind)
-            else None
-        )
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and len(value) > step else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
     return value
 
 
@@ -365,7 +364,7 @@ def _whole(log: Row, where: str) -> list[Row]:
     for name, kind in _PARTS.items():
         check_each(
             [one.get(name) for one in samples],
-            lambda part, kind=kind: isinstance(part, (kind, type(None))),
+            functools.partial(_is_part, kind),
             f"{'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}",
             unit="that of",
             names=[one["id"] for one in samples],
@@ -375,6 +374,10 @@ def _whole(log: Row, where: str) -> list[Row]:
         raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
     _warn(len(samples) - len(ended), len(samples), where, "ended in an error")
     return ended
+
+
+def _is_part(kind: Any, value: object) -> bool:
+    return isinstance(value, (kind, type(None)))
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
@@ -452,7 +455,7 @@ def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
     return LETTERS.index(mark) if len(mark) == 1 and mark in LETTERS[: len(choices)] else None
 
 
-def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[int | None, float]:
+def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, float]:
     """Return the log-probability of each choice where the letter of the answer was generated.
 
     Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
@@ -567,8 +570,11 @@ def inspect_reply(output: Row) -> Reply:
     message = _at(output, "choices", 0, "message")
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
     counts = {name: _at(output, "usage", told) for name, told in names.items()}
+    said: dict[str, Any] = inspect_words(
+        message.get("content") if isinstance(message, Mapping) else output.get("completion")
+    )
     return Reply.of(
-        **inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion")),
+        **said,
         finish=_at(output, "choices", 0, "stop_reason"),
         usage={name: count for name, count in counts.items() if isinstance(count, int)},
     )
@@ -843,7 +849,7 @@ def _log_likelihood(answer: Any, row: Row, where: str) -> float:
     while isinstance(answer, list) and answer and (len(answer) == 1 or not isinstance(answer[0], list)):
         answer = answer[0]
     try:
-        value = float(answer)
+        value = float(answer)  # which may be anything
     except (TypeError, ValueError):
         value = math.nan
     if math.isnan(value):

@@ -25,9 +25,8 @@ from rightreasons.io.columns import (
     with_nested,
 )
 from rightreasons.io.files import Described, described
-from rightreasons.io.judged import answers_alone
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
-from rightreasons.io.predictions import CONFIDENCE_COLUMNS, GIVEN_ANSWERS, find_predictions, has_scores
+from rightreasons.io.predictions import GIVEN_ANSWERS, USUAL, find_predictions, has_scores, without_scores
 from rightreasons.io.reading import as_table
 from rightreasons.io.tables import (
     EXTRACTIVE_ANSWERS,
@@ -132,11 +131,11 @@ def _kind(told: Described, columns: Columns, parts: Parts, where: str) -> str:
     first = next(iter(parts.values()))
     form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
     lower = {name.lower() for name in columns}
-    if lower & {*GIVEN_ANSWERS} and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
+    if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
-    confident = any(name.lower() in CONFIDENCE_COLUMNS for name in columns)
+    confident = any(name.lower() in USUAL["confidence"] for name in columns)
     try:
-        scored = has_scores(columns, where) or answers_alone(columns, where, options=PredictionOptions()) is not None
+        scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
     if scored or confident:
@@ -149,7 +148,7 @@ def _predictions(
 ) -> Resolution:
     options = told.options(PredictionOptions())
     label = told.given.get("label_column")
-    read = answers_alone(columns, where, options=options) or find_predictions(
+    read = without_scores(columns, where, options=options) or find_predictions(
         columns,
         where,
         label_column=label,
