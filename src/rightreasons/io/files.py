@@ -485,18 +485,20 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
             return False
     plain: set[int] = set()
     doubled = re.compile(f'(?:^|{re.escape(separator)})"[^{re.escape(separator)}]*""[^{re.escape(separator)}\r\n]')
-
-    def seen(lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            plain.add(-1 if '""' in line and doubled.search(line) else line.count(separator) + bool(line.strip()))
-            yield line
-
+    with path.open(encoding=encoding, newline="") as text:
+        for line in text:
+            if '""' in line and doubled.search(line):
+                break
+            plain.add(line.count(separator) + bool(line.strip()))
+        else:
+            if len(plain - {0}) < 2:
+                return False
     try:
         with path.open(encoding=encoding, newline="") as text:
-            widths = {len(row) for row in csv.reader(seen(text), delimiter=separator, strict=True) if row}
+            widths = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
-    return len(widths) == 1 and max(widths) > 1 and (-1 in plain or len(plain - {0}) > 1)
+    return len(widths) == 1 and max(widths) > 1
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -521,105 +523,86 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     quote = form.quote
     if quote is None:
         quote = '"' if kind == ".csv" or _quotes(path, encoding, separator) else ""
-    text = _Separated(path, where, encoding, separator, skipped, quote)
-    first = next(text.rows(), [])
+    form = dataclasses.replace(form, encoding=encoding, separator=separator, quote=quote)
+    first = next(_rows(path, form, where, skipped), [])
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
-    return text.table(names, header=form.column_names is None)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Separated:
-    """A file of separated cells, all of which are texts, perhaps quoted."""
-
-    path: Path
-    where: str
-    encoding: str
-    separator: str
-    skipped: int
-    quote: str
-
-    def table(self, names: Sequence[str], *, header: bool) -> pa.Table:
-        try:
-            table = pa.csv.read_csv(
-                self.path,
-                read_options=pa.csv.ReadOptions(
-                    column_names=names,
-                    block_size=_BLOCK_BYTES,
-                    skip_rows=self.skipped,
-                    encoding=self.encoding.replace("utf-8-sig", "utf8"),
-                ),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=self.separator, quote_char=self.quote or False, newlines_in_values=bool(self.quote)
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
-                ),
-            )
-        except (pa.ArrowException, OSError, LookupError) as error:
-            self.check(names, header)
-            raise ValueError(
-                f"Expected a table in {self.where}, but it cannot be read: {short_reason(error)}."
-            ) from None
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            longest = pc.max(pc.binary_length(column)).as_py() or 0
-            if longest > MAX_CELL_CHARACTERS:
-                raise ValueError(
-                    f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {self.where}, but the column {name!r} "
-                    f"holds a cell of {longest:,}."
-                )
-        # The last cell runs to the end of the file where a quotation mark is never closed.
-        last = (
-            self.quote + str(table[-1][-1]).replace(self.quote, 2 * self.quote) if table.num_rows and self.quote else ""
+    try:
+        table = pa.csv.read_csv(
+            path,
+            read_options=pa.csv.ReadOptions(
+                column_names=names,
+                block_size=_BLOCK_BYTES,
+                skip_rows=skipped,
+                encoding=encoding.replace("utf-8-sig", "utf8"),
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator, quote_char=quote or False, newlines_in_values=bool(quote)
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+            ),
         )
-        raw = last.encode(self.encoding.removesuffix("-sig"))
-        with self.path.open("rb") as stream:
-            stream.seek(max(0, self.path.stat().st_size - len(raw)))
-            if raw and stream.read() == raw:
-                self.check(names, header)
-        return table.slice(int(header))
-
-    def check(self, names: Sequence[str], header: bool) -> None:
-        """Read the rows with Python's reader, which tells what is wrong and where."""
-        for number, row in enumerate(self.rows(), start=-1 if header else 0):
-            if len(row) != len(names):
-                raise OptionError(
-                    f"Expected {len(names)} columns ({listing(names)}) in each row of {self.where}, but row {number} "
-                    f"has {len(row)}; `separator` and `quote` say what stands between and around cells.",
-                    option=("separator", "quote"),
-                )
-
-    def rows(self) -> Iterator[list[str]]:
-        """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
-        end = "end of the table"
-        previous: list[str] = []
-        limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
-        try:
-            with self.path.open(encoding=self.encoding, newline="") as stream:
-                # A cell that is still open at the end of the file swallows the row that is added.
-                lines = itertools.islice(_lines(stream, self.where), self.skipped, None)
-                reader = csv.reader(
-                    itertools.chain(lines, ("\n", f"{end}\n")),
-                    delimiter=self.separator,
-                    quotechar=self.quote or None,
-                    quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-                )
-                for row in filter(None, reader):
-                    if previous:
-                        yield previous
-                    previous = row
-        except csv.Error:
+    except (pa.ArrowException, OSError, LookupError) as error:
+        _check_rows(path, form, where, skipped, names)
+        raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        if longest > MAX_CELL_CHARACTERS:
             raise ValueError(
-                f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
-                f"{reader.line_num} of {self.where} cannot be read as such: is a quotation mark open?"
-            ) from None
-        finally:
-            csv.field_size_limit(limit)
-        if previous != [end]:
-            raise ValueError(
-                f"Expected every quotation mark in {self.where} to be closed, but the last cell is still open."
+                f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {where}, but the column {name!r} holds a "
+                f"cell of {longest:,}."
             )
+    if table.num_rows and quote:
+        # The last cell runs to the end of the file where a quotation mark is never closed.
+        last = (quote + str(table[-1][-1]).replace(quote, 2 * quote)).encode(encoding.removesuffix("-sig"))
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - len(last)))
+            if stream.read() == last:
+                _check_rows(path, form, where, skipped, names)
+    return table.slice(int(form.column_names is None))
+
+
+def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Sequence[str]) -> None:
+    """Read the rows with Python's reader, which tells what is wrong and where."""
+    for number, row in enumerate(_rows(path, form, where, skipped), start=-1 if form.column_names is None else 0):
+        if len(row) != len(names):
+            raise OptionError(
+                f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
+                f"{len(row)}; `separator` and `quote` say what stands between and around cells.",
+                option=("separator", "quote"),
+            )
+
+
+def _rows(path: Path, form: FileForm, where: str, skipped: int) -> Iterator[list[str]]:
+    """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
+    end = "end of the table"
+    previous: list[str] = []
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    try:
+        with path.open(encoding=form.encoding, newline="") as stream:
+            # A cell that is still open at the end of the file swallows the row that is added.
+            lines = itertools.islice(_lines(stream, where), skipped, None)
+            reader = csv.reader(
+                itertools.chain(lines, ("\n", f"{end}\n")),
+                delimiter=form.separator or ",",
+                quotechar=form.quote or None,
+                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+            )
+            for row in filter(None, reader):
+                if previous:
+                    yield previous
+                previous = row
+    except csv.Error:
+        raise ValueError(
+            f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
+            f"{reader.line_num} of {where} cannot be read as such: is a quotation mark open?"
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+    if previous != [end]:
+        raise ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -657,10 +640,8 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
         if content.keys() >= {"columns", "data"} and content.keys() <= {"columns", "data", "index"}:  # pandas, "split"
-            form, content = (
-                dataclasses.replace(form, column_names=[str(name) for name in content["columns"]]),
-                content["data"],
-            )
+            form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
+            content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
             return {
                 str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))

@@ -529,18 +529,22 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     Returns:
         Letter -> log-probability, for the letters that the model told.
     """
-    for mark, token in reversed([*zip(_marks(output), _tokens(output), strict=True)]):
-        if answer and mark == answer:
-            top = {
-                _bare(one.get("token")): one.get("logprob") for one in reversed(_mappings(token.get("top_logprobs")))
-            }
-            top[answer] = token.get("logprob")
-            return {
-                letter: float(top[letter])
-                for letter in LETTERS[:n_choices]
-                if isinstance(top.get(letter), (int, float))
-            }
-    return {}
+    token = next((one for one in reversed(_tokens(output)) if answer and _bare(one.get("token")) == answer), None)
+    if token is None:
+        return {}
+    told = _told_by(_mappings(token.get("top_logprobs"))) | _told_by([{**token, "token": answer}])
+    return {letter: told[letter] for letter in LETTERS[:n_choices] if letter in told}
+
+
+def _bare(token: Any) -> str:
+    """Return a token without the marks of a space in front of it."""
+    return str(token).strip(" Ġ▁*()\n")
+
+
+def _told_by(tokens: Sequence[Row], written: Callable[[str], str] = _bare) -> dict[str, float]:
+    """Return the log-probability of each token as it is written, the likeliest of equal ones."""
+    pairs = [(written(str(one.get("token"))), one.get("logprob")) for one in reversed(tokens)]
+    return {token: float(value) for token, value in pairs if isinstance(value, (int, float))}
 
 
 def inspect_words(content: Any) -> dict[str, str]:
@@ -590,15 +594,10 @@ def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[flo
     Returns:
         One number per letter; minus infinity for one that is not among the likeliest tokens that the model told.
     """
-    tokens = _tokens(output)
-    exact: dict[str, float] = {}
-    bare: dict[str, float] = {}
-    for one in (_mappings(tokens[0].get("top_logprobs")) or tokens[:1]) if tokens else ():
-        token, value = str(one.get("token")), one.get("logprob")
-        if isinstance(value, (int, float)):
-            exact.setdefault(token, float(value))
-            bare.setdefault(_bare(token), float(value))
-    return [exact.get(option, bare.get(option, -math.inf)) for option in options]
+    tokens = _tokens(output)[:1]
+    likeliest = _mappings(tokens[0].get("top_logprobs")) or tokens if tokens else tokens
+    told = {**_told_by(likeliest), **_told_by(likeliest, str)}
+    return [told.get(option, -math.inf) for option in options]
 
 
 def _tokens(output: Row) -> list[Row]:
@@ -608,11 +607,6 @@ def _tokens(output: Row) -> list[Row]:
 
 def _marks(output: Row) -> list[str]:
     return [_bare(token.get("token")) for token in _tokens(output)]
-
-
-def _bare(token: Any) -> str:
-    """Return a token without the marks of a space in front of it."""
-    return str(token).strip(" Ġ▁*()\n")
 
 
 # ---------------------------------------------------------------- lm-evaluation-harness, lighteval and Every Eval Ever
