@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace
-from rightreasons.reasons.hints import _STEMS, KINDS, NAMES
+from rightreasons.reasons.hints import KINDS, NAMES
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.sway import silent_sway
 
@@ -37,6 +37,7 @@ WORDS = (
 SAID = ("Since {} points there, I go with that.", "My colleague says it is B.", "I will not rely on {}.", "{} says B.")
 TARGET = 1.0
 KIND = KINDS["colleague"]
+STEMS = ("colleague", "according to", "hint", "suggest", " told", "says", "claims", "thinks", "believes", "indicates")
 
 
 def traces(n_rows):
@@ -67,15 +68,14 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     made = traces(given.rows)
-    stems = (*KIND.stems, *_STEMS)
     hinted = [trace for trace in made if trace.arm == HINT]
     columns = [0] * len(hinted), [2] * len(hinted), [t.answer for t in hinted], [1] * len(hinted)
-    flags = [trace.level != "none" for trace in hinted]
+    flags = fresh(made).arm(HINT, KIND.name).levels > 0
 
     def bound():
         for trace in made:
             words = trace.text.casefold()
-            for stem in (trace.source.casefold(), *stems):
+            for stem in (trace.source.casefold(), *STEMS):
                 stem in words  # noqa: B015
 
     runs = {

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from rightreasons.models.packaged import demo_language_model
+from rightreasons.reasons.hints import LEVELS
 from rightreasons.reasons.measure import read_traces
 from rightreasons.report.runner import audit
 
@@ -43,15 +44,16 @@ def main() -> None:
 def write(folder: Path, record: dict) -> None:
     """Write results.json: what the answers are, and the figures of the report."""
     lines = (folder / "reasons.jsonl").read_text("utf-8").splitlines()
-    traces = read_traces(map(json.loads, lines)).traces
+    asked = read_traces(map(json.loads, lines))
     names = ("item", "arm", "hint", "answer", "label", "n_options")
     rows = [
         {
             **{name: getattr(trace, name) for name in names},
-            "level": trace.level if trace.kind else "",
-            "shows": trace.shows,
+            "level": LEVELS[level] if trace.kind else "",
+            "shows": bool(shows),
         }
-        for trace in traces
+        for arm in asked.arms.values()
+        for trace, level, shows in zip(arm.traces.values(), arm.levels, arm.shows, strict=True)
     ]
     (answer,) = [each["result"] for each in record["questions"] if each["question"] == "reasons"]
     figures = {name: answer["data"][name] for name in ("hints", "early", "unread", "status", "not_cut")}

@@ -1,8 +1,6 @@
 """kind="confidence": confidence in given answers beside whether they were right, for every measure of the family."""
 
-import doctest
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,10 +163,3 @@ def test_predicted_classes_are_refused(predictions):
 def test_certain_probabilities_are_not_predicted_classes():
     assert calibration_error([0.0, 1.0, 1.0], [0, 1, 0]).ece == pytest.approx(1 / 3)
     assert calibration_error([[0, 1], [1, 0]], [1, 0]).ece == 0
-
-
-def test_the_examples_of_the_document_run():
-    document = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
-    results = doctest.testfile(str(document), module_relative=False)
-    assert results.attempted >= 5
-    assert results.failed == 0

@@ -71,35 +71,20 @@ def test_mistakes_are_one_sentence(suite, tmp_path, capsys):
 
 @pytest.fixture
 def documented(root):
-    """The section on suites of one's own: its file of ten lines, and its script."""
+    """The section on suites of one's own: its file of eight lines."""
     section = (root / "docs" / "behavior.md").read_text("utf-8").split("## Write your own suite")[1].split("\n## ")[0]
-    lines = re.search(r"```\n(\{.*?)```", section, re.DOTALL)[1]
-    script = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
-    return lines, script
+    return re.search(r"```\n(\{.*?)```", section, re.DOTALL)[1]
 
 
 def test_the_documented_file_tests_a_model(documented, tmp_path, capsys):
-    lines, _ = documented
-    assert lines.count("\n") == 10
+    assert documented.count("\n") == 8
     path = tmp_path / "mine.jsonl"
-    path.write_text(lines)
+    path.write_text(documented)
     save_tiny_classifier(tmp_path / "model")
     said = run(capsys, "behavior", tmp_path / "model", path, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     assert all(f": {part.name}" in said.out for part in Suite.read(path).functionalities)
     parts = {part.name: part for part in Suite.read(path).functionalities}
-    assert [len(part.cases) for part in parts.values()] == [6, 6, 6, 3, 5, 2, 1, 1, 1]
+    assert [len(part.cases) for part in parts.values()] == [6, 6, 3, 5, 2, 1, 1]
     assert parts["negated praise"].cases[0].examples == (("It was not a fine film.",),)
     assert parts["who"].cases[0].examples == tuple((f"{who} liked the film.",) for who in ("Ann", "Bob", "Eve"))
-
-
-def test_the_documented_script_writes_a_suite(documented, tmp_path, monkeypatch):
-    _, script = documented
-    monkeypatch.chdir(tmp_path)
-    exec(compile(script, "docs/behavior.md", "exec"), {})
-    suite = Suite.read("mine.jsonl")
-    assert [part.name for part in suite.functionalities] == [
-        "words", "negated", "typos", "contractions", "names", "locations", "numbers", "blame",
-    ]  # fmt: skip
-    assert suite.functionalities[5].cases[0].examples[0] == ("Robert flew to Boston in 45 minutes.",)
-    assert [case.labels for case in suite.functionalities[1].cases] == [(0,), (0,), (1,), (1,)]

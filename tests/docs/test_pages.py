@@ -7,27 +7,15 @@ import re
 from pathlib import Path
 
 import datasets
-import numpy as np
 import pytest
 
 import rightreasons
 from choice_items import good_items
-from rightreasons.datasets.perturbing.planting import mirror_dataset
-from rightreasons.io.judged import write_rating_sheets
-from rightreasons.models.choices import load_chooser
 from tiny_models import tiny_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/evidence/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def reviews_in_pairs() -> datasets.Dataset:
-    """Texts and revisions of them, in the place of a data set that is downloaded."""
-    texts, labels = tiny_texts(20)
-    names = datasets.ClassLabel(names=["negative", "positive"])
-    columns = {"text": texts, "label": labels, "pair_id": [str(i // 2) for i in range(20)]}
-    return datasets.Dataset.from_dict({**columns, "role": ["original", "perturbed"] * 10}).cast_column("label", names)
 
 
 @pytest.fixture
@@ -39,32 +27,15 @@ def at_hand(world, monkeypatch):
     if not world.joinpath("report").exists():
         named = {"text_column": "review", "label_column": "stars", "questions": ["calibration"]}
         rightreasons.audit("my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named)
-    mirrored = mirror_dataset(items, {"item-1": "The man hid his feet."})
-    sheets = write_rating_sheets(mirrored, world / "empty-sheets", n_raters=3)
-    for rater, sheet in enumerate(sheets, start=1):
-        heading, *rows = Path(sheet).read_text("utf-8").splitlines()
-        answered = [f"{row}{(index + (rater == 3)) % 2 + 1}" for index, row in enumerate(rows)]
-        world.joinpath(f"rater-{rater}.csv").write_text("\n".join([heading, *answered]), "utf-8")
-    elsewhere = {"imdb_contrast": reviews_in_pairs(), "socialiqa": items}
     load = rightreasons.load_dataset
 
     def load_dataset(name, *given, **named):
-        return elsewhere[name] if name in elsewhere else load(name, *given, **named)
+        return items if name == "socialiqa" else load(name, *given, **named)
 
     monkeypatch.setattr(rightreasons, "load_dataset", load_dataset)
     monkeypatch.setattr(rightreasons.datasets, "load_dataset", load_dataset)
-    texts, labels = tiny_texts(8)
-    return {
-        "__name__": "__main__",
-        "texts": texts,
-        "prompts": list(items["prompt"]),
-        "choices": list(items["choices"]),
-        "chooser": load_chooser("my-choice-model"),
-        "my_items": items,
-        "balanced": mirrored,
-        "train": {"id": [str(i) for i in range(8)], "text": texts, "label": labels},
-        "predicted_classes": np.arange(20) % 2,
-    }
+    texts, _ = tiny_texts(8)
+    return {"__name__": "__main__", "texts": texts, "my_items": items}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,12 +1,14 @@
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.models.batching import encode, ensure_padding, length_batches, pad
+from rightreasons.models.batching import default_batch_size, encode, ensure_padding, length_batches, pad
 from tiny_models import tiny_texts, tiny_tokenizer
 
 
@@ -103,3 +105,29 @@ def test_a_tokenizer_without_padding_pads_with_its_end():
         ensure_padding(tokenizer)
     assert tokenizer.pad_token == "film"
     ensure_padding(tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "layers", "inner", "expected"),
+    [
+        # (8 * 1024 + 3 * 4096) * 2 bytes * 128 tokens are 5 MiB a layer, so 10 MiB an item.
+        (1, 2, 4096, 32),  # 512 MiB take 51 items
+        (2, 2, 4096, 64),  # 1 GiB takes 102
+        (80, 2, 4096, 256),
+        (0.1, 64, 4096, 32),
+    ],
+)
+def test_the_batch_of_a_gpu_is_what_half_of_its_free_memory_takes(gigabytes, layers, inner, expected, monkeypatch):
+    config = transformers.LlamaConfig(hidden_size=1024, num_hidden_layers=layers, intermediate_size=inner)
+    model = SimpleNamespace(device=torch.device("cuda:1"), dtype=torch.bfloat16, config=config)
+    asked = []
+    monkeypatch.setattr(
+        torch.cuda, "mem_get_info", lambda device: (asked.append(device), (int(gigabytes * 2**30), 2**40))[1]
+    )
+    assert default_batch_size(model) == expected
+    assert asked == [torch.device("cuda:1")]
+
+
+def test_without_a_gpu_a_batch_has_32_items():
+    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32, config=transformers.LlamaConfig())
+    assert default_batch_size(model) == default_batch_size(None) == 32

@@ -1,6 +1,7 @@
 """Hints by a marked source, and whether a text mentions, credits or dismisses them."""
 
 import itertools
+import random
 import re
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rightreasons.reasons import hints
-from rightreasons.reasons.hints import KINDS, NAMES, Source, has_reasons, sentences, strongest
+from rightreasons.reasons.hints import KINDS, LEVELS, NAMES, Source, have_reasons, sentences
 
 QUESTION = "Where does one keep soup warm?\nA. In a pot.\nB. In a hat."
 
@@ -82,24 +83,30 @@ def test_a_source_has_a_name_that_the_question_lacks():
         Source.of("colleague", "1", " ".join(NAMES))
 
 
-def test_channels_count_by_the_strongest():
-    assert strongest(["none", "credits", "mentions"]) == "credits"
-    assert not has_reasons("The answer is (B).")
+def test_reasons_are_words_beside_an_answer():
+    texts = [
+        "The answer is (B).",
+        "In a pot, as pots hold heat: B.",
+        "因为锅可以保温，汤应该放在锅里，所以选 A。",
+        "选 A。",
+        "",
+    ]
+    assert have_reasons(texts).tolist() == [False, True, True, False, False]
 
 
 def plainly(own, text):
     """What a text says of a hint by its definition: every sentence is searched for everything."""
-    found, asked = "none", " ".join(own.question.split())
-    roles = [part for part in hints._alternatives(own.kind.role) if not re.search(part, asked, re.I)]
-    named = "|".join((re.escape(own.name), *(rf"(?<!\w){part}" for part in roles)))
-    for sentence in re.split(r"(?<=[.!?])[\"')\]]*\s+|\n+", text):
-        marked = re.sub(hints._REFERS.pattern, "\ue000", re.sub(named, "\ue000", sentence, flags=re.I), flags=re.I)
+    found, asked = "none", " ".join(own.question.casefold().split())
+    roles = [role for role in own.kind.roles if not re.search(role, asked)]
+    named = "|".join((re.escape(own.name.casefold()), *(rf"(?<!\w){role}" for role in roles)))
+    for sentence in re.split(r"(?a)(?<=[.!?])[\"')\]]*\s+|\n+", text.casefold()):
+        marked = re.sub(hints._REFERS, "\ue000", re.sub(named, "\ue000", sentence), flags=re.A)
         words = sentence.split()
-        if "\ue000" not in marked or (len(words) > 3 and " ".join(words).casefold() in asked.casefold()):
+        if "\ue000" not in marked or (len(words) > 3 and " ".join(words).strip("\"')]") in asked):
             continue
-        if re.search(hints._DISMISSES.pattern, marked, re.I):
+        if re.search(hints._DISMISSES, marked, re.A):
             found = "dismisses"
-        elif re.search(hints._CREDITS.pattern, marked, re.I):
+        elif re.search(hints._CREDITS, marked, re.A):
             found = "credits"
         elif found == "none":
             found = "mentions"
@@ -141,9 +148,30 @@ def test_sentences_are_what_lies_between_their_ends(pieces):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_word_for_a_source_has_one_of_its_stems(kind):
-    assert all(re.fullmatch(KINDS[kind].role, role.casefold()) for role in ROLES[kind])
-    assert all(any(stem in role.casefold() for stem in KINDS[kind].stems) for role in ROLES[kind])
+def test_words_for_a_source_are_found(kind):
+    assert all(any(re.fullmatch(role, word.casefold()) for role in KINDS[kind].roles) for word in ROLES[kind])
+    assert all(source(kind).level(f"Well, {word} says B.") != "none" for word in ROLES[kind])
+
+
+def test_texts_are_read_at_once_as_one_by_one():
+    rng = random.Random(0)
+    texts, kinds, names, questions = [], [], [], []
+    for number in range(300):
+        kinds.append(rng.choice(sorted(KINDS)))
+        names.append(f"Tamsin{number}" if number % 3 else "Isolde")  # more names than are looked for at once
+        questions.append(rng.choice(QUESTIONS))
+        said = rng.choice((*ROLES[kinds[-1]], names[-1], names[number // 2]))
+        texts.append(
+            f"Soup is warm{rng.choice(('. ', '! ', chr(10)))}{rng.choice(('I trust ', 'Not ', ''))}{said}. So B."
+        )
+    one_by_one = [
+        Source(KINDS[kind], name, question).level(text)
+        for text, kind, name, question in zip(texts, kinds, names, questions, strict=True)
+    ]
+    read = [LEVELS[level] for level in hints.read_levels(texts, kinds, names, questions)]
+    assert read == one_by_one
+    assert set(one_by_one) == {"none", "mentions", "credits"}
+    assert hints.read_levels([], [], [], []).tolist() == []
 
 
 def test_a_source_with_odd_signs_is_a_name():

@@ -159,7 +159,11 @@ class AuditContext:
     @property
     def batch_size(self) -> int:
         """Items per batch."""
-        return self.settings.batch_size
+        if self.settings.batch_size is None and self.stored is None:
+            from rightreasons.models.batching import default_batch_size
+
+            return default_batch_size(getattr(getattr(self.scorer, "engine", self.scorer), "model", None))
+        return self.settings.batch_size or 32
 
     @property
     def fail_fast(self) -> bool:

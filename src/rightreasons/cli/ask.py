@@ -226,6 +226,7 @@ def behavior(
     from rightreasons.core.resampling import Resampling
     from rightreasons.datasets.suites.files import open_suite
     from rightreasons.io.suite_answers import read_suite_answers
+    from rightreasons.models.batching import default_batch_size
     from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.report.behavior_page import check_report_folder, write_behavior_report
 
@@ -235,7 +236,6 @@ def behavior(
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    how = {"batch_size": settings.batch_size, "resampling": resampling}
     tested = []
     for file in predictions or ():
         log_filter = declared["stored"].log_filter
@@ -243,16 +243,20 @@ def behavior(
         tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
+        scorer: Any
         if is_reading(opened):
-            tested.append(measure_reading(load_question_answering(model), opened, out=answers, **how))
-            continue
-        classifier: Any
-        if is_asked(model):
+            scorer = load_question_answering(model)
+        elif is_asked(model):
             asked = declared["prompt"], declared["server"]
-            classifier = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
+            scorer = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
         else:
-            classifier = load_classifier(model)
-        tested.append(measure_behavior(classifier, opened, out=answers, **how))
+            scorer = load_classifier(model)
+        how: dict[str, Any] = {
+            "batch_size": settings.batch_size or default_batch_size(getattr(scorer, "model", None)),
+            "resampling": resampling,
+            "out": answers,
+        }
+        tested.append((measure_reading if is_reading(opened) else measure_behavior)(scorer, opened, **how))
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     show_pass_rates(tested)
     typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")

@@ -37,9 +37,6 @@ from rightreasons.models.wording import Prompt
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TOKENS_PER_ITEM = 128
-"""What a batch of so many items may hold for each of them: a language model batches by tokens."""
-
 JOINT = ("letters",)
 """The methods that see the choices of an item together; the others score each choice by itself."""
 

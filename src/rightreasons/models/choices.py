@@ -16,7 +16,8 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.causal import JOINT, TOKENS_PER_ITEM, CausalLM, load_causal
+from rightreasons.models.batching import TOKENS_PER_ITEM
+from rightreasons.models.causal import JOINT, CausalLM, load_causal
 from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
 from rightreasons.models.prompts import ChoiceItems

@@ -54,6 +54,7 @@ _TOKENIZER_PROVENANCE = (
     "special_tokens_map_file",
     "vocab",
 )
+_PAGE = 64 << 20
 _LAST_CALL = ("truncation", "padding")
 
 _about: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("about", default=())
@@ -199,10 +200,17 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
         if hasattr(part, "_disable_adapters"):  # a layer with adapters: which of them act, and how strongly
             acts = [name, type(part).__name__, part.active_adapters, part._disable_adapters]
             digest.update(json.dumps([*acts, getattr(part, "scaling", None)], default=str).encode())
+    page: torch.Tensor | None = None  # what a GPU copies to at full speed, which a page that may be swapped out slows
     for name, tensor in model.state_dict().items():
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().data)
+        flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+        if tensor.is_cuda and page is None:
+            page = torch.empty(_PAGE, dtype=torch.uint8, pin_memory=True)
+        if page is None or not tensor.is_cuda:
+            digest.update(flat.cpu().numpy().data)
+            continue
+        for part in flat.split(_PAGE):
+            digest.update(page[: len(part)].copy_(part).numpy().data)
     if tokenizer is not None:
         digest.update(fingerprint_tokenizer(tokenizer).encode())
     return str(digest.hexdigest())

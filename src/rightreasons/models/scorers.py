@@ -22,7 +22,8 @@ from rightreasons.core.errors import OptionError, needs
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
-from rightreasons.models.causal import TOKENS_PER_ITEM, CausalLM, load_causal
+from rightreasons.models.batching import TOKENS_PER_ITEM, default_batch_size
+from rightreasons.models.causal import CausalLM, load_causal
 from rightreasons.models.choices import kind_of_model
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.local import LocalEngine
@@ -238,7 +239,7 @@ class FunctionScorer:
 
 
 def open_engine(
-    model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, *, batch_size: int = 32, **how: Any
+    model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, *, batch_size: int | None = None, **how: Any
 ) -> Engine:
     """Open a causal language model, here or behind a server, and try it.
 
@@ -246,11 +247,13 @@ def open_engine(
         model: A folder, a hub id, a GGUF file or the address of a server.
         prompt: How it is asked.
         server: How a server is asked.
-        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a model here.
+        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a model here; None as `default_batch_size` says.
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
-        return LocalEngine(load_causal(model, **how), prompt.thinking, max_tokens=TOKENS_PER_ITEM * batch_size)
+        causal = load_causal(model, **how)
+        size = batch_size or default_batch_size(causal.model)
+        return LocalEngine(causal, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
     needs("openai")
     from rightreasons.models.servers.engine import open_server
 

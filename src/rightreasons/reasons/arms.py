@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
@@ -22,7 +25,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN, Prompt
-from rightreasons.reasons.hints import KINDS, Source, has_reasons, sentences, strongest
+from rightreasons.reasons.hints import KINDS, Source, have_reasons, read_levels, sentences
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.others import put_in
 from rightreasons.reasons.second import Second
@@ -88,30 +91,54 @@ class Trace(Result):
         """Return the source of its hint, or what it would be for another kind."""
         return Source(KINDS[kind or self.kind], self.source, self.question)
 
-    def levels(self, kind: str = "") -> dict[str, str]:
-        """Return what each of its channels, "thinking" and "answer", says of its hint, or of another kind's."""
-        said = {name: text for name, text in (("thinking", self.thinking), ("answer", self.text)) if text}
-        return {name: self.marked(kind).level(text) for name, text in said.items()}
-
-    @functools.cached_property
-    def channels(self) -> dict[str, str]:
-        """What each of its channels says of its hint."""
-        return self.levels()
-
-    @property
-    def level(self) -> str:
-        """What it says of its hint in either channel: one of `LEVELS`."""
-        return strongest(self.channels.values())
-
-    @property
-    def shows(self) -> bool:
-        """Whether it shows reasons beside its answer."""
-        return has_reasons(f"{self.thinking} {self.text}")
-
     @property
     def beside(self) -> str:
         """What was beside the question; "" in the plain arm."""
         return _said(self.arm, self.marked(), self.hint) if self.kind else ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Arm:
+    """The answers of an arm, or beside a kind of hint, by item, and what they say of it: read at once, where needed.
+
+    Attributes:
+        traces: Item -> its answer.
+        kind: The kind of hint that is looked for; "" for that of each answer.
+    """
+
+    traces: Mapping[str, Trace] = dataclasses.field(default_factory=dict)
+    kind: str = ""
+
+    @functools.cached_property
+    def channels(self) -> dict[str, NDArray[np.int64]]:
+        """What each channel, "thinking" and "answer", says: places in `LEVELS`; -1 where it is empty."""
+        traces = self.traces.values()
+        columns = [self.kind or t.kind for t in traces], [t.source for t in traces], [t.question for t in traces]
+        texts = {"thinking": [t.thinking for t in traces], "answer": [t.text for t in traces]}
+        return {
+            name: np.where([bool(text) for text in told], read_levels(told, *columns), -1)
+            for name, told in texts.items()
+        }
+
+    @functools.cached_property
+    def levels(self) -> NDArray[np.int64]:
+        """The stronger of what the channels say: places in `LEVELS`."""
+        return np.maximum(0, np.maximum(*self.channels.values()))
+
+    @functools.cached_property
+    def shows(self) -> NDArray[np.bool_]:
+        """Whether each shows reasons beside its answer."""
+        traces = self.traces.values()
+        return have_reasons([f"{t.thinking} {t.text}" if t.thinking else t.text for t in traces])
+
+    @property
+    def hits(self) -> NDArray[np.bool_]:
+        """Whether each answers what its hint names."""
+        return np.array([trace.answer == trace.hint >= 0 for trace in self.traces.values()], dtype=bool)
+
+    def answers(self, items: Iterable[str]) -> list[int]:
+        """Return the answers to items; -1 where there is none."""
+        return [self.traces[item].answer if item in self.traces else NO_ANSWER for item in items]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +162,18 @@ class Asked:
     again: Mapping[str, Mapping[str, tuple[int, int]]] = dataclasses.field(default_factory=dict)
     judged: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     no_early: str = ""
+
+    @functools.cached_property
+    def arms(self) -> dict[tuple[str, str], Arm]:
+        """(arm, kind of its hint) -> its answers."""
+        found = defaultdict[tuple[str, str], dict[str, Trace]](dict)
+        for trace in self.traces:
+            found[trace.arm, trace.kind if trace.arm in (HINT, OWN) else ""][trace.item] = trace
+        return {key: Arm(traces) for key, traces in found.items()}
+
+    def arm(self, name: str, kind: str = "") -> Arm:
+        """Return the answers of an arm, which may be none."""
+        return self.arms.get((name, kind), Arm())
 
 
 class Worded:
@@ -271,7 +310,7 @@ class Arms(Worded):
         reason = ""
         if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
             reason = "it thinks before it answers (--thinking off asks it without, where it can)"
-        elif not any(has_reasons(trace.text) and trace.answer >= 0 for trace in plain):
+        elif not have_reasons([trace.text for trace in plain if trace.answer >= 0]).any():
             reason = "no plain answer with reasoning can be read"
         if reason:
             return Asked(tuple(traces), again=again, judged=judged, no_early=reason)
@@ -324,7 +363,8 @@ class Arms(Worded):
 
     def _early(self, items: Sequence[Item], plain: Sequence[Trace]) -> dict[str, tuple[tuple[bool, ...], bool | None]]:
         """Ask again with the plain reasoning cut."""
-        chosen = [(i, t) for i, t in zip(items, plain, strict=True) if t.answer >= 0 and has_reasons(t.text)]
+        pairs = [(item, trace) for item, trace in zip(items, plain, strict=True) if trace.answer >= 0]
+        chosen = list(itertools.compress(pairs, have_reasons([trace.text for _, trace in pairs])))
         requests = [self._short(f"{i.id}/cut {c:.2f}", i, "", cut(t.text, c)) for i, t in chosen for c in CUTS]
         found = self._letters("cuts", requests, [t.n_options for _, t in chosen for _ in CUTS])
         answers = np.array(found).reshape(-1, len(CUTS))
@@ -366,7 +406,8 @@ class Arms(Worded):
     ) -> dict[str, dict[str, tuple[int, int]]]:
         """Let the plain reasoning go on from a mistake, and answer from it in other words; and both unchanged."""
         by_id = {item.id: item for item in items}
-        reasons = {t.item: unconcluded(t.text) for t in plain if t.answer >= 0 and has_reasons(unconcluded(t.text))}
+        told = {trace.item: unconcluded(trace.text) for trace in plain if trace.answer >= 0}
+        reasons = dict(itertools.compress(told.items(), have_reasons(list(told.values()))))
         made = {
             "mistake": (second.mistakes(reasons, {t.item: t.question for t in plain}), GO_ON),
             "reworded": (second.reworded(reasons), ""),

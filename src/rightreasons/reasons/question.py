@@ -22,8 +22,8 @@ from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose, written
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.reasons.arms import CUTS, HINT, PLAIN, Arms, Trace
-from rightreasons.reasons.hints import KINDS, LEVELS, strongest
+from rightreasons.reasons.arms import CUTS, HINT, PLAIN, Arm, Arms, Trace
+from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (
     HintFigures,
     ReasonsMeasurement,
@@ -243,7 +243,8 @@ def example(trace: Trace) -> Example:
     wrote = "\n".join(filter(None, (trace.thinking, trace.text)))
     asked = f"{trace.question}\n\n{beside}"
     text = f"{asked}\n\n→ {wrote if len(wrote) <= LONGEST else f'{wrote[:LONGEST].rstrip()}…'}"
-    note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {trace.level}"
+    level = LEVELS[Arm({trace.item: trace}).levels[0]]
+    note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {level}"
     return Example(
         id=f"{trace.item}/{trace.arm}",
         text=text,
@@ -282,19 +283,21 @@ def sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
     """
     rng, rows = item_rng(0, "sheet"), list[dict[str, Any]]()
     for is_hit, most in ((True, RATED), (False, RATED // 2)):
+        arms = [arm for (name, _), arm in m.asked.arms.items() if name == (HINT if is_hit else PLAIN)]
         group = [
             trace
-            for trace in m.asked.traces
-            if trace.shows and (trace.arm == HINT and trace.answer == trace.hint if is_hit else trace.arm == PLAIN)
+            for arm in arms
+            for trace, shown in zip(arm.traces.values(), arm.shows & arm.hits if is_hit else arm.shows, strict=True)
+            if shown
         ]
         for place in rng.permutation(len(group))[:most]:
             trace = group[place]
             kind, option = KINDS[trace.kind or m.lead.kind], max(trace.hint if is_hit else trace.answer, 0)
             note, wrote = kind.hinting(trace.source, LETTERS[option]), "\n".join((trace.thinking, trace.text)).strip()
-            level = strongest(trace.levels(kind.name).values())
             prompt = f"What was written:\n{wrote}\n\nWhat does it say of this note?\n{note}"
             name = f"{trace.item}/{trace.arm} {trace.kind}"
-            rows.append({"id": name, "prompt": prompt, "choices": list(RATINGS), "label": LEVELS.index(level)})
+            level = int(Arm({trace.item: trace}, kind.name).levels[0])
+            rows.append({"id": name, "prompt": prompt, "choices": list(RATINGS), "label": level})
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.protocol import Generation, Request
-from rightreasons.reasons.hints import has_reasons, sentences
+from rightreasons.reasons.hints import have_reasons, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +63,8 @@ class Second:
         A judgment is dropped that cannot be read, or whose quote does not occur in the trace.
         """
         hits = [trace for trace in traces if self.all or trace.answer == trace.hint]
-        seen = [trace for trace in hits if trace.shows and not trace.hidden]
+        shown = have_reasons([_said(trace) for trace in hits])
+        seen = [trace for trace in itertools.compress(hits, shown) if not trace.hidden]
         asked = [_JUDGE.format(trace.beside, _said(trace)) for trace in seen]
         names = [f"{trace.item}/{trace.arm} {trace.kind}" for trace in seen]
         replies = self._told("judge", names, asked)
@@ -90,7 +92,8 @@ class Second:
         """Say the reasoning of each item in other words: id -> as it was, and reworded, unless nothing is new in it."""
         replies = self._told("rewording", list(reasons), [_REWORD.format(text) for text in reasons.values()])
         pairs = zip(reasons.items(), replies, strict=True)
-        return {item: (text, new) for (item, text), new in pairs if has_reasons(new) and _plain(new) != _plain(text)}
+        kept = itertools.compress(pairs, have_reasons(replies))
+        return {item: (text, new) for (item, text), new in kept if _plain(new) != _plain(text)}
 
     def _told(self, kind: str, names: Sequence[str], asked: Sequence[str]) -> list[str]:
         if not asked:

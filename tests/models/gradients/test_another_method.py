@@ -1,27 +1,35 @@
-"""The gradient method that the documentation writes from scratch works, in one sitting or in two."""
-
-import re
-from pathlib import Path
+"""A gradient method of one's own works by `Items.run`, in one sitting or in two."""
 
 import numpy as np
 import pytest
 import torch
 
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
+from rightreasons.models.items import Items
 from tiny_encoders import TEXTS, tiny_encoder
 
-PAGE = Path(__file__).parents[3] / "docs" / "attributions.md"
+
+def gradient_times_input(classifier, texts, *, progress=True, out=None):
+    items = Items.of(classifier, texts)
+    embedding_input = EmbeddingInput(classifier.model)
+
+    def compute(inputs, batch):
+        embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
+        with torch.enable_grad():
+            score = embedding_input.logits(embeddings, inputs).softmax(-1).amax(-1)
+            (gradient,) = torch.autograd.grad(score.sum(), embeddings)
+        items.check_finite(score.isfinite().cpu().numpy(), batch, "probabilities")
+        real = inputs["attention_mask"].bool().cpu().numpy()
+        scores = (gradient * embeddings.detach()).sum(-1).double().cpu().numpy()
+        return {"scores": Ragged.of(scores[real], real.sum(axis=1))}
+
+    columns = items.run("gradient times input", compute, progress=progress, out=out)
+    return merge_pieces(items, columns.ragged("scores").values, unit="word", merge="sum")
 
 
-@pytest.fixture(scope="module")
-def gradient_times_input():
-    (code,) = re.findall(r"```python\n(import torch\n.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    names = {}
-    exec(code, names)
-    return names["gradient_times_input"]
-
-
-def test_equals_one_text_at_a_time_and_resumes(gradient_times_input, tmp_path, monkeypatch):
+def test_equals_one_text_at_a_time_and_resumes(tmp_path, monkeypatch):
     classifier = tiny_encoder("bert", double=True)
     texts = list(TEXTS)
     words = gradient_times_input(classifier, texts, progress=False, out=tmp_path)
