@@ -8,10 +8,8 @@ order, for people to answer, and their answers, read back.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
-import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,18 +102,14 @@ def write_rating_sheets(
         433911c6eb0d,The man broke his toe.,A hammer fell.,His sock tore.,
     """
     check_count(n_raters, "n_raters")
-    rows = list(_rows(dataset).values())
-    columns = [*max(rows, key=len), ANSWER]
+    table = pd.DataFrame(_rows(dataset).values()).assign(**{ANSWER: ""}).fillna("")
     names = [f"rater-{rater}" for rater in range(1, n_raters + 1)]
     folder = check_folder(out, own=[f"{name}.csv" for name in names])
     files = []
     for name in names:
-        file = io.StringIO()
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows[row] for row in item_rng(check_seed(seed), name).permutation(len(rows)))
+        shuffled = table.iloc[item_rng(check_seed(seed), name).permutation(len(table))]
         # Spreadsheets take a file for UTF-8 by its first character.
-        files.append(write_text(folder / f"{name}.csv", "\ufeff" + file.getvalue()))
+        files.append(write_text(folder / f"{name}.csv", "\ufeff" + shuffled.to_csv(index=False, lineterminator="\n")))
     return files
 
 

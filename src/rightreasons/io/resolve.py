@@ -218,7 +218,8 @@ def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[s
 
 
 def _questions(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
-    opened = tables.open_questions(next(iter(parts.values())))
+    first = next(iter(parts.values()))
+    opened = tables.open_questions(told.source if "paragraphs" in first.column_names else first)
     return dataclasses.replace(
         found,
         splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},

@@ -23,7 +23,7 @@ from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_count, check_ids, check_one_of, check_same_length, check_seed
+from rightreasons.core.validation import check_count, check_each, check_ids, check_one_of, check_same_length, check_seed
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
@@ -426,9 +426,7 @@ def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
         return make(tables, "")
     if split is None:
         return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
-    if split not in tables:
-        raise unknown_name(f"split of {name}", split, tables)
-    return make(tables[split], split)
+    return make(tables[choose_split(tables, split, where=name)], split)
 
 
 def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tuple[str, str | None]:
@@ -612,23 +610,18 @@ def open_questions(
             f"has {', '.join(rows.column_names)}."
         )
     check_ids(rows["id"][:], f"id of {name}")
-    answered = [row for row, answers in enumerate(rows["answers"][:]) if _has_answer(answers, row, name)]
+    held = rows["answers"][:]
+    check_each(held, _are_answers, f"`answers` in {name} to be objects of two lists, `text` and `answer_start`")
+    answered = [row for row, answers in enumerate(held) if answers is not None and answers["text"]]
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
     return limited(rows.select(answered), limit, seed)
 
 
-def _has_answer(answers: Any, row: int, name: str) -> bool:
-    if answers is None:
-        return False
+def _are_answers(answers: Any) -> bool:
     lists = answers if isinstance(answers, dict) else {}
     texts, starts = lists.get("text"), lists.get("answer_start")
-    if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-        raise ValueError(
-            f"Expected `answers` in {name} to be objects of two lists, `text` and `answer_start`, but row {row} holds "
-            f"{str(answers)[:60]!r}."
-        )
-    return bool(texts)
+    return answers is None or (isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts))
 
 
 load_data = open_dataset
