@@ -263,7 +263,9 @@ def test_words_of_hatecheck_survive(tmp_path):
     path.write_text("functionality,test_case,label_gold\nderog_a,x,1\nderog_a,y,0\n")
     assert open_suite(path).label_names is None
     path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,y,0\n")
-    with pytest.raises(ValueError, match="hateful or non-hateful, or a whole number, in every row of .* row 2 holds '0'"):
+    with pytest.raises(
+        ValueError, match="hateful or non-hateful, or a whole number, in every row of .* row 2 holds '0'"
+    ):
         open_suite(path)
 
 
