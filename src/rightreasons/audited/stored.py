@@ -327,6 +327,7 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
 def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Task, datasets.Dataset]:
     """Make items in the common schema of the columns of a file of predictions."""
     import datasets
+    import pyarrow as pa
 
     from rightreasons.io.columns import TEXT_COLUMNS, named_column, usual_column
     from rightreasons.io.tables import open_multiple_choice
@@ -357,8 +358,9 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     label: Any = datasets.Value("int64")
     if task == "classification":
         label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
-    items = datasets.Dataset.from_dict(own)
-    items = items.add_column("label", read.references.tolist(), feature=label)
+    kinds = datasets.Features({**dict.fromkeys(own, datasets.Value("string")), "label": label})
+    # `from_dict` and `add_column` would encode or digest each label by itself.
+    items = datasets.Dataset(pa.table({**own, "label": read.references}, schema=kinds.arrow_schema))
     further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
 
@@ -366,14 +368,16 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
 def _as_dataset(columns: Mapping[str, Any]) -> datasets.Dataset:
     """Return the columns that Arrow can hold; no question reads the others, such as a column of unlike objects."""
     import datasets
+    import pyarrow as pa
 
     held = {}
     for name, column in columns.items():
         try:
-            held[name] = datasets.Dataset.from_dict({name: list(column)})
+            flat = isinstance(column, np.ndarray) and column.ndim == 1
+            held[name] = pa.array(column if flat else list(column))
         except (TypeError, ValueError, OverflowError, NotImplementedError):  # pyarrow's errors are among these
             continue
-    return datasets.concatenate_datasets(list(held.values()), axis=1)
+    return datasets.Dataset(pa.table(held))
 
 
 def _items_of(

@@ -147,13 +147,9 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
     ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
-    check_each(
-        zip(labels, sizes.values(), strict=True),
-        lambda pair: isinstance(pair[0], int) and 0 <= pair[0] < pair[1],
-        "a label below the number of choices of each item",
-        unit="item",
-        names=ids,
-    )
+    for name, size, label in zip(ids, sizes.values(), labels, strict=True):
+        if not isinstance(label, int) or not 0 <= label < size:
+            raise ValueError(f"Expected the label of item {name!r} to be one of its choices, but it is {label}.")
     return Ratings(
         ids=ids,
         ratings=tuple(tuple(sheet[code] for sheet in sheets) for code in sizes),

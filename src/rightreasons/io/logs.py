@@ -16,7 +16,7 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
-import functools
+import itertools
 import math
 import re
 import warnings
@@ -361,23 +361,17 @@ def _whole(log: Row, where: str) -> list[Row]:
         f"samples with an id and a target in {where}",
         unit="sample",
     )
-    for name, kind in _PARTS.items():
-        check_each(
-            [one.get(name) for one in samples],
-            functools.partial(_is_part, kind),
-            f"{'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}",
-            unit="that of",
-            names=[one["id"] for one in samples],
-        )
+    for one, (name, kind) in itertools.product(samples, _PARTS.items()):
+        if not isinstance(one.get(name), (kind, type(None))):
+            raise ValueError(
+                f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
+                f"that of sample {one_line(one['id'])} is {one_line(one[name], 40)}."
+            )
     ended = [sample for sample in samples if not sample.get("error")]
     if not ended:
         raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
     _warn(len(samples) - len(ended), len(samples), where, "ended in an error")
     return ended
-
-
-def _is_part(kind: Any, value: object) -> bool:
-    return isinstance(value, (kind, type(None)))
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
@@ -694,13 +688,9 @@ def _lighteval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogCo
     asked = [str(document.get("query", "")) for document in documents]
     scores = [_listed(reply.get("logprobs")) for reply in replies]
     if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
-        check_each(
-            golds,
-            lambda own: len(own) == 1,
-            f"one right choice of each item of {where}",
-            unit="that",
-            names=columns["id"],
-        )
+        odd = next((name for name, own in zip(columns["id"], golds, strict=True) if len(own) != 1), None)
+        if odd is not None:
+            raise ValueError(f"Expected one right choice of each item of {where}, but {odd!r} has another number.")
         columns |= {"prompt": asked, "choices": choices, "label": [int(own[0]) for own in golds]}
         columns["logits"] = [[float(value) for value in own] for own in scores]
         return columns | _normalized(columns["logits"], choices)
