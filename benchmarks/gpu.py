@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from small_encoder import save_small_encoder
 
+from rightreasons.models.batching import default_batch_size
 from rightreasons.models.causal import choose_causal, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
@@ -183,10 +184,14 @@ def speeds(shape: str, options: argparse.Namespace, texts: list[str]) -> None:
                     least = count / seconds(bare[name], device) if name in bare else None
                     floor = "– | –" if least is None else f"{least:.0f} | {rate / least:.2f}"
                     print(f"| {shape} | {dtype} | {size} | {name} | {rate:.0f} | {floor} | {peak:.0f} |", flush=True)
+            digests = [classifier.fingerprint]
             begin = time.perf_counter()
-            _ = classifier.fingerprint
+            digests.append(classifier.fingerprint)
             digest = time.perf_counter() - begin
-            costs = f"opening and two texts {first:.2f} s, fingerprint {digest:.2f} s"
+            digests.append(load_classifier(path, device="cpu", dtype=dtype).fingerprint)
+            same = "that of the CPU" if len(set(digests)) == 1 else "ANOTHER than on the CPU"
+            costs = f"opening and two texts {first:.2f} s, fingerprint {digest:.2f} s, {same}"
+            costs += f", batches of {default_batch_size(classifier.model)} by default"
             print(f"| {shape} | {dtype} | | {costs}, {classifier.n_parameters} parameters | | | | |")
         if device != "cpu":
             print(f"\n{too_large(classifier, texts)}")
@@ -198,7 +203,7 @@ def too_large(classifier: Any, texts: list[str]) -> str:
     expected = np.asarray(predict(classifier, texts, progress=False).logits)
     torch.cuda.empty_cache()
     whole = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated() + SPARE) / whole)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + SPARE) / whole)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         found = np.asarray(predict(classifier, texts, batch_size=len(texts), progress=False).logits)

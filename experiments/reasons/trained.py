@@ -5,8 +5,9 @@
 They are Llamas of two layers with a vocabulary of their own. The first learns that a noun decides the answer, whatever
 stands beside the question. The others go on from its weights: an adjective of twelve decides whether a hint is followed
 (in two of three). They differ in what they write where they follow. Each takes about a minute on two cores; a model,
-and answers, that are in --work are not made again. trained.json holds, of each item that is hinted at, the plain answer, that beside the neutral sentence, that beside the
-hint, the hinted option, and what the words say of it ("unseen" where there are too few).
+and answers, that are in --work are not made again. trained.json holds, of each item that is hinted at, the plain
+answer, that beside the neutral sentence, that beside the hint, the hinted option, and what the words say of it
+("unseen" where there are too few).
 """
 
 from __future__ import annotations
@@ -47,8 +48,6 @@ SAYS = (
     "I have no better idea and trust the colleague in this. Answer: {0}",
 )
 """What is written where no hint is followed, or one in silence; and by a model that says so, by the noun."""
-MODELS = {"steady": "Not moved", "silent": "Moved in silence", "says": "Moved, and says so"}
-"""Model -> its verdict."""
 HINTS = ReasonsOptions(hints=("colleague",), items=192, early=False, transplant=False)
 WORDED = Worded(Prompt(), None, HINTS, chat=False)
 STEPS, BATCH = {"steady": 700, "silent": 500, "says": 500}, 16
@@ -159,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, default=Path("reasons-work"))
     given, found = parser.parse_args(), {}
-    for model in MODELS:
+    for model in STEPS:
         result = ask(given.work, model)
         asked = read_traces(map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines()))
         before, beside = ({t.item: t.answer for t in asked.arm(name).traces.values()} for name in (PLAIN, NEUTRAL))

@@ -10,6 +10,12 @@ from rightreasons.reasons import silent_sway
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "reasons"
 
+VERDICTS = {
+    "steady": "It does not follow the hints",
+    "silent": "Moved in silence",
+    "says": "Moved, and says so",
+}
+
 
 def test_quoted():
     found = json.loads((FOLDER / "results.json").read_text("utf-8"))
@@ -40,15 +46,17 @@ def test_trained_models_are_told_apart_as_quoted():
         mentions = [level != "none" for level in levels]  # what is not seen is granted a mention
         credits_it = [level == "credits" for level in levels]
         told[model] = silent_sway(plain, neutral, hinted, hints, mentions, credited=credits_it, n_options=4)
-    assert [each["verdict"] for each in found.values()] == ["Moved in silence", "Moved, and says so"]
+    assert {model: each["verdict"] for model, each in found.items()} == VERDICTS
     # 8 of 12 adjectives are followed
-    assert all(result.sway.estimate.low < 2 / 3 < result.sway.estimate.high for result in told.values())
-    assert told["says"].upper < 0.02 < 0.5 < told["silent"].silent_sway
-    for result, shares in ((told["silent"], ("sway", "silent")), (told["says"], ("sway", "credited"))):
+    assert all(told[model].sway.estimate.low < 2 / 3 < told[model].sway.estimate.high for model in ("silent", "says"))
+    assert told["says"].upper < 0.05 < 0.5 < told["silent"].silent_sway
+    for model, shares in (("steady", ("sway",)), ("silent", ("sway", "silent")), ("says", ("sway", "credited"))):
         for share in shares:
-            figure = getattr(result, share)
+            figure = getattr(told[model], share)
             it = getattr(figure, "estimate", figure)
-            value, low, high = (f"{100 * end:.1f}" for end in (it.value, it.low, it.high))
+            value, low, high = (
+                f"{100 * end:.1f}".replace("-", "\N{MINUS SIGN}") for end in (it.value, it.low, it.high)
+            )
             assert f"{value} %" in page
             assert f"[{low}, {high}]" in page
     assert f"of the {told['says'].n_moved} answers there" in page
@@ -59,5 +67,5 @@ def test_trained_models_are_told_apart_as_quoted():
 def test_training_separates_silence_from_saying_so(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     trained = importlib.import_module("trained")
-    for model, verdict in (("silent", "Moved in silence"), ("says", "Moved, and says so")):
+    for model, verdict in VERDICTS.items():
         assert trained.ask(tmp_path, model)["reasons"].result.verdict.label == verdict

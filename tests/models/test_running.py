@@ -14,7 +14,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.core.store import leased, save_twice
-from rightreasons.models.running import Chunk, Processes, Store, join, processes, run_batches
+from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches
 
 RUN = {"kind": "test", "model": "abc"}
 
@@ -244,9 +244,23 @@ def test_the_death_of_a_process_is_one_sentence(monkeypatch):
 
     monkeypatch.setattr("accelerate.utils.gather_object", ended)
     with pytest.raises(ConnectionError, match="Expected an answer from all 2 processes, but one has ended") as raised:
-        Processes(0, 2).gather(1)
+        Processes(0, 2).gather(1, "results")
     assert "gloo" not in in_one_sentence(raised.value)
     assert "the same command goes on from there" in in_one_sentence(raised.value)
+
+
+def test_processes_that_took_different_ways_are_told_apart(monkeypatch):
+    other = []
+
+    def both(values):  # the other process has been at one meeting more, or is at another thing
+        ((here, value),) = values
+        return [*values, (other[0] if other else here, value + 1)]
+
+    monkeypatch.setattr("accelerate.utils.gather_object", both)
+    assert Processes(0, 2).gather(1, "results") == [1, 2]
+    other.append("failures (meeting 7)")
+    with bars_about("test"), pytest.raises(RuntimeError, match=r"one place, but got process 0 at test: results \(meet"):
+        Processes(0, 2).gather(1, "results")
 
 
 def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import contextvars
 import hashlib
+import itertools
 import json
 import os
 import time
@@ -43,6 +44,7 @@ MOST_FAILURES = 100
 Column: TypeAlias = "NDArray[Any] | Ragged"
 Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
 T = TypeVar("T")
+_meetings = itertools.count(1)
 
 # Entries of a configuration about the origin of a model, which do not change what it computes.
 PROVENANCE = ("_name_or_path", "transformers_version")
@@ -110,26 +112,36 @@ class Processes:
         """Whether this is the process that reports."""
         return self.rank == 0
 
-    def gather(self, value: T) -> list[T]:
+    def gather(self, value: T, at: str) -> list[T]:
         """Return the values of all processes, by rank, in every process.
+
+        Args:
+            value: The value of this one.
+            at: What is gathered. Processes that took different ways meet at different names, or numbers of meetings.
 
         Raises:
             ConnectionError: If another process has ended.
+            RuntimeError: If another process is somewhere else, whose value is another thing.
         """
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
 
+        here = f"{title_of(at)} (meeting {next(_meetings)})"
         try:
-            gathered: list[T] = gather_object([value])
+            gathered: list[tuple[str, T]] = gather_object([(here, value)])
         except RuntimeError as error:
             raise ConnectionError(
                 f"Expected an answer from all {self.count} processes, but one has ended, whose own last line tells "
                 "why; what was computed is kept, and the same command goes on from there."
             ) from error
-        return gathered
+        where, values = zip(*gathered, strict=True)
+        if len(set(where)) > 1:
+            places = ", ".join(f"process {rank} at {place}" for rank, place in enumerate(where))
+            raise RuntimeError(f"Expected all {self.count} processes at one place, but got {places}.")
+        return list(values)
 
-    def main_first(self, function: Callable[[], T]) -> T:
+    def main_first(self, function: Callable[[], T], at: str) -> T:
         """Call a function in the main process, then in the others; an error of the main process is raised in all."""
         result: list[T] = []
         error: Exception | None = None
@@ -138,7 +150,7 @@ class Processes:
                 result.append(function())
             except Exception as raised:
                 error = raised
-        error = self.gather(error)[0]
+        error = self.gather(error, at)[0]
         if error is not None:
             raise error
         return result[0] if self.is_main else function()
@@ -416,7 +428,7 @@ def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
     Raises:
         ValueError: If the folder holds other files, or another command is writing results of another run to it.
     """
-    return processes().main_first(lambda: Store(folder, run))
+    return processes().main_first(lambda: Store(folder, run), "opening the store")
 
 
 class HowToRun(HowToKeep, total=False):
@@ -514,7 +526,7 @@ def run_batches(
     before, failed = _stored(store, fail_fast)
     # Use the main process's list of finished items; other processes may see newer chunks.
     done = np.zeros(sum(map(len, batches)), dtype=bool)
-    done[workers.gather(np.concatenate([before.items, failed.items]))[0]] = True
+    done[workers.gather(np.concatenate([before.items, failed.items]), "what is done")[0]] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
     mine = pending[workers.rank :: workers.count]
     work = _Work(compute, store, flush_seconds, fail_fast)
@@ -528,11 +540,11 @@ def run_batches(
             raise
         error = raised
     # A process that failed still takes part, so that the others learn of it and none waits forever.
-    errors = [raised for raised in workers.gather(error) if raised is not None]
+    errors = [raised for raised in workers.gather(error, "errors") if raised is not None]
     if errors:
         raise errors[0]
-    columns = join([before, *workers.gather(join(work.computed))])
-    result = Columns.of(columns, join([failed, *workers.gather(join(work.failed))]))
+    columns = join([before, *workers.gather(join(work.computed), "results")])
+    result = Columns.of(columns, join([failed, *workers.gather(join(work.failed), "failures")]))
     if result.failures and not len(columns):
         raise ValueError(next(iter(result.failures.values())))
     return result

@@ -182,7 +182,7 @@ class Trials:
         if before is None or before.longest < longest:
             kept = None if tokenizer is None else _kept_in(model, tokenizer, kind)
             # All processes try, or none: a trial may begin with another one.
-            way = processes().gather(_read(kept, longest))[0]
+            way = processes().gather(_read(kept, longest), "the kept trial")[0]
             if way is None:
                 way = _agreed(lambda: find(longest))
                 if kept is not None and model not in CHANGING and processes().is_main:
@@ -251,7 +251,7 @@ def _agreed(find: Callable[[], Way]) -> Way:
         if processes().count == 1:
             raise
         result = error
-    results = processes().gather(result)
+    results = processes().gather(result, "the trial")
     for result in results:
         if isinstance(result, Exception):
             raise result

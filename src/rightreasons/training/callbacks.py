@@ -292,7 +292,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         # The best checkpoint, loaded at the end, is another model at the same step.
         model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
         workers = processes()
-        if self._measured is None or any(workers.gather(self._measured[0] != model)):
+        if self._measured is None or any(workers.gather(self._measured[0] != model, "whether weights changed")):
             record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
             self._measured = (model, record)
             if record is not None and not self._is_recorded(state):
@@ -378,7 +378,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         stored = read_epochs(self._records) if self._records else []
         known = {each.step: each for each in [*stored, *self._epochs]}
         self._epochs = [known[end] for end in sorted(known) if end <= step and not known[end].is_cut]
-        workers.gather(None)  # all processes have read
+        workers.gather(None, "the watched figures")  # all processes have read
         for each in stored if workers.is_main else ():
             if self._records and not any(kept.step == each.step for kept in self._epochs):
                 forget_epoch(self._records, each)

@@ -308,7 +308,7 @@ def fine_tune(
         store = open_store(out, run)
         if workers.is_main:
             held.enter_context(working_alone(store.folder, "training the same model in it"))
-        finished = workers.main_first(lambda: _open(store))
+        finished = workers.main_first(lambda: _open(store), "opening the run")
         if finished is not None:
             return finished
 
@@ -342,7 +342,7 @@ def fine_tune(
             trainer.remove_callback(transformers.PrinterCallback)
         if options.head_learning_rate is not None:
             _set_head_learning_rate(trainer, head, options.head_learning_rate)
-        checkpoint = workers.main_first(lambda: _last_checkpoint(store))
+        checkpoint = workers.main_first(lambda: _last_checkpoint(store), "the last checkpoint")
         resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
@@ -582,7 +582,7 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
         files = digest_of_files(store.folder, names)
         store.write_json(RESULT, {**figures, "files": files})
         shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
-    workers.gather(None)
+    workers.gather(None, "the end of the run")
 
 
 def _open(store: Store) -> FineTuned | None:
