@@ -175,7 +175,7 @@ class AuditSplit:
     @functools.cached_property
     def ids(self) -> tuple[str, ...]:
         """N unique ids."""
-        return tuple(self.data["id"])
+        return tuple(self.data["id"][:])
 
     @functools.cached_property
     def texts(self) -> list[str]:
