@@ -180,7 +180,7 @@ class AuditSplit:
     @functools.cached_property
     def texts(self) -> list[str]:
         """N texts, or prompts."""
-        return list(self.data["prompt" if self.choices is not None else "text"])
+        return self.data["prompt" if self.choices is not None else "text"][:]
 
     @functools.cached_property
     def text_pairs(self) -> list[str] | None:
@@ -256,7 +256,7 @@ class AuditSplit:
 
     def column(self, name: str) -> list[Any] | None:
         """Return a column of the data, or None where there is none of that name."""
-        return list(self.data[name]) if name in self.data.column_names else None
+        return self.data[name][:] if name in self.data.column_names else None
 
 
 def take_splits(
