@@ -180,7 +180,8 @@ class AuditSplit:
     @functools.cached_property
     def texts(self) -> list[str]:
         """N texts, or prompts."""
-        return self.data["prompt" if self.choices is not None else "text"][:]
+        texts: list[str] = self.data["prompt" if self.choices is not None else "text"][:]
+        return texts
 
     @functools.cached_property
     def text_pairs(self) -> list[str] | None:
