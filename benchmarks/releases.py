@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
 import urllib.parse
 import urllib.request
@@ -29,7 +30,6 @@ PAGE, DATA_PAGE = ROOT / "docs" / "evidence" / "releases.md", ROOT / "docs" / "d
 OUTCOMES = ("read as released", "read with a yaml", "refused in one sentence", "wrong")
 RELEASED, WITH_YAML, REFUSED, WRONG = OUTCOMES
 FILE = "FILE"  # what a sentence of releases.yaml calls the path of the file
-MOST = 200  # characters of a sentence on the page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +45,6 @@ class Release:
     accuracy: float | None = None
     yaml: dict[str, Any] | None = None
     refused: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The repository and the file, as the page calls them."""
-        return f"{self.repo.partition('/')[2]}/{self.path.rpartition('/')[2]}"
 
     @property
     def expected(self) -> str:
@@ -149,14 +144,16 @@ def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
 
 def tables(all_releases: list[Release]) -> str:
     """Return the block of the page: what releases.yaml expects, which a run compares with what it finds."""
-    found = by_outcome(all_releases)
-    rows = [summary(found), "", "| outcome | files |", "|---|---|"]
-    for name in (RELEASED, WITH_YAML):
-        rows.append(f"| {name} | {', '.join(f'{one.name} ({one.what})' for one in found[name])} |")
-    rows += ["", "| refused | sentence |", "|---|---|"]
-    for one in found[REFUSED]:
-        sentence = str(one.refused).replace("|", "\\|")
-        rows.append(f"| {one.name} ({one.what}) | {sentence if len(sentence) <= MOST else f'{sentence[:MOST]}…'} |")
+    rows = [summary(by_outcome(all_releases)), "", "| refused with | files | what they hold |", "|---|---:|---|"]
+    alike: dict[str, list[str]] = {}
+    for one in all_releases:
+        if one.refused:
+            beginning = re.split(r",| \(| in | \.", one.refused)[0]
+            alike.setdefault(beginning, []).append(one.what)
+    rows += [
+        f"| {beginning} … | {len(what)} | {'; '.join(dict.fromkeys(what))} |"
+        for beginning, what in sorted(alike.items(), key=lambda pair: -len(pair[1]))
+    ]
     return "\n".join(rows)
 
 

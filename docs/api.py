@@ -26,9 +26,8 @@ WINGS = (
 PAGE = Path(__file__).with_name("api.md")
 INTRODUCTION = """# Public names
 
-What a release promises to keep: the names below, imported from where they are listed. Everything else may move.
-Bold names are also at the front door: `rightreasons.lmi`. `help(name)` prints the formula, shapes, units, defaults,
-errors and source of each. Written by `python docs/api.py`.
+What a release promises to keep, imported from where it is listed; bold names also from `rightreasons` itself.
+`help(name)` prints formula, shapes, units, defaults, errors and source. Written by `python docs/api.py`.
 """
 
 
@@ -49,16 +48,17 @@ def summary(value: Any) -> str:
 
 
 def page() -> str:
-    """Return docs/api.md: a table per question; the names of the front door are bold."""
+    """Return docs/api.md: a list per question; the names of the front door are bold."""
+    names = {wing: [each for file in public_names(wing).values() for each in file] for wing in WINGS}
+    inner = {each for wing in WINGS if wing for each in names[wing]}
     parts = [INTRODUCTION]
-    front = {name for names in public_names("").values() for name in names}
     for wing in WINGS:
         name = "rightreasons" + (f".{wing}" if wing else "")
         package = importlib.import_module(name)
-        parts.append(f"\n## {name}\n\n{summary_of_package(package)}\n\n| | |\n|---|---|\n")
-        for each in sorted(each for names in public_names(wing).values() for each in names):
-            shown = f"**`{each}`**" if wing and each in front else f"`{each}`"
-            parts.append(f"| {shown} | {summary(getattr(package, each))} |\n")
+        parts.append(f"\n## {name}\n\n{summary_of_package(package)}\n\n")
+        for each in sorted(names[wing] if wing else set(names[""]) - inner):
+            shown = f"**`{each}`**" if wing and each in names[""] else f"`{each}`"
+            parts.append(f"- {shown}: {summary(getattr(package, each))}\n")
     return "".join(parts)
 
 

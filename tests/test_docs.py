@@ -29,8 +29,8 @@ BUNDLED_AUDITS = sorted(
 SUITE_FORMAT = "rightreasons.suite"
 """What the header of a suite file names its format; not a module."""
 
-EXAMPLES = re.compile(r"mean_margin|\.toy\b|ToyOptions")
-"""The metric and the question that CONTRIBUTING.md adds as examples."""
+EXAMPLE = "mean_margin"
+"""The metric that CONTRIBUTING.md adds as an example."""
 
 FOLDERS = "src tests docs experiments benchmarks datasets_scripts spaces metrics measurements".split()
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
@@ -61,7 +61,7 @@ def dotted_names(text: str) -> Iterator[str]:
         for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0])
     )
     for name in (*DOTTED.findall(text), *imported):
-        if name != SUITE_FORMAT and not EXAMPLES.search(name):
+        if name != SUITE_FORMAT and EXAMPLE not in name:
             yield name
 
 
@@ -83,7 +83,7 @@ def test_files_that_are_named_exist(path):
     links = [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if "://" not in link]
     paths = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", text)
     missing = [link for link in links if not path.parent.joinpath(link).exists()]
-    missing += [name for name in paths if not ROOT.joinpath(name).exists() and not EXAMPLES.search(name)]
+    missing += [name for name in paths if not ROOT.joinpath(name).exists() and EXAMPLE not in name]
     assert not missing
 
 
@@ -124,23 +124,16 @@ def test_targets_of_make_exist():
     assert not missing
 
 
-def test_examples_of_contributing_pass_our_linters(tmp_path, monkeypatch):
-    """They are indented in lists: the kernel of a metric, and a question."""
+def test_the_example_of_contributing_passes_our_linters(tmp_path, monkeypatch):
+    """It is indented in a list."""
     text = ROOT.joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = [
-        textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
-    ]
-    places = [
-        "src/rightreasons/calibration/mean_margin.py",
-        "src/rightreasons/toy/question.py",
-    ]
-    assert len(blocks) == len(places)
-    for place, block in zip(places, blocks, strict=True):
-        for command in (["check"], ["format", "--check"]):
-            ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(ROOT / place), "-"]
-            result = subprocess.run(ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False)
-            assert result.returncode == 0, result.stdout + result.stderr
-    tmp_path.joinpath("mean_margin_example.py").write_text(blocks[0], encoding="utf-8")
+    (block,) = map(textwrap.dedent, re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE))
+    place = str(ROOT / f"src/rightreasons/calibration/{EXAMPLE}.py")
+    for command in (["check"], ["format", "--check"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", place, "-"]
+        result = subprocess.run(ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+    tmp_path.joinpath("mean_margin_example.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     results = doctest.testmod(importlib.import_module("mean_margin_example"))
     assert (results.failed, results.attempted) == (0, 1)

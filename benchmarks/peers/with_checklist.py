@@ -52,4 +52,5 @@ def cases() -> Iterator[Case]:
         agg_fn = "all" if spec["name"] == "equal" else "all_except_first"
         peer = Expect.aggregate(expectation(test), agg_fn)[0]
         reason = VACUOUS if np.isnan(ours[0]) else ""
-        yield Case(scenario, str(seed), ours[0], np.nan if peer is None else float(peer > 0), reason=reason)
+        theirs = np.nan if peer is None else float(peer > 0)
+        yield Case(scenario.partition(",")[0], f"{scenario}, {seed}", ours[0], theirs, reason=reason)

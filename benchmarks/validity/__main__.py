@@ -1,4 +1,4 @@
-"""Simulate every p-value and interval of the package, and write docs/evidence/validity.md.
+"""Simulate every p-value and interval of the package, and write docs/evidence/validity.md and its csv.
 
     python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write] [--jobs 2]
 
@@ -9,20 +9,23 @@ than one in ten thousand is a problem, which the tests refuse.
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import functools
 import sys
 import time
 from pathlib import Path
 
-from benchmarks.validity.questions import EXEMPT
+from benchmarks.blocks import write_block
 from benchmarks.validity.registry import SCENARIOS
 from benchmarks.validity.scenario import LEVELS, Tally, n_drawn, simulate
 
 from rightreasons.core.engines import EngineOptions, run_tasks
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "validity.md"
-BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
+ROWS = PAGE.with_suffix(".csv")
+COLUMNS = ("function", "figure", "simulated", "n", *(f"at {level}" for level in LEVELS), "coverage", "width", "verdict")
+Row = dict[str, str]
 
 
 def run(place: int, n_simulations: int) -> list[Tally]:
@@ -31,66 +34,55 @@ def run(place: int, n_simulations: int) -> list[Tally]:
     return [dataclasses.replace(one, scenario=dataclasses.replace(one.scenario, draw=len)) for one in tallies]
 
 
-def row(tally: Tally, figures: list[str]) -> str:
+def row(tally: Tally) -> Row:
     scenario = tally.scenario
-    cells = [
-        f"`{scenario.function}`",
-        tally.figure or "interval",
-        scenario.truth,
-        f"{tally.n:,}",
-        *figures,
-        tally.verdict,
-    ]
-    return f"| {' | '.join(cells)} |"
+    cells = {"function": scenario.function, "figure": tally.figure or "interval", "simulated": scenario.truth}
+    if tally.rejections is not None:
+        cells |= {f"at {level}": f"{tally.rejections[level]:.3f}" for level in LEVELS}
+    if tally.coverage is not None:
+        cells |= {"coverage": f"{tally.coverage:.3f}", "width": f"{tally.width:.3f}"}
+    return {**dict.fromkeys(COLUMNS, ""), **cells, "n": str(tally.n), "verdict": tally.verdict}
 
 
-def key(line: str) -> str:
-    """Return the cells that name a row: function, figure and what is simulated."""
-    return "|".join(line.split("|")[:4])
+def stored() -> list[Row]:
+    """Return the rows of the csv beside the page."""
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def tables(tallies: list[Tally], page: str = "") -> str:
-    """Write both tables; rows of a page that are not simulated again stay."""
-    known = {key(line): line for line in page.splitlines() if line.startswith("| `")}
-    tests = [
-        row(one, [f"{one.rejections[level]:.3f}" for level in LEVELS]) for one in tallies if one.rejections is not None
-    ]
-    intervals = [row(one, [f"{one.coverage:.3f}", f"{one.width:.3f}"]) for one in tallies if one.coverage is not None]
-    known |= {key(line): line for line in [*tests, *intervals]}
-    order = {(f"`{one.function}`", one.truth): place for place, one in enumerate(SCENARIOS)}
+def merged(new: list[Row], old: list[Row]) -> list[Row]:
+    """Return rows in the order of the scenarios; an old one stays where its scenario exists and none is new."""
+    known = {(one["function"], one["figure"], one["simulated"]): one for one in [*old, *new]}
+    order = {(one.function, one.truth): place for place, one in enumerate(SCENARIOS)}
+    kept = [one for one in known.values() if (one["function"], one["simulated"]) in order]
+    return sorted(kept, key=lambda one: order[one["function"], one["simulated"]])
 
-    def place(line: str) -> int:
-        cells = [cell.strip() for cell in line.split("|")]
-        return order.get((cells[1], cells[3]), -1)
 
-    lines = sorted((line for line in known.values() if place(line) >= 0), key=place)
-    return "\n".join(
-        [
-            "| function | figure | simulated | n | at .01 | at .05 | at .1 | verdict |",
-            "|---|---|---|---:|---:|---:|---:|---|",
-            *(line for line in lines if line.count("|") == 9),
-            "",
-            "| function | figure | simulated | n | coverage | mean width | verdict |",
-            "|---|---|---|---:|---:|---:|---|",
-            *(line for line in lines if line.count("|") == 8),
+def table(rows: list[Row]) -> str:
+    """Write a row per function and figure, which names each simulation that falls short."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for one in rows:
+        groups.setdefault((one["function"], one["figure"]), []).append(one)
+    lines = ["| function | figure | simulated | hold | wide, or seldom | fall short |", "|---|---|---:|---:|---:|---|"]
+    for (function, figure), group in groups.items():
+        verdicts = [one["verdict"] for one in group]
+        careful = sum(verdict in ("wide", "rejects seldom") for verdict in verdicts)
+        short = [
+            f"{one['simulated']}: {one['coverage'] or one['at 0.05']}"
+            for one in group
+            if one["verdict"] not in ("holds", "wide", "rejects seldom")
         ]
-    )
+        cells = [f"`{function}`", figure, len(group), verdicts.count("holds"), careful, "; ".join(short)]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
 
 
-def exempt() -> str:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for (function, figure), why in EXEMPT.items():
-        reasons.setdefault((function, why), []).append(figure)
-    return "\n".join(f"- `{function}`, {', '.join(names)}: {why}" for (function, why), names in reasons.items())
-
-
-def missing(page: str, n_simulations: int) -> list[int]:
-    """Return the places of the scenarios that are missing from a page, or have fewer simulations there than asked."""
-    rows = [[cell.strip(" `") for cell in line.split("|")] for line in page.splitlines() if line.startswith("| `")]
+def missing(rows: list[Row], n_simulations: int) -> list[int]:
+    """Return the places of the scenarios that have no row, or one of fewer simulations than asked."""
     known: dict[tuple[str, str], int] = {}
-    for cells in rows:
-        name, n = (cells[1], cells[3]), int(cells[4].replace(",", ""))
-        known[name] = max(n, known.get(name, 0))
+    for one in rows:
+        name = one["function"], one["simulated"]
+        known[name] = max(int(one["n"]), known.get(name, 0))
     # A figure that is undefined in some simulations has a few less.
     return [
         place
@@ -99,12 +91,13 @@ def missing(page: str, n_simulations: int) -> list[int]:
     ]
 
 
-def write(tallies: list[Tally], *, keep: bool) -> None:
-    """Write the tables into the page; with `keep`, rows that are not simulated again stay."""
-    head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    known, _, tail = rest.partition(END)
-    told = tables(tallies, known if keep else "")
-    PAGE.write_text(f"{head}{BEGIN}\n\n{told}\n\nNot simulated:\n\n{exempt()}\n\n{END}{tail}", "utf-8")
+def write(rows: list[Row]) -> None:
+    """Write the rows beside the page, and their table into it."""
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_block(PAGE, "tables", table(rows))
 
 
 def main() -> None:
@@ -118,14 +111,14 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write docs/evidence/validity.md; with --only or --missing after each scenario, keeping all other rows",
+        help="write the page and its csv; with --only or --missing after each scenario, keeping all other rows",
     )
     options = parser.parse_args()
     places = list(range(len(SCENARIOS)))
     if options.only:
         places = [place for place in places if SCENARIOS[place].function in options.only]
     elif options.missing:
-        places = missing(PAGE.read_text("utf-8"), options.simulations)
+        places = missing(stored(), options.simulations)
     some = bool(options.only or options.missing)
     started, parts = time.perf_counter(), dict[int, list[Tally]]()
     engine = EngineOptions(options.engine, options.jobs)
@@ -137,12 +130,12 @@ def main() -> None:
         told = "; ".join(short) or "holds"
         print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
         if options.write and some:
-            write(part, keep=True)
-    tallies = [tally for place in sorted(parts) for tally in parts[place]]
-    print(tables(tallies))
+            write(merged(list(map(row, part)), stored()))
+    rows = merged([row(tally) for part in parts.values() for tally in part], [])
+    print(table(rows))
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if options.write and not some:
-        write(tallies, keep=False)
+        write(rows)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import json
 import pkgutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import benchmarks.verdicts as package
 import numpy as np
+from benchmarks.blocks import write_block
 from benchmarks.verdicts import Scenario
 from joblib import Parallel, delayed
 
@@ -19,7 +21,6 @@ SIZES = (50, 100, 200, 400, 1000)
 LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "verdicts.md"
 STORED = Path(__file__).with_name("results.json")
-MARK = "<!-- tables -->"
 
 
 def scenarios() -> dict[str, Scenario]:
@@ -50,12 +51,13 @@ def counts_as(scenario: Scenario) -> str:
 
 
 def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[str]:
-    """Write a row per question and size, then one per scenario."""
-    columns = "followers green | readers red | readers green or gray | followers red or named | cannot tell | AUROC"
-    yield f"| question | items | {columns} |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    """Write a row per question; where a figure differs among the sizes, one for each of them."""
+    sizes = sorted({n for _, n, _, _ in results})
+    yield "| question | followers green | readers red or amber | followers named | cannot tell | AUROC |"
+    yield "|---|---|---|---|---|---|"
     for question in dict.fromkeys(scenario.question for scenario in known.values()):
-        for size in sorted({n for _, n, _, _ in results}):
+        columns: list[list[str]] = []
+        for size in sizes:
             tones: dict[str, list[str]] = {"follower": [], "reader": [], "none": []}
             for name, n, _, tone in results:
                 if n == size and known[name].question == question:
@@ -64,19 +66,34 @@ def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Sc
             if not follow and not read:
                 continue
             auroc = rank_auroc([LEVELS[t] for t in follow], [LEVELS[t] for t in read])
-            cells = [
-                share(follow, "good"),
-                share(read, "bad"),
-                share(read, "good", "neutral"),
-                share(follow, "bad", "warn"),
-                share(follow + read, "neutral"),
-                "" if auroc is None else f"{auroc:.2f}",
-            ]
-            yield f"| {question} | {size:,} | {' | '.join(cells)} |"
-    yield ""
+            columns.append(
+                [
+                    share(follow, "good"),
+                    share(read, "bad", "warn"),
+                    share(follow, "bad", "warn"),
+                    share(follow + read, "neutral"),
+                    "" if auroc is None else f"{auroc:.2f}",
+                ]
+            )
+        cells = [joined(cells) for cells in zip(*columns, strict=True)]
+        if cells:
+            yield f"| {question} | {' | '.join(cells)} |"
+
+
+def joined(cells: Sequence[str]) -> str:
+    """Write the cells of all sizes: once if they are equal, and what all end with once."""
+    if len(set(cells)) == 1:
+        return cells[0]
+    ends = {cell.partition(" of ")[2] for cell in cells}
+    if len(ends) > 1 or not ends - {""}:
+        return ", ".join(cells)
+    return f"{', '.join(cell.partition(' of ')[0] for cell in cells)} of {ends.pop()}"
+
+
+def by_model(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[list[str]]:
+    """Yield the rows of the table beside the page: a row per model, a column of verdicts per size."""
     sizes = sorted({n for _, n, _, _ in results})
-    yield f"| model | truth | decided by it | {' | '.join(f'{size:,} items' for size in sizes)} |"
-    yield f"|---|---|---:|{'---|' * len(sizes)}"
+    yield ["model", "truth", "decided by it", *(f"{size:,} items" for size in sizes)]
     names = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
     for name, scenario in known.items():
         cells = []
@@ -84,7 +101,7 @@ def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Sc
             counts = Counter(names[tone] for other, n, _, tone in results if other == name and n == size)
             cells.append(", ".join(f"{n} {tone}" for tone, n in counts.most_common()))
         if any(cells):
-            yield f"| {name} | {scenario.truth} | {scenario.strength:.2f} | {' | '.join(cells)} |"
+            yield [name, scenario.truth, f"{scenario.strength:.2f}", *cells]
 
 
 def share(tones: Sequence[str], *wanted: str) -> str:
@@ -114,11 +131,13 @@ def main() -> None:
     for row in Parallel(n_jobs=options.jobs, return_as="generator")(delayed(run)(*each) for each in wanted):
         stored.append(row)
         STORED.write_text(json.dumps(stored), "utf-8")
-    lines = "\n".join(summary([row for row in stored if row[0] in known], known))
+    shown = [row for row in stored if row[0] in known]
+    lines = "\n".join(summary(shown, known))
     print(lines)
     if options.write:
-        text = PAGE.read_text("utf-8")
-        PAGE.write_text(f"{text.partition(MARK)[0]}{MARK}\n\n{lines}\n", "utf-8")
+        write_block(PAGE, "tables", lines)
+        with PAGE.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(by_model(shown, known))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ a model that decides by the feature alone, near 0 for one to which it means no m
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N,) predicted labels of N texts, those without the feature included.
-    swapped: (N,) predicted labels of the same texts with the feature of another label; -1 where there is none to swap.
-    control: (N,) predicted labels with something else changed in the same manner; -1 where there is nothing.
-    goals: (N,) the label that the new feature points at, -1 for none; optional, for the follow rate.
-    clusters: N names of what each text belongs to; optional, where several texts belong together.
+    predictions: (N,) predicted labels of all texts, those without the feature included.
+    swapped: (N,) predicted labels with the feature of another label; -1 where there is none to swap.
+    control: (N,) predicted labels with something else changed likewise; -1 where there is nothing.
+    goals: (N,) labels that the new features point at, -1 for none; optional, for the follow rate.
+    clusters: N names of what the texts belong to; optional.
     confidence_level: Level of the intervals; default 0.95.
 
 Returns:

@@ -14,10 +14,10 @@ hint, every item is answered beside a neutral sentence by the same source, so th
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    plain: (N,) the options that are answered plainly, whole numbers from 0; -1 for no answer.
-    neutral: (N,) the answers beside a neutral sentence by the source of the hint; -1 for none.
-    hinted: (N,) the answers beside the hint; -1 for none.
-    hints: (N,) the options that the hints name, other than the plain answers; -1 for an item without a hint.
+    plain: (N,) plain answers, whole numbers from 0; -1 for none.
+    neutral: (N,) answers beside a neutral sentence by the hint's source; -1 for none.
+    hinted: (N,) answers beside the hint; -1 for none.
+    hints: (N,) options that the hints name, other than the plain answers; -1 for no hint.
     mentions: (N,) whether the reasoning beside the hint mentions it.
     credited: (N,) whether it says that the hint mattered; optional.
     n_options: (N,) numbers of options; optional, by default the largest answer plus one.

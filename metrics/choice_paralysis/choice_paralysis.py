@@ -19,8 +19,8 @@ Args:
     perturbed_predictions: N rows of the same items with added choices, in the same order.
     references: (N,) index of the right choice in `predictions`.
     perturbed_references: (N,) its index in `perturbed_predictions`.
-    original_positions: N rows with the position of each original choice in the perturbed row; optional where the
-        original wrong choices come first, in their order.
+    original_positions: N rows with the place of each original choice in the perturbed row; optional where the original
+        wrong choices come first, in order.
 
 Returns:
     dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),

@@ -3,6 +3,7 @@
 import argparse
 import collections
 import contextlib
+import csv
 import importlib
 import os
 import pkgutil
@@ -16,8 +17,8 @@ from faults.injecting import FAULTS, Bench, build, compiler, environment, freeze
 MARKS = ("<!-- counts -->", "<!-- end of the counts -->")
 KEYS = ("writes", *FAULTS, "wrong")
 HEAD = (
-    "| command | calls that change files | kills | full disks | flipped bits | ended otherwise |",
-    "|---|---:|---:|---:|---:|---:|",
+    "| commands | calls that change files | kills | full disks | flipped bits | ended otherwise |",
+    "|---:|---:|---:|---:|---:|---:|",
 )
 
 
@@ -27,7 +28,9 @@ def main():
     parser.add_argument("--cases", help="comma-separated cases; all of them by default")
     parser.add_argument("--most", type=int, help="maximum number of calls per case and fault; all of them by default")
     parser.add_argument("--faults", default=",".join(FAULTS), help="comma-separated: kill, full, flip")
-    parser.add_argument("--page", type=Path, help="a page for the counts; other cases stay in its table")
+    parser.add_argument(
+        "--page", type=Path, help="a page for the sums; the csv beside it has the counts, those of other cases too"
+    )
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside is None:
@@ -72,21 +75,24 @@ def inside(folder, options):
 
 
 def write_counts(page, name, counts, order, faults):
-    """Write the counts of a case into the table of a page, between its two marks; what was not tried now stays."""
-    before, _, rest = page.read_text("utf-8").partition(MARKS[0])
-    old, _, after = rest.partition(MARKS[1])
+    """Write the counts of a case into the csv beside a page, and their sums into the page; other cases stay."""
+    table = page.with_suffix(".csv")
     rows = {}
-    for line in old.splitlines():
-        case, *numbers = (cell.strip().strip("`") for cell in line.strip("| ").split("|"))
-        if case in order:
-            rows[case] = dict(zip(KEYS, (int(number.replace(",", "")) for number in numbers), strict=True))
+    if table.exists():
+        with table.open(encoding="utf-8", newline="") as file:
+            known = {row.pop("command"): row for row in csv.DictReader(file)}
+        rows = {case: {key: int(row[key]) for key in KEYS} for case, row in known.items() if case in order}
     earlier = rows.get(name, {}) if set(faults) != set(FAULTS) else {}
     rows[name] = {key: counts.get(key, 0) if key in ("writes", *faults) else earlier.get(key, 0) for key in KEYS}
     rows[name]["wrong"] += counts.get("wrong", 0)
-    shown = [(f"`{case}`", rows[case]) for case in order if case in rows]
-    shown.append(("all", {key: sum(row[key] for row in rows.values()) for key in KEYS}))
-    lines = [f"| {case} | {' | '.join(f'{row[key]:,}' for key in KEYS)} |" for case, row in shown]
-    page.write_text(before + "\n".join([MARKS[0], *HEAD, *lines, MARKS[1]]) + after, "utf-8")
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ("command", *KEYS), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({"command": case} | rows[case] for case in order if case in rows)
+    before, _, rest = page.read_text("utf-8").partition(MARKS[0])
+    sums = " | ".join(f"{sum(row[key] for row in rows.values()):,}" for key in KEYS)
+    lines = [MARKS[0], "", *HEAD, f"| {len(rows)} | {sums} |", "", MARKS[1]]
+    page.write_text(before + "\n".join(lines) + rest.partition(MARKS[1])[2], "utf-8")
 
 
 def load_everything():

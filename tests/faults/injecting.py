@@ -53,12 +53,12 @@ def freeze_time():
     """Let all runs name one time, so that what they leave can be compared byte by byte."""
     import rightreasons.behavior.learning.run as plans
     import rightreasons.report.behavior_page as behavior_report
-    import rightreasons.report.runner as runner
+    import rightreasons.report.record as record
     import rightreasons.training.finetune as finetune
 
     noon = __import__("datetime").datetime(2026, 1, 1, 12, tzinfo=__import__("datetime").timezone.utc)
     fixed = types.SimpleNamespace(now=lambda *_: noon)
-    for module in (runner, behavior_report):
+    for module in (record, behavior_report):
         module.datetime = types.SimpleNamespace(datetime=fixed)
     for module in (plans, finetune):
         module.time = types.SimpleNamespace(perf_counter=lambda: 0.0)

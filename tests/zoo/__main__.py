@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import json
 import os
@@ -21,9 +22,10 @@ from zoo.building import TASKS, NotBuilt, families
 from zoo.families import HALF, MECHANISMS
 from zoo.half import Rounding, hold_half
 from zoo.holding import CALLS, Outcome, hold, single_thread
-from zoo.page import page
+from zoo.page import page, rows
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "evidence" / "models.md"
 MOST_SECONDS = 120.0
 """Processor time of a family."""
 
@@ -39,7 +41,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="only the families that the tests run")
     parser.add_argument("--resume", action="store_true", help="skip families with a result in the folder")
     parser.add_argument("--out", type=Path, default=ROOT / ".zoo", help="folder of the results")
-    parser.add_argument("--write", action="store_true", help="write docs/evidence/models.md from all results")
+    parser.add_argument("--write", action="store_true", help="write the page and its csv from all results")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()
@@ -61,8 +63,8 @@ def main() -> int:
             continue
         record = options.out / f"half.{task}.{family}.json"
         if not (options.resume and record.exists()):
-            rows = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
-            record.write_text(json.dumps({"task": task, "family": family, "roundings": rows}), encoding="utf-8")
+            off = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
+            record.write_text(json.dumps({"task": task, "family": family, "roundings": off}), encoding="utf-8")
         wrong += show_half(json.loads(record.read_text(encoding="utf-8")))
     if options.write:
         records = [
@@ -74,7 +76,12 @@ def main() -> int:
             json.loads((options.out / f"half.{task}.{family}.json").read_text(encoding="utf-8"))
             for task, family in halved
         ]
-        (ROOT / "docs" / "evidence" / "models.md").write_text(page(records, halves), encoding="utf-8")
+        found = rows(records)
+        PAGE.write_text(page(found, halves), encoding="utf-8")
+        with PAGE.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
     return int(wrong > 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 COMMANDS = {name: command_line() for name in ("data", "suite")}
 
 EXPORTED_TASKS = (*TASKS, "suite")
+
+BENCHMARK = "benchmark"
+"""A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
+
+WHICH = "Which label fits this text?"
+"""What is asked of a text whose classes are its choices."""
 
 PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_dir")
 """What says where the texts are that cues are planted into."""
@@ -89,7 +96,11 @@ def export(
     settings: AuditOptions,
     prompt: Wording,
     to: Annotated[
-        str, typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES))
+        str,
+        typer.Option(
+            help="The harness that is to ask: lm-eval or inspect; or benchmark, a data set for the Hub with eval.yaml.",
+            autocompletion=completes((*HARNESSES, BENCHMARK)),
+        ),
     ] = "lm-eval",
     task: Annotated[
         str | None,
@@ -136,7 +147,7 @@ def export(
     from rightreasons.io.export import write_task
     from rightreasons.report.requests import request_rows
 
-    check_one_of(to, HARNESSES, "to")
+    check_one_of(to, (*HARNESSES, BENCHMARK), "to")
     if task is not None:
         check_one_of(task, EXPORTED_TASKS, "task")
     of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": settings.limit}
@@ -147,6 +158,12 @@ def export(
             f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.", option=odd
         )
     settings = settings.replaced(task=None if task == "suite" else task, split=split)
+    if to == BENCHMARK:
+        unfit = {"reasons": reasons or None, "task": "suite" if task == "suite" else None, **prompt.changed()}
+        if odd := next((name for name, value in unfit.items() if value is not None), None):
+            raise OptionError(f"Expected no `{odd}` with a benchmark, but got {unfit[odd]!r}.", option=odd)
+        export_benchmark(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets, out=out)
+        return
     if reasons:
         export_reasons(dataset, settings, prompt, tuple(listed(hints) or ()), to=to, out=out)
         return
@@ -159,6 +176,49 @@ def export(
     declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, *, out: Path, **how: Any) -> None:
+    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
+
+    Args:
+        dataset: What the user named.
+        settings: The columns, the split, the limit and the seed.
+        wording: The prompt, with nothing set: the harness has its own.
+        out: The folder.
+        **how: As in `exported_items`.
+    """
+    from rightreasons.audited.opening import task_of_data
+    from rightreasons.audited.stored import ITEMS
+    from rightreasons.datasets.builder import available_datasets, builder_class
+    from rightreasons.datasets.publishing import write_benchmark
+    from rightreasons.io.tables import choose_split
+
+    _, splits = task_of_data(dataset, settings, require_labels=True)
+    first = choose_split(splits, settings.split, where=dataset)
+    made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
+    tasks: dict[str, list[dict[str, Any]]] = {}
+    unanswered = 0
+    for split in (first, *made):
+        taken = exported_items(dataset, settings.replaced(split=split), wording, **how)
+        for request in taken.requests:
+            if request.label < 0:
+                unanswered += 1
+                continue
+            kind = "" if request.asked == ITEMS and split != first else request.asked
+            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", kind))))
+            asked = [request.prompt, request.text_pair, None if taken.label_names is None else WHICH]
+            row = {"id": request.id, "prompt": "\n\n".join(filter(None, asked)), "choices": list(request.choices)}
+            tasks.setdefault(task, []).append({**row, "label": request.label, **taken.fields.get(request.id, {})})
+    builder = builder_class(dataset) if dataset in available_datasets() else None
+    folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
+    for task, rows in tasks.items():
+        typer.echo(f"{task}: {counted(len(rows), 'item')}")
+    if unanswered:
+        typer.echo(f"Left out: {counted(unanswered, 'request')} that no choice is right for.")
+    typer.echo(f"Benchmark: {folder}")
+    typer.echo(f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset")
+    typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
 
 
 def export_reasons(

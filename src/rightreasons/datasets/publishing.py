@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import yaml
 from huggingface_hub import DatasetCardData
 
+from rightreasons.core.choices import LETTERS
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.store import (
     SEAL,
@@ -133,6 +135,83 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
     )
 
 
+def write_benchmark(
+    tasks: Mapping[str, Sequence[Mapping[str, Any]]],
+    folder: str | os.PathLike[str],
+    *,
+    name: str,
+    builder: type[Builder] | None = None,
+) -> Path:
+    """Write multiple-choice items as a data set that the Hub may list as a benchmark, which inspect_ai asks.
+
+    The folder holds `<task>/test.parquet`, a card, and `eval.yaml` by the "Eval.yaml specification" in
+    docs/hub/eval-results.md of huggingface/hub-docs (August 2026). Once it is pushed, `inspect eval hf/OWNER/NAME` runs
+    every task.
+
+    Args:
+        tasks: Task -> items {id, prompt, choices, label} and further columns; every label names a choice.
+        folder: The folder to write; created if it does not exist.
+        name: What the benchmark is called.
+        builder: The builder of the data set, whose license, description and citation the card states; None for data of
+            one's own.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: If there is no item, an item has no right choice or more than 26, or the folder holds other files.
+
+    Example:
+        >>> import tempfile
+        >>> datasets.disable_progress_bars()
+        >>> item = {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To run."], "label": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = write_benchmark({"items": [item]}, folder + "/cooking", name="Cooking")
+        ...     (written / "eval.yaml").read_text("utf-8").splitlines()[0]
+        'name: Cooking'
+    """
+    if not tasks:
+        raise ValueError("Expected items with a right choice to write, but there are none.")
+    for row in (row for rows in tasks.values() for row in rows):
+        if not 0 <= row["label"] < len(row["choices"]) <= len(LETTERS):  # inspect_ai would take -1 for Z
+            raise ValueError(
+                f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
+                f"{len(row['choices'])} and the label {row['label']}."
+            )
+    root = _own_folder(folder, "the benchmark", overwrite=False)
+    files = {task: {"test": f"{task}/test.parquet"} for task in tasks}
+    counts = {task: {"test": len(rows)} for task, rows in tasks.items()}
+    if builder is None:
+        data = DatasetCardData(
+            pretty_name=name,
+            task_categories=["multiple-choice"],
+            configs=[_config(task, each, default=place == 0) for place, (task, each) in enumerate(files.items())],
+        )
+        card = "\n".join((f"---\n{data.to_yaml()}\n---\n", f"# {name}\n", *_counted(counts), ""))
+    else:
+        card = f"{front_matter(builder, files, 'multiple-choice')}\n{_short_card(builder, counts)}"
+    declared = {
+        "name": name,
+        "description": (builder.DESCRIPTION if builder else "") or f"Multiple-choice items of {name}.",
+        "evaluation_framework": "inspect-ai",
+        "tasks": [
+            {
+                "id": task,
+                "config": task,
+                "split": "test",
+                "field_spec": {"input": "prompt", "target": "label", "choices": "choices"},
+                "solvers": [{"name": "multiple_choice"}],
+                "scorers": [{"name": "choice"}],
+            }
+            for task in tasks
+        ],
+    }
+    tables = {
+        files[task]["test"]: datasets.Dataset.from_list([dict(row) for row in rows]) for task, rows in tasks.items()
+    }
+    return _write(root, tables, card, {"eval.yaml": yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)})
+
+
 def _prepare(name: str, data_dir: str | None, options: Mapping[str, Any], config: str) -> None:
     """Build a configuration in the cache; one that is there already stays."""
     load_builder(name, config, data_dir=data_dir, **options).download_and_prepare()
@@ -149,13 +228,16 @@ def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> P
     return root
 
 
-def _write(root: Path, tables: Mapping[str, datasets.Dataset], card: str) -> Path:
+def _write(
+    root: Path, tables: Mapping[str, datasets.Dataset], card: str, others: Mapping[str, str] | None = None
+) -> Path:
     """Write files and their card beside those of the folder, then put them into it; another data set is set aside."""
     with swapped_in(root) as new:
         for file, rows in tables.items():
             (new / file).parent.mkdir(exist_ok=True)
             write_with(new / file, functools.partial(_save, rows))
-        write_text(new / "README.md", card)
+        for file, text in {"README.md": card, **(others or {})}.items():
+            write_text(new / file, text)
         seal(new, NO_INPUTS)
         if (root / SEAL).exists():
             # The same data set again may repair a damaged file of it; another one is not mixed with it.
@@ -208,17 +290,20 @@ def card_body(text: str) -> str:
 
 
 def _short_card(builder: type[Builder], counts: Mapping[str, Mapping[str, int]]) -> str:
-    rows = [
-        f"| {config} | {split} | {count:,} |" for config, splits in counts.items() for split, count in splits.items()
-    ]
     return "\n".join(
         (
             f"# {builder.NAME}\n",
             f"{builder.DESCRIPTION}\n",
-            "| configuration | split | items |",
-            "|---|---|---|",
-            *rows,
+            *_counted(counts),
             f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
             f"## Citation\n\n{builder.CITATION}\n",
         )
     )
+
+
+def _counted(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return the lines of a table of numbers of items."""
+    rows = [
+        f"| {config} | {split} | {count:,} |" for config, splits in counts.items() for split, count in splits.items()
+    ]
+    return ["| configuration | split | items |", "|---|---|---|", *rows]

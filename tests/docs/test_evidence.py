@@ -1,0 +1,38 @@
+"""The tables of the evidence are those of the results stored beside them."""
+
+import csv
+import json
+
+import pytest
+
+
+@pytest.fixture
+def read_block(root, monkeypatch):
+    monkeypatch.syspath_prepend(root)
+    from benchmarks import blocks
+
+    return blocks.read_block
+
+
+def test_verdicts(read_block):
+    from benchmarks.verdicts.__main__ import PAGE, STORED, by_model, scenarios, summary
+
+    known = scenarios()
+    rows = [tuple(row) for row in json.loads(STORED.read_text("utf-8")) if row[0] in known]
+    assert read_block(PAGE, "tables") == "\n".join(summary(rows, known))
+    with PAGE.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == list(by_model(rows, known))
+
+
+def test_validity(read_block):
+    from benchmarks.validity.__main__ import PAGE, merged, stored, table
+
+    assert read_block(PAGE, "tables") == table(merged([], stored()))
+
+
+def test_reliability(root, read_block):
+    page = root / "docs" / "evidence" / "reliability.md"
+    with page.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    sums = (f"{sum(map(int, column)):,}" for column in list(zip(*rows, strict=True))[1:])
+    assert f"| {len(rows)} | {' | '.join(sums)} |" in page.read_text("utf-8")
