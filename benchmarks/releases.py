@@ -105,16 +105,9 @@ def read(file: Path, given: dict[str, Any] | None) -> Reading:
 
 
 def accuracy_of(source: Any) -> float:
-    from rightreasons.io.columns import read_columns
-    from rightreasons.io.files import described
-    from rightreasons.io.judged import answers_alone
-    from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import read_predictions
 
-    told = described(source)
-    options = told.options(PredictionOptions())
-    columns = read_columns(told.source, form=told.form)
-    found = answers_alone(columns, "the file", options=options) or read_predictions(source)
+    found = read_predictions(source, answers_alone=True)
     if found.kind == "confidence":
         return float(np.mean(found.references))
     scores = np.asarray(found.predictions)

@@ -144,7 +144,7 @@ class TestGaps:
                 "id,prediction\ni0,wet\n",
                 "Expected the number of the chosen answer of each item in d.csv, but got texts",
             ),
-            ("id,prediction\ni0,1\ni0,0\n", "but 'i0' comes more than once"),
+            ("id,prediction\ni0,1\ni0,0\n", "but 'i0' comes again"),
         ],
     )
     def test_answers_that_do_not_fit(self, copa, runs, capsys, text, message):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rightreasons.io.columns import read_columns
-from rightreasons.io.logs import exported_columns, inspect_reply, lm_eval_columns
+from rightreasons.io.logs import exported_columns, inspect_reply, log_columns
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_answers, read_predictions
 
@@ -101,7 +101,7 @@ def test_exported_requests_keep_the_first_class_and_leave_out_what_has_no_label(
     request = {"task": "classification", "prompt": "Dull.", "choices": ["bad", "good"], "options": ["A", "B"]}
     rows = [{**request, "id": str(number), "label": label} for number, label in enumerate((0, 1, -1))]
     assert exported_columns(rows, None, "samples.jsonl")["label"] == ["bad", "good", None]
-    with pytest.raises(ValueError, match="as they were written, but that of 'c' has the choices .* and the label 2"):
+    with pytest.raises(ValueError, match=r"as they were written.* but that of .c. holds \[2, "):
         exported_columns([*rows, {**request, "id": "c", "label": 2}], None, "samples.jsonl")
 
 
@@ -165,7 +165,7 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
         ({"filtered_resps": [["-1.0", "False"]]}, "log-likelihoods of at least two choices, or a generated answer"),
         (
             {"filtered_resps": [["x", "False"], [None, "False"]]},
-            "a log-likelihood per choice in samples.jsonl, but item 1",
+            "a log-likelihood per choice of each item of samples.jsonl, but item 1",
         ),
         ({"filtered_resps": [["nan", "False"], ["-1.0", "False"]]}, "a log-likelihood per choice.* item 1 has .*nan"),
         ({"doc_id": 0}, "each item of samples.jsonl once, but the document 0 comes twice"),
@@ -189,7 +189,7 @@ def test_samples_of_two_tasks_and_other_lines(tmp_path):
     generated = sample(5, [("Capital?", {"until": ["\n"]})], ["Paris"], "Paris")
     with pytest.raises(ValueError, match="samples of one task in mixed.jsonl, but item 0 has log-likelihoods"):
         read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
-    with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 is"):
+    with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 holds"):
         read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), {"text": "a"}]))
 
 
@@ -283,7 +283,7 @@ def test_samples_that_failed_are_counted(tmp_path):
     [
         (None, "samples in log.json, but it has none"),
         ([], "samples in log.json, but it has none"),
-        ([5], "an id and a target in log.json, but sample 0 is '5'"),
+        ([5], "an id and a target in log.json, but sample 0 holds 5"),
         ([inspected(1, ["x", "y"], "E", "B")], "the letter of one choice as the target of each sample.*'E'"),
         ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of one choice"),
         ([inspected(1, ["x"], "A", "A"), inspected(2, None, "A", "A")], "samples of one kind"),
@@ -321,7 +321,7 @@ def test_half_a_character_in_a_choice_has_its_bytes():
     answers = [["-1.5", "False"], ["-3.0", "False"]]
     row = {"doc": {}, "target": "0", "arguments": pairs, "resps": answers, "filtered_resps": answers}
     other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
-    columns = lm_eval_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
+    columns = log_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
     assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]
 
 

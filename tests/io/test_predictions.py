@@ -98,7 +98,7 @@ def test_positive_probability_alone():
         ),
         ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
         ("p1,p3,label\n.5,.5,1", "to be numbered from 0 or from 1, but got p1, p3;"),
-        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
+        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 holds 'high'."),
         (
             "p_a,p_b,label\n.5,.5,c",
             "the labels a, b in the column 'label' of the text, but the labels are c and row 0 holds 'c'",
@@ -110,17 +110,17 @@ def test_positive_probability_alone():
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (
             "predictions,label\nx,1",
-            r"Expected a list such as \[0.9, 0.1\] in each cell of column 'predictions', .* 'x'",
+            r"Expected a number or a list such as .* 'predictions', .* 'x'",
         ),
         (
             '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
             "Expected JSON in the text, but line 2, column 2 cannot be read",
         ),
-        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 is 'None'"),
+        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 holds None"),
         ("[[0.5, 0.5]]", "Expected names of columns in the text, but its rows are lists of values"),
         ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
         ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
-        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
+        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 holds 0.5."),
         (
             '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
             "one length in the text, but 'predictions' has 1 rows and 'label' 2",
@@ -203,7 +203,7 @@ def test_scores_win_over_answers(tmp_path):
     ("text", "sentence"),
     [
         ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
-        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 is '0.5'"),
+        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 holds 0.5"),
         ("prediction,answer\n1,0\n", "one column of answers in answers.csv, but got prediction and answer"),
         ("prediction\n", "at least one row in answers.csv"),
     ],
@@ -242,9 +242,9 @@ def test_texts_of_a_csv_stay_as_they_are(tmp_path):
 
 
 def test_empty_cells_of_numbers_are_no_numbers(tmp_path):
-    with pytest.raises(ValueError, match="numbers in column 'p_a', but item 1 is ''"):
+    with pytest.raises(ValueError, match="numbers in column 'p_a', but item 1 holds ''"):
         answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
-    with pytest.raises(ValueError, match="'prediction', but item 1 is 'nan'"):
+    with pytest.raises(ValueError, match="'prediction', but item 1 holds nan"):
         answers(tmp_path, "id,prediction\na,1\nb,\n")
 
 
@@ -259,12 +259,16 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("a.csv", "prediction\n1\n1e30\n", r"'prediction', but item 1 is 1e\+30, which is too large"),
-        ("a.jsonl", f'{{"predictions": {10**30}}}', "numbers of classes in column 'predictions', but item 0 is 1000"),
-        ("a.jsonl", f'{{"probs": {10**400}}}', "numbers in column 'probs', but item 0 is '1000"),
-        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 is '1000"),
-        ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 is 'None'"),
-        ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 is '\[0.9, 0.1\]'"),
+        ("a.csv", "prediction\n1\n1e30\n", r"'prediction', but item 1 holds 1e\+30"),
+        (
+            "a.jsonl",
+            f'{{"predictions": {10**30}}}',
+            "numbers of classes, below .* in column 'predictions', but item 0 holds 1000",
+        ),
+        ("a.jsonl", f'{{"probs": {10**400}}}', "in column 'probs', but item 0 holds 1000"),
+        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 holds 1000"),
+        ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 holds None"),
+        ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 holds '\[0.9, 0.1\]'"),
         ("a.json", "[" * 100_000, "in a.json, but it is nested deeper"),
         ("a.jsonl", "[" * 100_000, "line 1 of a.jsonl, but it is nested deeper"),
     ],
@@ -335,7 +339,7 @@ def test_options_name_what_no_name_tells():
         ({"score_columns": "a,a", "label_column": "y"}, "distinct columns in `score_columns`, but 'a' comes twice"),
         ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
         ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
-        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 is 'yes'"),
+        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 holds 'yes'"),
         ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
         ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
         ({"score_columns": "a,b"}, "a column of labels, .*: name it with `label_column`"),
@@ -510,8 +514,11 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n", "Expected a score for each choice in run.csv, but row 1 holds NaN."),
-        ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 has -1."),
+        (
+            "id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n",
+            "Expected a score for each choice in run.csv, but row 1 holds [nan, 0.8].",
+        ),
+        ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 holds -1."),
     ],
 )
 def test_a_run_without_a_choice_is_refused(tmp_path, rows, message):

@@ -281,7 +281,7 @@ def test_tables_that_are_no_files(tmp_path):
         answers = read_suite_answers(table, SUITE).answers
         assert [str(answer) for answer in answers] == words
     for table, message in (
-        (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "distinct columns in the table, but 'p' comes twice"),
+        (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "each .column of the table. once, but 'p' comes again"),
         ([0, 1], r"a table .*, but got \[0, 1\]"),
         (pd.DataFrame({"text": ["x"] * 7}), "a column of scores .* in the table, but its columns are: text"),
     ):

@@ -70,7 +70,7 @@ def test_figures_and_command(tmp_path, capsys):
     ("change", "sentence"),
     [
         ({"winner": ["good"] * 6}, "row 0 of the table has 'good'"),
-        ({"model_b": ["gpt"] * 6}, "row 0 has 'gpt' twice"),
+        ({"model_b": ["gpt"] * 6}, "row 0 holds .'gpt', 'gpt'"),
         ({"model_a": ["b"] * 6, "winner": ["a", "b", "b", "a", "a", "b"], "model_b": ["a"] * 6}, "names a place and"),
         ({"winner": None}, "a column of the verdict .* name it with `verdict_column`"),
     ],
@@ -139,8 +139,8 @@ def test_pairs_with_the_verdicts_of_people():
     ("change", "sentence"),
     [
         ({"question": None}, r"a column of the prompt \(prompt, question, .* name it with `prompt_column`"),
-        ({"answer_b": ["bad", " "]}, "the second_text of row 1 is empty"),
-        ({"model_b": ["other", "other"]}, "row 1 has 'other' twice"),
+        ({"answer_b": ["bad", " "]}, "the second_text of each row of the table, but row 1 holds ' '"),
+        ({"model_b": ["other", "other"]}, "row 1 holds .'other', 'other'"),
         ({"human": ["A", "nobody"]}, "row 1 of the table has 'nobody'"),
     ],
 )

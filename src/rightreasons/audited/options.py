@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rightreasons.core.choices import TASKS
-from rightreasons.core.options import listed, option
+from rightreasons.core.options import option
 from rightreasons.io.options import ItemOptions, PredictionOptions
 
 
@@ -59,14 +57,6 @@ class AuditOptions(ItemOptions):
 
         super()._check()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
-
-    def source(self, task: str) -> dict[str, Any]:
-        """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
-        keywords = super().source(task)
-        if task == "multiple_choice":
-            self._refuse(task, "label_names")
-            return keywords
-        return {**keywords, "label_names": listed(self.label_names)}
 
 
 class StoredOptions(PredictionOptions):

@@ -175,12 +175,13 @@ class AuditSplit:
     @functools.cached_property
     def ids(self) -> tuple[str, ...]:
         """N unique ids."""
-        return tuple(self.data["id"])
+        return tuple(self.data["id"][:])
 
     @functools.cached_property
     def texts(self) -> list[str]:
         """N texts, or prompts."""
-        return list(self.data["prompt" if self.choices is not None else "text"])
+        texts: list[str] = self.data["prompt" if self.choices is not None else "text"][:]
+        return texts
 
     @functools.cached_property
     def text_pairs(self) -> list[str] | None:
@@ -256,7 +257,7 @@ class AuditSplit:
 
     def column(self, name: str) -> list[Any] | None:
         """Return a column of the data, or None where there is none of that name."""
-        return list(self.data[name]) if name in self.data.column_names else None
+        return self.data[name][:] if name in self.data.column_names else None
 
 
 def take_splits(
@@ -404,7 +405,7 @@ def _occurring(labels: Iterable[NDArray[np.int64]]) -> set[int]:
 def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
     for column in ("id", "text", "text_pair", "prompt", "choices"):
-        for value in data[column] if column in data.column_names else ():
+        for value in data[column][:] if column in data.column_names else ():  # at once: a lazy column formats each row
             encoded = str(value).encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "little") + encoded)
         digest.update(column.encode())

@@ -265,30 +265,17 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
-    from rightreasons.io.columns import read_columns, source_name
-    from rightreasons.io.files import described
-    from rightreasons.io.judged import answers_alone
     from rightreasons.io.options import PredictionOptions
-    from rightreasons.io.predictions import find_predictions
+    from rightreasons.io.predictions import read_predictions
 
-    options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
-    told = described(path)
-    options, where = told.options(options), source_name(told.source)
-    label = settings.label_column or told.given.get("label_column")
-    names = options.names_of_columns(label)
-    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form, names=names)
-    alone = answers_alone(columns, where, options=options) if with_labels else None
-    if alone is not None:
-        return alone
-    first = settings.first_label
-    return find_predictions(
-        columns,
-        where,
-        label_column=label,
-        label_names=(listed_names(settings.label_names) or told.given.get("label_names")) if with_labels else None,
-        first_label=told.given.get("first_label") if first is None else first,
-        with_labels=with_labels and not _has_choices(columns, settings),  # the labels of choices are read with them
-        options=options,
+    return read_predictions(
+        path,
+        label_column=settings.label_column,
+        with_labels=with_labels and (lambda columns: not _has_choices(columns, settings)),  # whose labels go with them
+        label_names=listed_names(settings.label_names) if with_labels else None,
+        first_label=settings.first_label,
+        answers_alone=True,
+        options=PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()}),
     )
 
 
@@ -340,6 +327,7 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
 def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Task, datasets.Dataset]:
     """Make items in the common schema of the columns of a file of predictions."""
     import datasets
+    import pyarrow as pa
 
     from rightreasons.io.columns import TEXT_COLUMNS, named_column, usual_column
     from rightreasons.io.tables import open_multiple_choice
@@ -370,8 +358,9 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     label: Any = datasets.Value("int64")
     if task == "classification":
         label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
-    items = datasets.Dataset.from_dict(own)
-    items = items.add_column("label", read.references.tolist(), feature=label)
+    kinds = datasets.Features({**dict.fromkeys(own, datasets.Value("string")), "label": label})
+    # `from_dict` and `add_column` would encode or digest each label by itself.
+    items = datasets.Dataset(pa.table({**own, "label": read.references}, schema=kinds.arrow_schema))
     further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
 
@@ -379,14 +368,16 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
 def _as_dataset(columns: Mapping[str, Any]) -> datasets.Dataset:
     """Return the columns that Arrow can hold; no question reads the others, such as a column of unlike objects."""
     import datasets
+    import pyarrow as pa
 
     held = {}
     for name, column in columns.items():
         try:
-            held[name] = datasets.Dataset.from_dict({name: list(column)})
+            flat = isinstance(column, np.ndarray) and column.ndim == 1
+            held[name] = pa.array(column if flat else list(column))
         except (TypeError, ValueError, OverflowError, NotImplementedError):  # pyarrow's errors are among these
             continue
-    return datasets.concatenate_datasets(list(held.values()), axis=1)
+    return datasets.Dataset(pa.table(held))
 
 
 def _items_of(

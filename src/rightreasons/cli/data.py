@@ -278,7 +278,7 @@ def plant(
     )
     folder = write_splits(planted, out, text=told)
     for name, items in planted.items():
-        with_cue = sum(cue >= 0 for cue in items["cue_label"])
+        with_cue = sum(cue >= 0 for cue in items["cue_label"][:])
         typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
     typer.echo(f"Data: {folder}")
 

@@ -14,7 +14,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -256,6 +256,38 @@ def require_value(value: Any, name: str, what: str) -> Any:
     if value is None:
         raise OptionError(f"Expected `{name}` ({what}), but got None.", option=name)
     return value
+
+
+def check_each(
+    values: Iterable[Any],
+    is_right: Callable[[Any], object],
+    expected: str,
+    *,
+    unit: str = "row",
+    first: int = 0,
+    names: Sequence[object] | None = None,
+) -> None:
+    """Refuse the first of some values that is not right.
+
+    Args:
+        values: N values.
+        is_right: Tells whether one is right.
+        expected: What is expected, and where.
+        unit: What a value belongs to.
+        first: The number of the first one.
+        names: N names of these units; None for their numbers.
+
+    Example:
+        >>> check_each([0.5, 7], lambda share: share <= 1, "shares in the column 'p' of x.csv")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected shares in the column 'p' of x.csv, but row 1 holds 7.
+    """
+    for number, value in enumerate(values):
+        if not is_right(value):
+            name = number + first if names is None else one_line(names[number])
+            plain = value.item() if isinstance(value, np.generic) else value
+            raise ValueError(f"Expected {expected}, but {unit} {name} holds {one_line(plain, 60)}.")
 
 
 # ------------------------------------------------------------------------------------------------------------ scalars

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -75,9 +75,14 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any
     if part is not None:
         chosen = articles_of(part, [str(article.get("title")) for article in articles])
         articles = [article for article in articles if str(article.get("title")) in chosen]
+    yield from questions_in(articles, str(file))
+
+
+def questions_in(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator[dict[str, Any]]:
+    """Yield the questions of articles in the form of SQuAD, as `read_squad`; `source` is what they are from."""
     for number, article in enumerate(articles):
-        title = str(article.get("title", number))
-        where = f"the article {title!r} of {file}"
+        title = str(article.get("title") or number)
+        where = f"the article {title!r} of {source}"
         for paragraph in _list(article, "paragraphs", where):
             context = paragraph.get("context")
             if not isinstance(context, str) or not context.strip():

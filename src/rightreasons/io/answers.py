@@ -9,6 +9,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 NO_ANSWER = -1
@@ -32,115 +33,53 @@ _MARKUP = (
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
 
-_IS = (
-    r"(?:(?:is|are|was|be|would be|must be|should be|has to be|will be|remains)\b(?!n't)"
-    r"|(?:can|could|must)(?:not|n't| not) be\b|(?:is|wo|would|does)n't\b|=|:|->|→)"
-)
-_ASKED = "answer|option|choice|label|sentiment|category|class|classification|verdict|prediction|response|solution"
-_FURTHER = r"(?: (?:choice|option|letter|label|number|to (?:the|this) question|for this \w+|here))?"
-_CHOOSE = "say|choose|pick|select|answer|go with|opt for|vote for|guess"
-_ROMANCE = "(?: (?:correcta?|correcte|corretta|finale?|exacta|exacte|esatta|giusta|juste|bonne))?"
-_LEADS = (
-    # English
-    rf"(?:{_ASKED})\b{_FURTHER}[\"']?\s*{_IS}",
-    rf"(?:i|we)(?:'d| would|'ll| will| must| have to)? (?:{_CHOOSE})\b:?",
-    r"(?:it is|it's|it must be|so|thus|hence|therefore)\b,?(?: (?:it is|it's|it must be))?",
-    rf"(?:correct|right|best|suitable|appropriate)(?: one)? {_IS}",
-    # German, Dutch, Swedish; French, Spanish, Portuguese, Italian; Polish, Czech, Russian
-    r"(?:antwort|lösung|antwoord|svaret|svar)\b\s*(?:ist|lautet|wäre|is|är|:)",
-    rf"(?:r[ée]ponse|respuesta|resposta|risposta|opci[óo]n|opç[ãa]o)\b{_ROMANCE}\s*(?:est|es|é|è|sería|seria|:)",
-    r"(?:odpowied[zź]|odpověď|ответ(?:ом)?)\b(?: (?:to|jest|je|это|будет|является))*\s*[:—–-]?",
-    # Turkish, Vietnamese, Indonesian
-    r"(?:cevap|cevabı|đáp án|jawaban(?:nya)?)\b(?: (?:doğru|đúng|yang benar|benar))?\s*(?:là|adalah|ialah|:)",
-)
-_LEADS_WITHIN_WORDS = (
-    # Hindi, Arabic; Chinese, Japanese, Korean
-    r"(?:उत्तर|الإجابة|الجواب|الاجابة)(?: (?:सही|الصحيحة|الصحيح))?\s*(?:है|هي|هو|:)",
-    r"(?:答案|选项|選項|正解|选择|選擇|答|解答|回答|答え|正答)\s*(?:应该|應該|应|應)?\s*(?:是|为|為|选|選|は|が|:)",
-    r"应?该?(?:选|選)(?:择|擇)?",
-    r"(?:정답|답변|답)\s*(?:은|는|:)",
-    "□",
-)
-_LEAD = re.compile(
-    rf"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)(?:{'|'.join(_LEADS)})"
-)
-_LEAD_WITHIN = re.compile(rf"(?=[उا答选選正解回应该정답□])(?:{'|'.join(_LEADS_WITHIN_WORDS)})")
+
+def _alternatives() -> dict[str, str]:
+    """Return the lists of answer_patterns.yaml, each as one group; a list may name another."""
+    import yaml
+
+    lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
+    groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items()}
+
+    def filled(pattern: str) -> str:
+        return re.sub(r"<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
+
+    return {name: filled(group) for name, group in groups.items()}
+
+
+_SAID = _alternatives()
+
+
+def _pattern(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(re.sub(r"<([a-z_]+)>", lambda match: _SAID[match[1]], pattern), flags)
+
+
+_LEAD = _pattern(r"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)<lead>", re.NOFLAG)
+_LEAD_WITHIN = _pattern(r"(?=[उا答选選正解回应该정답□])<lead_within_words>", re.NOFLAG)
 """What an answer follows, in small letters. How words begin is looked at first: most begin no lead."""
 
 _OPENING = re.compile(r"[\s\"'(\[{□:]*")
-_FILLING = re.compile(
-    r"(?:[\s\"'(\[{□:]|\b(?:therefore|thus|clearly|definitely|indeed|simply|most likely|probably|likely|donc"
-    r"|also|la|le|l'|"
-    r"die|der|das|de|the)\b|\b(?:option|choice|letter|answer|number|label|opci[óo]n|opção|letra|lettera|lettre"
-    r"|buchstabe)\b"
-    r"|选项|選項|選択肢|보기)*",
-    re.IGNORECASE,
+_FILLING = _pattern("<filling>*")
+_END = _pattern(r"\s*<end>")
+_MORE = _pattern(r"[\s)\]}\"'□.]*<more>\s*")
+_BUT = _pattern(r".*?\b<but>\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*")
+_DANGER = _pattern("<danger>", re.NOFLAG)
+_RETRACTION = _pattern("<retraction>", re.NOFLAG)
+_REFUTED = _pattern(
+    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b"
 )
-"""What may stand between the lead and the answer."""
-
-_END = re.compile(
-    r"\s*(?:$|[\n)\]}\"□,;!、。]|:(?!\w)|\.(?!\w)|\(|[-–—](?=\s|$)|'(?!\w)|(?:because|since|as|for|due to|given"
-    r"|based on|which)\b"
-    r"|です|である|だ|になり|となり|입니다|이다|예요|이에요|选项|選項|项|項)",
-    re.IGNORECASE,
-)
-"""What follows an answer that ends there."""
-
-_MORE = re.compile(
-    r"[\s)\]}\"'□.]*(?:,|/|\||&|\bor\b|\band\b|\boder\b|\bund\b|\bou\b|\bet\b|\bo\b|\by\b|或|和|または|또는)\s*"
-)
-"""What joins a second answer to the first."""
-
-_BUT = re.compile(r".*?\b(?:but|rather|instead)\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*", re.IGNORECASE)
-"""What the right answer follows where another was denied."""
-
-_DANGER = re.compile(
-    r"\b(?:not|no|never|nor|neither|none|nobody|nothing|cannot|without|if|whether|unless|suppose\w*|assumed?|assuming"
-    r"|imagine|might|could|"
-    r"may|maybe|perhaps|possibly|thought|seems?|seemed|appears?|first|initially|originally|some|many|people"
-    r"|others|they|user|"
-    r"students?|says|said|claim\w*|told|hint\w*|suggest\w*|according|why|wrong|incorrect|false|mistaken|doubt"
-    r"|unlikely|either|"
-    r"nicht|kein\w*|falls|wenn|si|non|pas|não|nie|не|если|jeśli)\b|n't\b|[不没沒别別非若]|如果|もし|만약"
-)
-"""What in front of a statement says that it is none: a denial, a condition, somebody else's view, an earlier one."""
-
-_RETRACTION = re.compile(
-    r"\bno,|\b(?:wait|actually|hmm|sorry|correction|scratch that|second thought|nein|moment|non,|attends|нет"
-    r"|подожди)\b|不对|不對"
-    r"|等等|いや|아니|\b(?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not)\b"
-)
-_REFUTED = re.compile(
-    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b",
-    re.IGNORECASE,
-)
-_NEXT = re.compile(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:", re.IGNORECASE)
+_NEXT = _pattern(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:")
 """Where a model that goes on writing asks itself the next question."""
 
-_RIGHT = re.compile(
-    r"\s*(?:is|ist|est|es|é|è|looks|seems|must be)\s+(?:the |la |die |der )?(?:most |only )?(?:correct|right"
-    r"|best|appropriate|richtig|korrekt"
-    r"|correcta?|correcte|corretta)(?: (?:answer|option|choice|one|label|antwort|respuesta|réponse))?\s*(?:$"
-    r"|[\n.,;!)]|because\b|since\b)",
-    re.IGNORECASE,
+_RIGHT = _pattern(
+    r"\s*<looks>\s+(?:the |la |die |der )?(?:most |only )?<correct>(?: <kind_of_answer>)?"
+    r"\s*(?:$|[\n.,;!)]|because\b|since\b)"
 )
-_SUBJECT = re.compile(
-    r"(?:(?:so|thus|overall|therefore|hence|clearly|in summary|in conclusion),? )?"
-    r"(?:this|it|(?:the|this)(?: \w+)? (?:review|text|sentence|sentiment|tone|statement|tweet|comment|label"
-    r"|question|relation|"
-    r"relationship|premise|message|article|news)|sentiment|label)"
-    r"(?: of (?:the|this) (?:\w+ )?\w+)? (?:is|expresses|conveys|has|shows|can be classified as"
-    r"|would be classified as|is classified as)"
-    r" (?:an? |the )?(?:clearly |strongly |overall |very |quite |definitely |generally |mostly |predominantly )?",
-    re.IGNORECASE,
+_SUBJECT = _pattern(
+    r"(?:<subject_opening>,? )?<subject>(?: of (?:the|this) (?:\w+ )?\w+)? <said_of> (?:an? |the )?(?:<clearly> )?"
 )
-_OBJECT = re.compile(
-    r"(?: (?:review|sentiment|text|sentence|statement|tweet|comment|tone|label|one|in nature|overall|question"
-    r"|opinion))?\s*"
-    r"(?:$|[\n.!;]|because\b|since\b)",
-    re.IGNORECASE,
-)
-_WEAK = re.compile(r"it|so|thus|hence|therefore", re.IGNORECASE)
+_OBJECT = _pattern(r"(?: <object>)?\s*(?:$|[\n.!;]|because\b|since\b)")
+_WEAK = _pattern("it|so|thus|hence|therefore")
 """Leads that are no statement unless an answer follows at once."""
 
 _TURN = re.compile(r"\b(?:but|however|so|thus|hence|therefore)\b")
@@ -448,20 +387,17 @@ class _Reading:
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
 
 
-_TEENS = (
+_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
-_UNITS = _TEENS.split()
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_IN_WORDS = {
-    **{word: value for value, word in enumerate(_UNITS)},
-    **{word: 20 + 10 * place for place, word in enumerate(_TENS)},
-    **{f"{ten}-{_UNITS[unit]}": 20 + 10 * place + unit for place, ten in enumerate(_TENS) for unit in range(1, 10)},
-    "hundred": 100, "one hundred": 100, "a hundred": 100,
-}  # fmt: skip
+_UNITS = _WORDS.split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
+_IN_WORDS = {word: value for value, word in enumerate(_UNITS)} | {ten: 20 + 10 * n for n, ten in enumerate(_TENS)}
 _WORDED = re.compile(
-    rf"\b({'|'.join(sorted(_IN_WORDS, key=len, reverse=True))})(?=\s*(?:percent|per cent|%))", re.IGNORECASE
+    rf"\b(?:(?:a|one) (?=hundred))?((?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_UNITS[1:10])}))?|{'|'.join(_UNITS[::-1])})"
+    r"(?=\s*(?:percent|per cent|%))",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(
     r"(?<![\w.,-])(\d+(?:[.,]\d+)?|\.\d+)(?:\s*(%|percent\b|per cent\b|prozent\b)|\s*(?:/|out of|von|sur"
@@ -491,7 +427,9 @@ def read_probability(text: str) -> float | None:
         >>> [read_probability(text) for text in ("Between 0.2 and 0.4", "The answer is 2.", "Probability: high", "7")]
         [None, None, None, None]
     """
-    text = _WORDED.sub(lambda match: str(_IN_WORDS[match[1].lower()]), plain_text(text))
+    text = _WORDED.sub(
+        lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
+    )
     found = list(_NUMBER.finditer(text))
     labels = list(_LABEL.finditer(text))
     named = [

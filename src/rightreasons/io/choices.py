@@ -163,8 +163,9 @@ def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[l
     for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in names), strict=True)):
         item = dict(zip(names, cells, strict=True))
         prompts.append(_prompt(item, form, row, name))
-        choices.append(_choices(item, form, row, name))
-        marks.append(_marks(item, form))
+        texts, own = _choices(item, form, row, name)
+        choices.append(texts)
+        marks.append(own)
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     return prompts, choices, _labels(data, choices, marks, form, name)
@@ -175,41 +176,41 @@ def _names(named: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
-    parts = []
-    for column in form.prompt:
-        part = item[column]
-        if part is None and len(form.prompt) > 1:  # a passage that this item does not have
-            continue
+    parts = {column: item[column] for column in form.prompt}
+    if len(parts) > 1:  # a passage that this item does not have
+        parts = {column: part for column, part in parts.items() if part is not None}
+    for column, part in parts.items():
         if not isinstance(part, str):
             raise TypeError(f"Expected texts in the column {column!r} of {name}, but row {row} holds {part!r}.")
-        parts.append(part.strip())
-    prompt = " ".join(part for part in parts if part)
+    prompt = " ".join(filter(None, map(str.strip, parts.values())))
     if not prompt:
         raise ValueError(f"Expected a prompt in each row of {name}, but row {row} has none.")
     return prompt
 
 
-def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
-    content = item[form.choices[0]]
+def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> tuple[list[str], list[str]]:
+    """Return the texts of the choices, and their names ("A", "1", …) where the data has them."""
+    content: Any = item[form.choices[0]]
+    marks: list[Any] = []
     if len(form.choices) > 1:
         content = [item[column] for column in form.choices]
         while content and content[-1] in (None, ""):  # this item has fewer choices than others
             content.pop()
-    if isinstance(content, list) and len(content) > 1 and set(map(type, content)) == {str}:  # the usual case
-        return _without_letters(content)
-    lettered = _lettered(content)
-    if lettered:  # {"A": …, "B": …}
-        content = list(lettered.values())
-    elif isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
-        content = content.get("text")
-    if isinstance(content, list) and all(isinstance(choice, (dict, type(None))) for choice in content):
+    elif isinstance(content, dict):
+        lettered = {key: content[key] for key in sorted(content) if content[key] is not None}
+        if lettered and all(len(key) == 1 and key.isascii() and key.isalpha() for key in content):  # {"A": …, "B": …}
+            content, marks = list(lettered.values()), list(lettered)
+        else:  # {"text": […], "label": ["A", "B", …]}
+            content, marks = content.get("text"), content.get("label") or []
+    elif isinstance(content, list) and all(isinstance(choice, (dict, type(None))) for choice in content):
         # [{"text": …, "label": …}, …]
+        marks = [choice.get("label") for choice in content if choice]
         content = [None if choice is None else choice.get("text") for choice in content]
-    if not isinstance(content, list) or not all(isinstance(choice, str) for choice in content):
+    if not isinstance(content, list) or set(map(type, content)) - {str}:
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
     if len(content) < 2:
         raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
-    return _without_letters(content)
+    return _without_letters(content), list(map(str, marks))
 
 
 def _without_letters(choices: Sequence[str]) -> list[str]:
@@ -218,25 +219,6 @@ def _without_letters(choices: Sequence[str]) -> list[str]:
     if all(mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)):
         return [mark[2] for mark in marked if mark]
     return [choice.strip() for choice in choices]
-
-
-def _lettered(content: Any) -> dict[str, Any]:
-    """Return the choices of an object whose keys are letters, in the order of these; a letter may lack its choice."""
-    if not isinstance(content, dict) or not all(len(key) == 1 and key.isascii() and key.isalpha() for key in content):
-        return {}
-    return {key: content[key] for key in sorted(content) if content[key] is not None}
-
-
-def _marks(item: dict[str, Any], form: ChoiceForm) -> list[str]:
-    """Return the names of the choices ("A", "1", …), where the data has them."""
-    content = item[form.choices[0]]
-    if len(form.choices) > 1:
-        return []
-    if isinstance(content, dict):
-        return list(_lettered(content)) or [str(mark) for mark in content.get("label") or []]
-    if isinstance(content, list) and content and isinstance(content[0], dict):
-        return [str(choice.get("label")) for choice in content]
-    return []
 
 
 # ------------------------------------------------------------------------------------------------------- right choices

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import gc
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,7 +26,16 @@ from rightreasons.core.label_names import (
     listing,
     resolve_label_columns,
 )
-from rightreasons.io.files import AGAIN, FILE_TYPES, FileForm, column_of, dataset_of, short_reason, values_in
+from rightreasons.io.files import (
+    AGAIN,
+    FILE_TYPES,
+    FileForm,
+    collection_paused,
+    column_of,
+    dataset_of,
+    short_reason,
+    values_in,
+)
 from rightreasons.io.reading import NO_FORM, as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Mapping[str, Any]] = json.loads(
@@ -366,24 +373,6 @@ class NamedLabels(list[str | None]):
                 f"but row {wrong[0]} holds {ids[wrong[0]]}."
             )
         super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
-
-
-@contextlib.contextmanager
-def collection_paused() -> Iterator[None]:
-    """Pause the collector of cyclic garbage, which walks through a growing table again and again and finds no cycle.
-
-    Example:
-        >>> with collection_paused():
-        ...     gc.isenabled()
-        False
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def read_columns(

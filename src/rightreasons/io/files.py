@@ -71,31 +71,26 @@ _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, R
 _BLOCK = 1 << 20
 
 
-def _zipped(path: Path) -> IO[bytes]:
-    return zipfile.ZipFile(path).open(_member(path))
+COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
+    ".zip": zipfile.ZipFile,
+}
+"""How each kind of compressed file is opened; a .zip holds one file of data."""
 
 
-def _member(path: Path) -> str:
-    """Return the name of the only file of data in a .zip, or of its only file."""
-    with zipfile.ZipFile(path) as archive:
-        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
+    """Open the only file of data in a .zip, or its only file."""
+    names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     seen = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
     data = [name for name in seen if data_type(Path(name)) in FILE_TYPES] or seen
     if len(data) != 1:
         raise ValueError(
             f"Expected one table in {path}, but it holds {listing(data) or 'no file'}: unpack it into a folder."
         )
-    return data[0]
-
-
-COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
-    ".zip": _zipped,
-}
-"""How each kind of compressed file is opened; a .zip holds one file of data."""
+    return archive.open(data[0])
 
 
 def data_type(path: Path) -> str:
@@ -140,20 +135,25 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
     with tempfile.TemporaryDirectory() as folder:
         allowed = max(SMALL, EXPANSION * path.stat().st_size) if maximum is None else maximum
         try:
-            plain = Path(folder) / Path(_member(path) if compression == ".zip" else plain_name(path)).name
-            with COMPRESSIONS[compression](path) as source, plain.open("wb") as target:
-                left = allowed
+            with contextlib.ExitStack() as opened:
+                source: Any = opened.enter_context(COMPRESSIONS[compression](path))
+                if compression == ".zip":
+                    source = opened.enter_context(_member(source, path))
+                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_name(path))
+                target, left = opened.enter_context(plain.open("wb")), allowed
                 while left >= 0 and (block := source.read(_BLOCK)):
                     left -= target.write(block)
         except _DAMAGED:
             raise ValueError(f"Expected a file compressed as {compression}, but {where} cannot be unpacked.") from None
         if left < 0:
-            raise ValueError(
-                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
-                "more."
-            )
+            raise _too_full(path, where, allowed)
         shutil.copystat(path, plain)
         yield plain
+
+
+def _too_full(path: Path, where: str, allowed: int) -> ValueError:
+    n_bytes = path.stat().st_size
+    return ValueError(f"Expected {where}, which has {n_bytes:,} bytes, to hold at most {allowed:,}, but it holds more.")
 
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
@@ -220,7 +220,7 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
             if isinstance(table, pa.Table) and {*table.column_names} >= LIGHTEVAL:
-                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where) or {}, where)
+                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where), where)
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
@@ -483,21 +483,22 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     with path.open("rb") as stream:
         if not any(b'"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
             return False
-    doubled, plain = False, set()
-    with path.open(encoding=encoding, newline="") as stream:
-        for line in stream:
-            cells = line.rstrip("\r\n").split(separator)
-            if any(cells):
-                plain.add(len(cells))
-            doubled |= '""' in line and any(cell[:1] == '"' and '""' in cell[1:-1] for cell in cells)
-    if not doubled and len(plain) == 1:
-        return False
+    plain: set[int] = set()
+    doubled = re.compile(f'(?:^|{re.escape(separator)})"[^{re.escape(separator)}]*""[^{re.escape(separator)}\r\n]')
+    with path.open(encoding=encoding, newline="") as text:
+        for line in text:
+            if '""' in line and doubled.search(line):
+                break
+            plain.add(line.count(separator) + bool(line.strip()))
+        else:
+            if len(plain - {0}) < 2:
+                return False
     try:
-        with path.open(encoding=encoding, newline="") as stream:
-            widths = {len(row) for row in csv.reader(stream, delimiter=separator, strict=True) if row}
-            return len(widths) == 1 and max(widths) > 1
+        with path.open(encoding=encoding, newline="") as text:
+            widths = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
+    return len(widths) == 1 and max(widths) > 1
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -522,105 +523,86 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     quote = form.quote
     if quote is None:
         quote = '"' if kind == ".csv" or _quotes(path, encoding, separator) else ""
-    text = _Separated(path, where, encoding, separator, skipped, quote)
-    first = next(text.rows(), [])
+    form = dataclasses.replace(form, encoding=encoding, separator=separator, quote=quote)
+    first = next(_rows(path, form, where, skipped), [])
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
-    return text.table(names, header=form.column_names is None)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Separated:
-    """A file of separated cells, all of which are texts, perhaps quoted."""
-
-    path: Path
-    where: str
-    encoding: str
-    separator: str
-    skipped: int
-    quote: str
-
-    def table(self, names: Sequence[str], *, header: bool) -> pa.Table:
-        try:
-            table = pa.csv.read_csv(
-                self.path,
-                read_options=pa.csv.ReadOptions(
-                    column_names=names,
-                    block_size=_BLOCK_BYTES,
-                    skip_rows=self.skipped,
-                    encoding=self.encoding.replace("utf-8-sig", "utf8"),
-                ),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=self.separator, quote_char=self.quote or False, newlines_in_values=bool(self.quote)
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
-                ),
-            )
-        except (pa.ArrowException, OSError, LookupError) as error:
-            self.check(names, header)
-            raise ValueError(
-                f"Expected a table in {self.where}, but it cannot be read: {short_reason(error)}."
-            ) from None
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            longest = pc.max(pc.binary_length(column)).as_py() or 0
-            if longest > MAX_CELL_CHARACTERS:
-                raise ValueError(
-                    f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {self.where}, but the column {name!r} "
-                    f"holds a cell of {longest:,}."
-                )
-        # The last cell runs to the end of the file where a quotation mark is never closed.
-        last = (
-            self.quote + str(table[-1][-1]).replace(self.quote, 2 * self.quote) if table.num_rows and self.quote else ""
+    try:
+        table = pa.csv.read_csv(
+            path,
+            read_options=pa.csv.ReadOptions(
+                column_names=names,
+                block_size=_BLOCK_BYTES,
+                skip_rows=skipped,
+                encoding=encoding.replace("utf-8-sig", "utf8"),
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator, quote_char=quote or False, newlines_in_values=bool(quote)
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+            ),
         )
-        raw = last.encode(self.encoding.removesuffix("-sig"))
-        with self.path.open("rb") as stream:
-            stream.seek(max(0, self.path.stat().st_size - len(raw)))
-            if raw and stream.read() == raw:
-                self.check(names, header)
-        return table.slice(int(header))
-
-    def check(self, names: Sequence[str], header: bool) -> None:
-        """Read the rows with Python's reader, which tells what is wrong and where."""
-        for number, row in enumerate(self.rows(), start=-1 if header else 0):
-            if len(row) != len(names):
-                raise OptionError(
-                    f"Expected {len(names)} columns ({listing(names)}) in each row of {self.where}, but row {number} "
-                    f"has {len(row)}; `separator` and `quote` say what stands between and around cells.",
-                    option=("separator", "quote"),
-                )
-
-    def rows(self) -> Iterator[list[str]]:
-        """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
-        end = "end of the table"
-        previous: list[str] = []
-        limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
-        try:
-            with self.path.open(encoding=self.encoding, newline="") as stream:
-                # A cell that is still open at the end of the file swallows the row that is added.
-                lines = itertools.islice(_lines(stream, self.where), self.skipped, None)
-                reader = csv.reader(
-                    itertools.chain(lines, ("\n", f"{end}\n")),
-                    delimiter=self.separator,
-                    quotechar=self.quote or None,
-                    quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-                )
-                for row in filter(None, reader):
-                    if previous:
-                        yield previous
-                    previous = row
-        except csv.Error:
+    except (pa.ArrowException, OSError, LookupError) as error:
+        _check_rows(path, form, where, skipped, names)
+        raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        if longest > MAX_CELL_CHARACTERS:
             raise ValueError(
-                f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
-                f"{reader.line_num} of {self.where} cannot be read as such: is a quotation mark open?"
-            ) from None
-        finally:
-            csv.field_size_limit(limit)
-        if previous != [end]:
-            raise ValueError(
-                f"Expected every quotation mark in {self.where} to be closed, but the last cell is still open."
+                f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {where}, but the column {name!r} holds a "
+                f"cell of {longest:,}."
             )
+    if table.num_rows and quote:
+        # The last cell runs to the end of the file where a quotation mark is never closed.
+        last = (quote + str(table[-1][-1]).replace(quote, 2 * quote)).encode(encoding.removesuffix("-sig"))
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - len(last)))
+            if stream.read() == last:
+                _check_rows(path, form, where, skipped, names)
+    return table.slice(int(form.column_names is None))
+
+
+def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Sequence[str]) -> None:
+    """Read the rows with Python's reader, which tells what is wrong and where."""
+    for number, row in enumerate(_rows(path, form, where, skipped), start=-1 if form.column_names is None else 0):
+        if len(row) != len(names):
+            raise OptionError(
+                f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
+                f"{len(row)}; `separator` and `quote` say what stands between and around cells.",
+                option=("separator", "quote"),
+            )
+
+
+def _rows(path: Path, form: FileForm, where: str, skipped: int) -> Iterator[list[str]]:
+    """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
+    end = "end of the table"
+    previous: list[str] = []
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    try:
+        with path.open(encoding=form.encoding, newline="") as stream:
+            # A cell that is still open at the end of the file swallows the row that is added.
+            lines = itertools.islice(_lines(stream, where), skipped, None)
+            reader = csv.reader(
+                itertools.chain(lines, ("\n", f"{end}\n")),
+                delimiter=form.separator or ",",
+                quotechar=form.quote or None,
+                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+            )
+            for row in filter(None, reader):
+                if previous:
+                    yield previous
+                previous = row
+    except csv.Error:
+        raise ValueError(
+            f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
+            f"{reader.line_num} of {where} cannot be read as such: is a quotation mark open?"
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+    if previous != [end]:
+        raise ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -635,7 +617,7 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
             first = next((chunk for chunk in chunks if chunk), [])
             if first and is_log(first[0]):
                 rows = [*first, *itertools.chain.from_iterable(chunks)]
-                return table_of(log_columns(rows, where, log_filter=form.log_filter) or {}, where)
+                return table_of(log_columns(rows, where, form.log_filter), where)
             return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
@@ -658,10 +640,8 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
         if content.keys() >= {"columns", "data"} and content.keys() <= {"columns", "data", "index"}:  # pandas, "split"
-            form, content = (
-                dataclasses.replace(form, column_names=[str(name) for name in content["columns"]]),
-                content["data"],
-            )
+            form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
+            content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
             return {
                 str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))
@@ -684,7 +664,7 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
     if not isinstance(content, list):
         raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
     if content and is_log(content[0]):
-        return table_of(log_columns(content, where, log_filter=form.log_filter) or {}, where)
+        return table_of(log_columns(content, where, form.log_filter), where)
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
@@ -741,21 +721,33 @@ def _is_json_lines(stream: IO[str], where: str) -> bool:
         return False
 
 
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause the collector of cyclic garbage, which walks through a growing table again and again and finds no cycle.
+
+    Example:
+        >>> with collection_paused():
+        ...     gc.isenabled()
+        False
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
     """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
     scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
     numbered = enumerate(_lines(stream, where), start=1)
     while chunk := list(itertools.islice(numbered, _CHUNK)):
         lines = [line.rstrip("\r\n") for _, line in chunk]
-        collects = gc.isenabled()
-        gc.disable()  # the search for circles, which JSON cannot hold, would take as long as the parsing
-        try:
+        scanned = []
+        with collection_paused(), contextlib.suppress(ValueError, RecursionError):
             scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
-        except (ValueError, RecursionError):
-            scanned = []
-        finally:
-            if collects:
-                gc.enable()
         if [end for _, end in scanned] == list(map(len, lines)):
             yield [record for record, _ in scanned]
         else:
@@ -821,10 +813,7 @@ def read_parquet(path: Path, where: str) -> pa.Table:
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
         if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file), where) > allowed:
-            raise ValueError(
-                f"Expected {where}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds "
-                "more."
-            )
+            raise _too_full(path, where, allowed)
         table = pa.parquet.read_table(path)
         plain = [
             field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field

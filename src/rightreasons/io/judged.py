@@ -8,10 +8,8 @@ order, for people to answer, and their answers, read back.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
-import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,14 +20,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_ids, check_ragged, check_scores, check_seed
+from rightreasons.core.validation import check_count, check_each, check_ids, check_ragged, check_scores, check_seed
 from rightreasons.datasets.perturbing.planting import choices_of
+from rightreasons.io import predictions
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
@@ -39,22 +38,7 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.logs import UNREAD
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
-from rightreasons.io.predictions import (
-    ANSWER_COLUMNS,
-    CONFIDENCE_COLUMNS,
-    CORRECT_COLUMNS,
-    GIVEN_ANSWERS,
-    ID_COLUMNS,
-    LABEL_COLUMNS,
-    Predictions,
-    correctness,
-    find_predictions,
-    has_scores,
-    number_in,
-    of_confidence,
-)
 
 if TYPE_CHECKING:
     import datasets
@@ -118,18 +102,14 @@ def write_rating_sheets(
         433911c6eb0d,The man broke his toe.,A hammer fell.,His sock tore.,
     """
     check_count(n_raters, "n_raters")
-    rows = list(_rows(dataset).values())
-    columns = [*max(rows, key=len), ANSWER]
+    table = pd.DataFrame(_rows(dataset).values()).assign(**{ANSWER: ""}).fillna("")
     names = [f"rater-{rater}" for rater in range(1, n_raters + 1)]
     folder = check_folder(out, own=[f"{name}.csv" for name in names])
     files = []
     for name in names:
-        file = io.StringIO()
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows[row] for row in item_rng(check_seed(seed), name).permutation(len(rows)))
+        shuffled = table.iloc[item_rng(check_seed(seed), name).permutation(len(table))]
         # Spreadsheets take a file for UTF-8 by its first character.
-        files.append(write_text(folder / f"{name}.csv", "\ufeff" + file.getvalue()))
+        files.append(write_text(folder / f"{name}.csv", "\ufeff" + shuffled.to_csv(index=False, lineterminator="\n")))
     return files
 
 
@@ -224,54 +204,11 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     return answers
 
 
-# -------------------------------------------------------------------------------------------------------- answers alone
-
-
-def answers_alone(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
-    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
-
-    Args:
-        columns: Column by name.
-        where: The name of the table, for errors.
-        options: Those that name columns; where one does, this is no such table.
-
-    Returns:
-        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
-
-    Example:
-        >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
-        >>> found = answers_alone(columns, "log.jsonl", options=PredictionOptions())
-        >>> found.references.tolist(), found.predictions.tolist()
-        ([1, 0], [1.0, 1.0])
-        >>> answers_alone({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
-    """
-    names = {name.lower() for name in columns}
-    labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-    if options.score_columns or options.confidence_column or options.correct_column or names & {*CONFIDENCE_COLUMNS}:
-        return None
-    n_answers, is_told = len(names & {*ANSWER_COLUMNS}), bool(names & {*CORRECT_COLUMNS})
-    if n_answers > 1 or not (n_answers or is_told) or has_scores(columns, where):
-        return None
-    if not is_told and (len(labels) != 1 or not (UNREAD in columns or names & {*GIVEN_ANSWERS})):
-        return None
-    right, used = correctness(columns, where, labels, options)
-    if UNREAD in columns:
-        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    told = of_confidence(columns, np.ones(len(right)), right, f"answers without scores; {used}")
-    return dataclasses.replace(told, answers_once=True)
-
-
 # ------------------------------------------------------------------------------------------------- tables of confidence
 
 
-SOURCE_COLUMNS = ("source", "method", "elicitor")
-"""Names of the column of the source of a confidence."""
-
-GROUP_COLUMNS = ("group", "groups", "subject", "domain")
-"""Names of the column of the group that an item belongs to."""
-
-ITEM_COLUMNS = ("item", "items", *ID_COLUMNS)
-"""Names of the column that says which rows are about one item."""
+ROWS: Mapping[str, Sequence[str]] = USUAL_COLUMNS["confidence"]
+"""Usual names of the columns that say which item a row is about, from which source, and of which group."""
 
 PREFIX = "confidence_"
 """What the columns of a wide table begin with; the rest names the source."""
@@ -346,7 +283,7 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     if table["by_row"].any() and len({part.index.nunique() for part in parts}) > 1:
         odd = table["where"][table["by_row"]].iloc[0]
         raise OptionError(
-            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {odd}, as the files have "
+            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {odd}, as the files have "
             "different numbers of rows; name it with `item_column`.",
             option="item_column",
         )
@@ -368,24 +305,22 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
 def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
     """Return the rows of one file, once per column of confidence; the index is the number of the row."""
     columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-    item, by, group = (
-        _column_of(columns, options, what, usual, where)
-        for what, usual in (("item", ITEM_COLUMNS), ("source", SOURCE_COLUMNS), ("group", GROUP_COLUMNS))
-    )
+    item, by, group = (_column_of(columns, options, what, usual, where) for what, usual in ROWS.items())
     names = listed_names(options.confidence_column) or [
-        name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
+        name for name in columns if name.lower() in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
     ]
     for name in names:
         named_column(columns, name, "confidence_column", where)
     if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
         raise OptionError(
-            f"Expected a column that names the items ({', '.join(ITEM_COLUMNS)}) in {where}, as it has several "
+            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {where}, as it has several "
             "sources; name it with `item_column`.",
             option="item_column",
         )
     if names:
-        labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-        right, used = correctness(columns, where, labels, PredictionOptions(correct_column=options.correct_column))
+        labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
+        named = PredictionOptions(correct_column=options.correct_column)
+        right, used = predictions.correctness(columns, where, labels, named)
         read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(
@@ -425,31 +360,29 @@ def _source_in(name: str) -> str:
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
-    values = [number_in(value) for value in column]
-    odd = next((row for row, value in enumerate(values) if value is None or value < 0 or value > 1), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}, but row "
-            f"{odd} holds {str(column[odd])[:40]!r}."
-        )
-    return [value for value in values if value is not None]
+    check_each(
+        column,
+        lambda cell: (value := predictions.number_in(cell)) is not None and not (value < 0 or value > 1),
+        f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
+    )
+    return [value for cell in column if (value := predictions.number_in(cell)) is not None]
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
     """Return the probability of the likeliest class of each item, and whether it is the label."""
     if options.correct_column is not None:
         raise OptionError(
-            f"Expected a column of confidence ({', '.join(CONFIDENCE_COLUMNS)}) beside `correct_column` in {where}, "
-            f"but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
+            f"Expected a column of confidence ({', '.join(predictions.USUAL['confidence'])}) beside `correct_column` "
+            f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
             option=("correct_column", "confidence_column"),
         )
-    if answers_alone(columns, where, options=PredictionOptions()) is not None:
+    if predictions.without_scores(columns, where, options=PredictionOptions()) is not None:
         raise OptionError(
             f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
             "model how sure it is.",
             option="elicit",
         )
-    found = find_predictions(columns, where)
+    found = predictions.find_predictions(columns, where)
     if found.references is None or (found.references < 0).any():
         raise ValueError(f"Expected a label in each row of {where}, but some have none.")
     table, scores = found.predictions, found.scores or "probabilities"
@@ -539,24 +472,20 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         ((('x', 'y'),), [1.0], [0.5])
     """
     where = source_name(source)
-    held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
     rows, keys = [], dict[tuple[str, ...], int]()
-    for row in range(n_rows):
-        first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
-        _check_two(first, second, row, where)
-        place = f"row {row} of {where}"
-        key = (str(row if held["item"] is None else held["item"][row]), *sorted((first, second)))
-        judge = "judge" if held["judge"] is None else str(held["judge"][row])
-        said = _verdict((held["verdict"] or [])[row], first, second, place)
-        reference = _verdict(held["reference"][row], first, second, place) if held["reference"] else None
-        values = (said, reference, _longer(held, row, place))
+    for row, held in enumerate(_held(source, options, needed=("first", "second", "verdict"))):
+        first, second, place = str(held["first"]), str(held["second"]), f"row {row} of {where}"
+        key = (str(held.get("item", row)), *sorted((first, second)))
+        reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
+        values = (_verdict(held["verdict"], first, second, place), reference, _longer(held, place))
         turned = (None if value is None else value if first == key[1] else 1 - value for value in values)
+        judge = str(held.get("judge", "judge"))
         rows.append((keys.setdefault(key, len(keys)), judge, key[0], (first, second), first == key[1], *turned))
     columns = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
     table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[5:], float))
     return Judgments(
         judges=tuple(_pairs_of(judge, table) for judge in table["judge"].unique()),
-        n_rows=n_rows,
+        n_rows=len(rows),
         n_without=int(table["wins"].isna().sum()),
     )
 
@@ -583,24 +512,19 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
         (['Why?'], ['So.'], ['first'])
     """
     where = source_name(source)
-    held, n_rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
-    pairs: dict[str, list[Any]] = {"item": [str(name) for name in held["item"] or range(n_rows)]}
+    rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
+    pairs: dict[str, list[Any]] = {"item": [str(held.get("item", row)) for row, held in enumerate(rows)]}
     for what in ("prompt", "first_text", "second_text"):
-        pairs[what] = ["" if text is None or text != text else str(text) for text in held[what] or ()]
-        empty = next((row for row, text in enumerate(pairs[what]) if not text.strip()), None)
-        if empty is not None:
-            raise ValueError(f"Expected a text in each row of {where}, but the {what} of row {empty} is empty.")
-    usual = ("first", "second")
-    authors = [[str(name) for name in held[what] or [what] * n_rows] for what in usual]
-    if held["first"] is not None and held["second"] is not None:
-        pairs |= dict(zip(usual, authors, strict=True))
-    for row, (first, second) in enumerate(zip(*authors, strict=True)):
-        _check_two(first, second, row, where)
-    if held["reference"] is not None:
+        texts = [held[what] for held in rows]
+        pairs[what] = ["" if text is None or text != text else str(text) for text in texts]
+        check_each(pairs[what], str.strip, f"a text as the {what} of each row of {where}")
+    if {"first", "second"} <= rows[0].keys():
+        pairs |= {side: [str(held[side]) for held in rows] for side in ("first", "second")}
+    if "reference" in rows[0]:
         words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
         pairs["reference"] = [
-            words[_verdict(value, authors[0][row], authors[1][row], f"row {row} of {where}")]
-            for row, value in enumerate(held["reference"])
+            words[_verdict(held["reference"], *_authors(held), f"row {row} of {where}")]
+            for row, held in enumerate(rows)
         ]
     return pairs
 
@@ -608,8 +532,8 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple[dict[str, list[Any] | None], int]:
-    """Return what a table holds of each of `USUAL`, None for what it does not, and its number of rows."""
+def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
     columns, where = read_columns(source), source_name(source)
     names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
     for what in needed:
@@ -618,13 +542,14 @@ def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple
                 f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
                 f"{listing(list(columns))}; name it with `{what}_column`."
             )
-    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
-    return held, len(held[needed[0]] or ())
+    taken = {what: columns[name] for what, name in names.items() if name is not None}
+    rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
+    check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
+    return rows
 
 
-def _check_two(first: str, second: str, row: int, where: str) -> None:
-    if first == second:
-        raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+def _authors(held: Mapping[str, Any]) -> tuple[str, str]:
+    return str(held.get("first", "first")), str(held.get("second", "second"))
 
 
 def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
@@ -675,21 +600,21 @@ def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     )
 
 
-def _longer(held: dict[str, list[Any] | None], row: int, place: str) -> float | None:
+def _longer(held: Mapping[str, Any], place: str) -> float | None:
     """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
     lengths = []
     for side in ("first", "second"):
-        texts, numbers = held[f"{side}_text"], held[f"{side}_length"]
-        if numbers is not None:
-            length = number_in(numbers[row])
+        if f"{side}_length" in held:
+            length = predictions.number_in(held[f"{side}_length"])
             if length is None or length < 0:
                 raise ValueError(
                     f"Expected a length, or nothing, for the {side} candidate, but {place} has "
-                    f"{str(numbers[row])[:40]!r}."
+                    f"{one_line(held[f'{side}_length'], 40)}."
                 )
-            lengths.append(length)
-        elif texts is not None and texts[row] is not None:
-            lengths.append(float(len(str(texts[row]))))
-    if len(lengths) < 2 or np.isnan(lengths).any():
+        else:
+            text = held.get(f"{side}_text")
+            length = np.nan if text is None else float(len(str(text)))
+        lengths.append(length)
+    if np.isnan(lengths).any():
         return None
     return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))

@@ -16,21 +16,23 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import math
 import re
 import warnings
 import zipfile
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.validation import MAX_JSON_CHARACTERS
+from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each
+
+Row: TypeAlias = Mapping[str, Any]
+LogColumns: TypeAlias = "dict[str, list[Any]]"
 
 # -------------------------------------------------------------------------------------------------- what all logs share
 
@@ -59,9 +61,7 @@ def is_exported(document: Any) -> bool:
     return isinstance(document, Mapping) and document.keys() >= {"id", *EXPORTED}
 
 
-def exported_columns(
-    documents: Sequence[Mapping[str, Any]], logits: Sequence[Sequence[float]] | None, where: str
-) -> dict[str, list[Any]]:
+def exported_columns(documents: Sequence[Row], logits: Sequence[Sequence[float]] | None, where: str) -> LogColumns:
     """Return the columns of requests that `rightreasons data export` wrote.
 
     Args:
@@ -82,20 +82,20 @@ def exported_columns(
     tasks = {str(one.get("task", "multiple_choice")) for one in documents}
     if len(tasks) > 1:
         raise ValueError(f"Expected requests of one task in {where}, but it has those of {listing(sorted(tasks))}.")
-    for place, one in enumerate(documents):
-        label, choices, options = one["label"], one["choices"], one["options"]
-        n_choices = len(choices) if isinstance(choices, list) and isinstance(options, list) else 0
-        if not n_choices or len(options) != n_choices or not (isinstance(label, int) and -1 <= label < n_choices):
-            raise ValueError(
-                f"Expected the requests of {where} as they were written, but that of {str(one['id'])[:40]!r} has the "
-                f"choices {str(choices)[:40]} and the label {str(label)[:40]}."
-            )
-        if logits is not None and len(logits[place]) != n_choices:
-            raise ValueError(
-                f"Expected a score for each of {n_choices} choices in {where}, but {str(one['id'])[:40]!r} has "
-                f"{len(logits[place])}."
-            )
-    columns: dict[str, list[Any]] = {"id": [str(one["id"]) for one in documents]}
+    parts = [[one["label"], one["choices"], one["options"]] for one in documents]
+    ids = [str(one["id"]) for one in documents]
+    check_each(
+        parts if logits is None else [[*own, list(row)] for own, row in zip(parts, logits, strict=True)],
+        lambda own: (
+            all(isinstance(part, list) and len(part) == len(own[1]) for part in own[1:])
+            and isinstance(own[0], int)
+            and -1 <= own[0] < len(own[1])
+        ),
+        f"the requests of {where} as they were written, with a label, its choices, and as many options and scores",
+        unit="that of",
+        names=ids,
+    )
+    columns: LogColumns = {"id": ids}
     if tasks == {"classification"}:
         names = [str(name) for name in first["choices"]]
         if any(one["choices"] != first["choices"] for one in documents):
@@ -104,19 +104,37 @@ def exported_columns(
         if any(one.get("text_pair") is not None for one in documents):
             columns["text_pair"] = [one.get("text_pair") for one in documents]
         columns["label"] = [names[one["label"]] if one["label"] >= 0 else None for one in documents]
-        for place, name in enumerate(names if logits is not None else ()):
-            columns[f"logit_{name}"] = [row[place] for row in logits or ()]
+        if logits is not None:
+            columns |= _per_class(names, logits)
     else:
         columns |= {name: [one[name] for one in documents] for name in EXPORTED}
         if logits is not None:
             columns["logits"] = [list(row) for row in logits]
-    further = [name for name in first if name not in _TOLD and name not in columns]
-    return columns | {
-        name: [one[name] for one in documents] for name in further if all(name in one for one in documents)
-    }
+    return columns | _shared_fields(documents, {name: name for name in first if name not in {*_TOLD, *columns}})
 
 
-def reply_columns(replies: Sequence[Reply]) -> dict[str, list[Any]]:
+def _per_class(names: Sequence[str], logits: Sequence[Sequence[float]]) -> LogColumns:
+    return {f"logit_{name}": list(column) for name, column in zip(names, zip(*logits, strict=True), strict=True)}
+
+
+def _shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:
+    """Return the fields that all documents have, under the names of their columns."""
+    shared = [(name, column) for name, column in columns.items() if all(name in document for document in documents)]
+    return {column: [document[name] for document in documents] for name, column in shared}
+
+
+def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumns:
+    """Return the fields that all items have as columns, `doc.<name>` or a name of `LINKS`, where these are not taken.
+
+    Example:
+        >>> field_columns([{"level": 3, "pair_id": "p"}], {"id"})
+        {'doc.level': [3], 'pair_id': ['p']}
+    """
+    columns = {name: name if name in LINKS else f"doc.{name}" for name in documents[0]}
+    return _shared_fields(documents, {name: column for name, column in columns.items() if column not in taken})
+
+
+def _thought(replies: Sequence[Reply]) -> LogColumns:
     """Return what a model wrote, where that is what is asked: its text, its thinking, and why it is no answer."""
     return {
         "text": [reply.text for reply in replies],
@@ -126,19 +144,65 @@ def reply_columns(replies: Sequence[Reply]) -> dict[str, list[Any]]:
     }
 
 
-def field_columns(documents: Sequence[Mapping[str, Any]], taken: Collection[str]) -> dict[str, list[Any]]:
-    """Return the fields that all items have as columns, `doc.<name>` or a name of `LINKS`, where these are not taken.
+def _answered(asked: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns) -> LogColumns:
+    return {"text": list(asked), "answer": list(answers), "target": list(targets)} | lacks
 
-    Example:
-        >>> field_columns([{"level": 3, "pair_id": "p"}], {"id"})
-        {'doc.level': [3], 'pair_id': ['p']}
+
+def _lacks(replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False) -> LogColumns:
+    """Return why replies hold no answer: by their end, or because none can be read; {} where all do.
+
+    With `read_alone`, one that could be read is an answer, however it ended.
     """
-    columns = {name: name if name in LINKS else f"doc.{name}" for name in documents[0]}
-    return {
-        column: [document[name] for document in documents]
-        for name, column in columns.items()
-        if column not in taken and all(name in document for document in documents)
-    }
+    lacks = [
+        (reply.lack or ("no answer that can be read" if lost else "")) if lost or not read_alone else ""
+        for reply, lost in zip(replies, unread, strict=True)
+    ]
+    return {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
+
+
+def _correct(metrics: Sequence[Row]) -> LogColumns:
+    """Return whether each answer was right, by the first metric that says it of all."""
+    names = sorted(metrics[0], key=lambda name: _METRICS.index(name) if name in _METRICS else len(_METRICS))
+    told = next((name for name in names if all(own.get(name) in (0, 1) for own in metrics)), None)
+    return {} if told is None else {"correct": [int(own[told]) for own in metrics]}
+
+
+def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
+    """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
+
+    def per(length: Callable[[str], int]) -> list[list[float]]:
+        return [
+            [score / length(text) for score, text in zip(scores, own, strict=True)]
+            for scores, own in zip(logits, texts, strict=True)
+        ]
+
+    if not all(all(own) for own in texts):
+        return {}
+    return {"per_character": per(len), "per_byte": per(lambda text: len(text.encode("utf-8", "surrogatepass")))}
+
+
+def _at(value: Any, *steps: Any) -> Any:
+    """Return what is inside a value of JSON; None where it is not there."""
+    for step in steps:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and len(value) > step else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _mappings(value: Any) -> list[Row]:
+    """Return the objects in a list; none of anything else."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, (list, tuple)) else []
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names, or numbers where one comes twice."""
+    return list(names) if len(set(names)) == len(names) else [str(number) for number in range(len(names))]
 
 
 def one_source(kind: str, names: Collection[str], chosen: str | None, where: str) -> str:
@@ -237,7 +301,12 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = None) -> dict[str, list[Any]]:
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    said = one_line(str(error) or type(error).__name__).strip("'\"")
+    return ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {said}.")
+
+
+def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogColumns:
     """Turn the samples of a log into columns.
 
     Args:
@@ -258,242 +327,189 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
         if all(isinstance(own.get("number"), int) for own in metadata):  # inspect_ai sorts its samples by their ids
             samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
         return _exported(samples, [sample["metadata"] for sample in samples], where, scorer)
-    names = {name for sample in samples for name in sample.get("scores") or {}}
-    if not names:
-        raise ValueError(f"Expected samples with scores in {where}, but none has any.")
-    name = one_source("scorer", names, scorer, where)
-    several = len({str(sample.get("epoch", 1)) for sample in samples}) > 1
-    columns: dict[str, list[Any]] = {
-        "id": [f"{one['id']}/{one.get('epoch', 1)}" if several else str(one["id"]) for one in samples]
-    }
-    if several:  # the answers to one sample belong together
-        columns["source_id"] = [str(one["id"]) for one in samples]
+    scores = _scores(samples, scorer, where)
+    ids = [str(one["id"]) for one in samples]
+    columns: LogColumns = {"id": ids}
+    if len({str(sample.get("epoch", 1)) for sample in samples}) > 1:  # the answers to one sample belong together
+        columns["id"] = [f"{name}/{one.get('epoch', 1)}" for name, one in zip(ids, samples, strict=True)]
+        columns["source_id"] = ids
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
-    columns |= (_choices if have_choices.pop() else _texts)(samples, name, where)
+    columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
     columns |= field_columns(metadata, columns)
-    if "confidence" not in columns:
+    told = columns.get("confidence")
+    if told is None:
         return columns
-    n_unread = columns.pop(LEFT_OUT)[0]
-    answered = [value is not None for value in columns["confidence"]]
-    if not all(answered):
-        _warn(n_unread, len(answered), where, "have no answer")
-        _warn(len(answered) - sum(answered) - n_unread, len(answered), where, "tell no log-probability of their answer")
-        columns |= {LEFT_OUT: [n_unread] * len(answered)} if n_unread else {}
-    return {
-        key: [value for value, is_kept in zip(column, answered, strict=True) if is_kept]
-        for key, column in columns.items()
-    }
+    n_unread = columns.pop("answer").count("")
+    if n_unread:
+        columns[LEFT_OUT] = [n_unread] * len(told)
+    _warn(n_unread, len(told), where, "have no answer")
+    _warn(told.count(None) - n_unread, len(told), where, "tell no log-probability of their answer")
+    kept = [row for row, value in enumerate(told) if value is not None]
+    return {name: [column[row] for row in kept] for name, column in columns.items()}
 
 
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    said = one_line(str(error) or type(error).__name__).strip("'\"")
-    return ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {said}.")
-
-
-def _whole(log: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
+def _whole(log: Row, where: str) -> list[Row]:
     """Return the samples that ended without an error."""
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
-    odd = next(
-        (row for row, one in enumerate(samples) if not isinstance(one, Mapping) or not {"id", "target"} <= one.keys()),
-        None,
+    check_each(
+        samples,
+        lambda one: isinstance(one, Mapping) and {"id", "target"} <= one.keys(),
+        f"samples with an id and a target in {where}",
+        unit="sample",
     )
-    if odd is not None:
-        raise ValueError(
-            f"Expected samples with an id and a target in {where}, but sample {odd} is {str(samples[odd])[:40]!r}."
-        )
-    for one in samples:
-        for name, kind in _PARTS.items():
-            if not isinstance(one.get(name), (kind, type(None))):
-                raise ValueError(
-                    f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
-                    f"that of sample {one_line(one['id'])} is {one_line(one[name], 40)}."
-                )
+    for one, (name, kind) in itertools.product(samples, _PARTS.items()):
+        if not isinstance(one.get(name), (kind, type(None))):
+            raise ValueError(
+                f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
+                f"that of sample {one_line(one['id'])} is {one_line(one[name], 40)}."
+            )
     ended = [sample for sample in samples if not sample.get("error")]
-    failed = len(samples) - len(ended)
     if not ended:
-        raise ValueError(f"Expected samples with answers in {where}, but all {failed:,} ended in an error.")
-    if failed:
-        _warn(failed, len(samples), where, "ended in an error")
+        raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
+    _warn(len(samples) - len(ended), len(samples), where, "ended in an error")
     return ended
 
 
-def _exported(
-    samples: Sequence[Mapping[str, Any]], metadata: Sequence[Mapping[str, Any]], where: str, scorer: str | None
-) -> dict[str, list[Any]]:
+def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
+    if n_left_out:
+        warnings.warn(f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", stacklevel=3)
+
+
+def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]:
+    """Return what the scorer that is meant says of each sample."""
+    names = {name for sample in samples for name in sample.get("scores") or {}}
+    if not names:
+        raise ValueError(f"Expected samples with scores in {where}, but none has any.")
+    name = one_source("scorer", names, scorer, where)
+    return [score if isinstance(score := _at(one, "scores", name), Mapping) else {} for one in samples]
+
+
+def _exported(samples: Sequence[Row], metadata: Sequence[Row], where: str, scorer: str | None) -> LogColumns:
     """Return the columns of requests that `rightreasons data export` wrote: with scores, or with answers alone."""
     ids = [str(own["id"]) for own in metadata]
-    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
+    twice = next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None
     if twice is not None:
         raise ValueError(f"Expected each request of {where} once, but {twice!r} comes twice: it has several epochs.")
     columns = exported_columns(metadata, None, where)
     if "arm" in columns:
-        return columns | reply_columns([inspect_reply(sample.get("output") or {}) for sample in samples])
-    tops = [
-        first_letters(sample.get("output") or {}, own["options"]) for sample, own in zip(samples, metadata, strict=True)
-    ]
-    able = [place for place, row in enumerate(tops) if any(math.isfinite(value) for value in row)]
+        return columns | _thought(list(map(_reply_of, samples)))
+    tops = [first_letters(one.get("output") or {}, own["options"]) for one, own in zip(samples, metadata, strict=True)]
+    able = [place for place, row in enumerate(tops) if any(map(math.isfinite, row))]
     if able:
-        if len(able) < len(tops):
-            _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
+        _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
         return exported_columns([metadata[place] for place in able], [tops[place] for place in able], where)
-    name = one_source("scorer", {name for sample in samples for name in sample.get("scores") or {}}, scorer, where)
-    answers = [str(_score(sample, name).get("answer") or "").strip() for sample in samples]
+    answers = [_answer(score) for score in _scores(samples, scorer, where)]
     places = [
         own["options"].index(answer) if answer in own["options"] else -1
         for answer, own in zip(answers, metadata, strict=True)
     ]
     if -1 in places:
         columns[UNREAD] = [place < 0 for place in places]
+    columns["answer"] = answers
     if "text" in columns:
         columns["answer"] = [str(own["choices"][n]) if n >= 0 else "" for n, own in zip(places, metadata, strict=True)]
-    else:
-        columns["answer"] = answers
     if "text" not in columns or all(own["label"] >= 0 for own in metadata):
         columns["correct"] = [int(n == own["label"] >= 0) for n, own in zip(places, metadata, strict=True)]
     return columns
 
 
-def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
-    if not n_left_out:
-        return
-    warnings.warn(
-        f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", UserWarning, stacklevel=3
+def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
+    choices = [list(map(str, sample["choices"])) for sample in samples]
+    targets = [_target(sample).strip() for sample in samples]
+    check_each(
+        zip(targets, choices, strict=True),
+        lambda pair: _letter_of(*pair) is not None,
+        f"the letter of one choice as the target of each sample of {where}",
+        unit="sample",
+        names=[sample["id"] for sample in samples],
     )
-
-
-def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        "prompt": [_input(sample) for sample in samples],
-        "choices": [list(map(str, sample["choices"])) for sample in samples],
-        "label": [],
-    }
-    answers: list[int | None] = []
-    letters: list[dict[int, float]] = []
-    for sample in samples:
-        choices = list(map(str, sample["choices"]))
-        columns["label"].append(_right(sample, len(choices), where))
-        answer = str(_score(sample, scorer).get("answer") or "").strip()
-        picked = LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[: len(choices)] else None
-        answers.append(picked)
-        letters.append(_told(sample, choices, picked))
-    if all(len(own) == len(choices) for own, choices in zip(letters, columns["choices"], strict=True)):
-        return columns | {"logits": [[own[place] for place in sorted(own)] for own in letters]}
-    columns["correct"] = [int(answer == label) for answer, label in zip(answers, columns["label"], strict=True)]
-    if any(picked in own for picked, own in zip(answers, letters, strict=True)):
+    picked = [_letter_of(_answer(score), own) for score, own in zip(scores, choices, strict=True)]
+    told = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
+    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
+    columns["label"] = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
+    if all(len(own) == len(texts) for own, texts in zip(told, choices, strict=True)):
+        return columns | {"logits": [[own[place] for place in sorted(own)] for own in told]}
+    columns["correct"] = [int(place == label) for place, label in zip(picked, columns["label"], strict=True)]
+    columns["answer"] = ["" if place is None else LETTERS[place] for place in picked]
+    if any(place in own for place, own in zip(picked, told, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
-        columns[LEFT_OUT] = [answers.count(None)] * len(answers)
         columns["confidence"] = [
-            None if picked is None or picked not in own else math.exp(own[picked])
-            for picked, own in zip(answers, letters, strict=True)
+            math.exp(own[place]) if place in own else None for place, own in zip(picked, told, strict=True)
         ]
-    else:
-        columns["answer"] = ["" if picked is None else LETTERS[picked] for picked in answers]
-        columns |= _lacks(map(_reply_of, samples), [picked is None for picked in answers], read_alone=True)
-    return columns
+        return columns
+    return columns | _lacks(map(_reply_of, samples), [place is None for place in picked], read_alone=True)
 
 
-def _told(sample: Mapping[str, Any], choices: Sequence[str], picked: int | None) -> dict[int, float]:
+def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
+    """Return the place of a letter among those of some choices; None for anything else."""
+    return LETTERS.index(mark) if len(mark) == 1 and mark in LETTERS[: len(choices)] else None
+
+
+def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, float]:
     """Return the log-probability of each choice where the letter of the answer was generated.
 
     Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
     as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
     """
     output = sample.get("output") or {}
-    marks = [_bare(token.get("token")) for token in _tokens(output)]
-    letter = next((mark for mark in reversed(marks) if len(mark) == 1 and mark in LETTERS[: len(choices)]), "")
-    if picked is None or not letter:
+    letters = [mark for mark in _marks(output) if _letter_of(mark, choices) is not None]
+    if picked is None or not letters:
         return {}
-    told = letter_log_probabilities(output, len(choices), letter)
-    for texts in (_asked(sample), _said_by_user(sample.get("messages"))):
+    told = letter_log_probabilities(output, len(choices), letters[-1])
+    asked = _asked(sample)
+    for texts in (asked, _said_by_user(sample.get("messages"))):
         lines = {line.strip() for text in texts for line in text.split("\n")}
-        places = [
-            next((place for place, text in enumerate(choices) if f"{mark}) {text.strip()}" in lines), -1)
+        places = {
+            mark: place
             for mark in LETTERS[: len(choices)]
-        ]
-        if sorted(places) == [*range(len(choices))] and places[LETTERS.index(letter)] == picked:
-            return {places[LETTERS.index(mark)]: value for mark, value in told.items()}
-    own = letter in told and (LETTERS[picked] != letter or bool(_asked(sample)))
-    return {picked: told[letter]} if own else {LETTERS.index(mark): value for mark, value in told.items()}
+            for place, text in reversed([*enumerate(choices)])
+            if f"{mark}) {text.strip()}" in lines
+        }
+        if sorted(places.values()) == [*range(len(choices))] and places[letters[-1]] == picked:
+            return {places[mark]: value for mark, value in told.items()}
+    own = letters[-1] in told and (LETTERS[picked] != letters[-1] or bool(asked))
+    return {picked: told[letters[-1]]} if own else {LETTERS.index(mark): value for mark, value in told.items()}
 
 
-def _asked(sample: Mapping[str, Any]) -> list[str]:
+def _asked(sample: Row) -> list[str]:
     """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
-    events = [one for one in sample.get("events") or () if isinstance(one, Mapping) and one.get("event") == "model"]
-    held = sample.get("attachments")
-    attached = held if isinstance(held, Mapping) else {}
+    events = [one for one in _mappings(sample.get("events")) if one.get("event") == "model"]
     texts = _said_by_user(events[-1].get("input")) if events else []
-    return [str(attached.get(text.removeprefix("attachment://"), text)) for text in texts]
+    return [str(_at(sample, "attachments", text.removeprefix("attachment://")) or text) for text in texts]
 
 
 def _said_by_user(messages: Any) -> list[str]:
     """Return what the user said in some messages."""
-    told = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
-    return [words_of(one.get("content")) for one in told if one.get("role") == "user"]
+    return [words_of(one.get("content")) for one in _mappings(messages) if one.get("role") == "user"]
 
 
-def _reply_of(sample: Mapping[str, Any]) -> Reply:
-    return inspect_reply(sample.get("output") or {})
-
-
-def _lacks(replies: Iterable[Reply], unread: Sequence[bool], *, read_alone: bool = False) -> dict[str, list[Any]]:
-    """Return why replies hold no answer: by their end, or because none can be read; {} where all do.
-
-    With `read_alone`, one that could be read is an answer, however it ended.
-    """
-    lacks = [
-        (reply.lack or ("no answer that can be read" if lost else "")) if lost or not read_alone else ""
-        for reply, lost in zip(replies, unread, strict=True)
-    ]
-    return {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
-
-
-def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
-    scores = [_score(sample, scorer) for sample in samples]
-    columns = {
-        "text": [_input(sample) for sample in samples],
-        "answer": [str(score.get("answer") or "") for score in scores],
-        "target": [_target(sample) for sample in samples],
-    }
-    unread = [not str(score.get("answer") or "").strip() for score in scores]
-    columns |= _lacks(map(_reply_of, samples), unread, read_alone=True)
+def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
+    answers = [str(score.get("answer") or "") for score in scores]
+    lacks = _lacks(map(_reply_of, samples), [not answer.strip() for answer in answers], read_alone=True)
+    columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
     right = [{"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}.get(str(score.get("value"))) for score in scores]
     return columns if None in right else {**columns, "correct": right}
 
 
-def _score(sample: Mapping[str, Any], scorer: str) -> Mapping[str, Any]:
-    score = (sample.get("scores") or {}).get(scorer)
-    return score if isinstance(score, Mapping) else {}
+def _answer(score: Row) -> str:
+    return str(score.get("answer") or "").strip()
 
 
-def _target(sample: Mapping[str, Any]) -> str:
+def _target(sample: Row) -> str:
     target = sample["target"]
     return str(target[0]) if isinstance(target, list) and len(target) == 1 else str(target)
 
 
-def _right(sample: Mapping[str, Any], n_choices: int, where: str) -> int:
-    target = _target(sample).strip()
-    if len(target) == 1 and target in LETTERS[:n_choices]:
-        return LETTERS.index(target)
-    raise ValueError(
-        f"Expected the letter of one choice as the target of each sample of {where}, but sample {sample['id']!r} has "
-        f"{target[:40]!r}."
-    )
-
-
-def _input(sample: Mapping[str, Any]) -> str:
+def _input(sample: Row) -> str:
     """Return what was asked; of a chat, the messages of the user."""
     content = sample.get("input", "")
     if not isinstance(content, list):
         return str(content)
-    messages = [one.get("content", "") for one in content if isinstance(one, Mapping) and one.get("role") == "user"]
-    return "\n".join(map(str, messages))
+    return "\n".join(str(one.get("content", "")) for one in _mappings(content) if one.get("role") == "user")
 
 
 def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
@@ -507,16 +523,22 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     Returns:
         Letter -> log-probability, for the letters that the model told.
     """
-    for token in reversed(_tokens(output)):
-        if answer and _bare(token.get("token")) == answer:
-            top = {_bare(one.get("token")): one.get("logprob") for one in reversed(_top(token))}
-            top[answer] = token.get("logprob")
-            return {
-                letter: float(top[letter])
-                for letter in LETTERS[:n_choices]
-                if isinstance(top.get(letter), (int, float))
-            }
-    return {}
+    token = next((one for one in reversed(_tokens(output)) if answer and _bare(one.get("token")) == answer), None)
+    if token is None:
+        return {}
+    told = _told_by(_mappings(token.get("top_logprobs"))) | _told_by([{**token, "token": answer}])
+    return {letter: told[letter] for letter in LETTERS[:n_choices] if letter in told}
+
+
+def _bare(token: Any) -> str:
+    """Return a token without the marks of a space in front of it."""
+    return str(token).strip(" Ġ▁*()\n")
+
+
+def _told_by(tokens: Sequence[Row], written: Callable[[str], str] = _bare) -> dict[str, float]:
+    """Return the log-probability of each token as it is written, the likeliest of equal ones."""
+    pairs = [(written(str(one.get("token"))), one.get("logprob")) for one in reversed(tokens)]
+    return {token: float(value) for token, value in pairs if isinstance(value, (int, float))}
 
 
 def inspect_words(content: Any) -> dict[str, str]:
@@ -537,20 +559,22 @@ def inspect_words(content: Any) -> dict[str, str]:
     return texts
 
 
-def inspect_reply(output: Mapping[str, Any]) -> Reply:
+def _reply_of(sample: Row) -> Reply:
+    return inspect_reply(sample.get("output") or {})
+
+
+def inspect_reply(output: Row) -> Reply:
     """Return what an output of a sample says."""
-    choices = output.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
-    message, usage = choice.get("message"), output.get("usage")
-    counts = usage if isinstance(usage, Mapping) else {}
+    message = _at(output, "choices", 0, "message")
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
-    said = inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion"))
+    counts = {name: _at(output, "usage", told) for name, told in names.items()}
+    said: dict[str, Any] = inspect_words(
+        message.get("content") if isinstance(message, Mapping) else output.get("completion")
+    )
     return Reply.of(
-        said["text"],
-        thinking=said["thinking"],
-        refusal=said["refusal"],
-        finish=choice.get("stop_reason"),
-        usage={name: counts[told] for name, told in names.items() if isinstance(counts.get(told), int)},
+        **said,
+        finish=_at(output, "choices", 0, "stop_reason"),
+        usage={name: count for name, count in counts.items() if isinstance(count, int)},
     )
 
 
@@ -564,38 +588,22 @@ def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[flo
     Returns:
         One number per letter; minus infinity for one that is not among the likeliest tokens that the model told.
     """
-    tokens = _tokens(output)
-    exact: dict[str, float] = {}
-    bare: dict[str, float] = {}
-    for one in (_top(tokens[0]) or tokens[:1]) if tokens else ():
-        token, value = str(one.get("token")), one.get("logprob")
-        if isinstance(value, (int, float)):
-            exact.setdefault(token, float(value))
-            bare.setdefault(_bare(token), float(value))
-    return [exact.get(option, bare.get(option, -math.inf)) for option in options]
+    tokens = _tokens(output)[:1]
+    likeliest = _mappings(tokens[0].get("top_logprobs")) or tokens if tokens else tokens
+    told = {**_told_by(likeliest), **_told_by(likeliest, str)}
+    return [told.get(option, -math.inf) for option in options]
 
 
-def _tokens(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _tokens(output: Row) -> list[Row]:
     """Return the tokens of an output with their log-probabilities; [] where it has none."""
-    inner: Any = output.get("choices")
-    inner = inner[0] if isinstance(inner, list) and inner else None
-    for name in ("logprobs", "content"):
-        inner = inner.get(name) if isinstance(inner, Mapping) else None
-    return [token for token in inner if isinstance(token, Mapping)] if isinstance(inner, list) else []
+    return _mappings(_at(output, "choices", 0, "logprobs", "content"))
 
 
-def _top(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the likeliest tokens in the place of one."""
-    tokens = token.get("top_logprobs")
-    return [one for one in tokens if isinstance(one, Mapping)] if isinstance(tokens, list) else []
+def _marks(output: Row) -> list[str]:
+    return [_bare(token.get("token")) for token in _tokens(output)]
 
 
-def _bare(token: Any) -> str:
-    """Return a token without the marks of a space in front of it."""
-    return str(token).strip(" Ġ▁*()\n")
-
-
-# ------------------------------------------------------------------------------------------------ lm-evaluation-harness
+# ---------------------------------------------------------------- lm-evaluation-harness, lighteval and Every Eval Ever
 
 
 KEYS = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"))
@@ -607,12 +615,15 @@ NORMALIZED = ("per_character", "per_byte", "unconditional")
 _SIGN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
 _METRICS = ("correct", "exact_match", "acc", "em")
 
-
 LIGHTEVAL = frozenset(("doc", "metric", "model_response"))
 """Columns of the details of lighteval."""
 
 EVERY_EVAL = frozenset(("sample_id", "interaction_type", "input", "output", "evaluation"))
 """Keys of the samples of Every Eval Ever."""
+
+
+def _keys_of(row: object) -> frozenset[str] | None:
+    return next((keys for keys in _READERS if isinstance(row, Mapping) and row.keys() >= keys), None)
 
 
 def is_log(row: object) -> bool:
@@ -622,19 +633,23 @@ def is_log(row: object) -> bool:
         >>> is_log({"text": "good", "label": 1})
         False
     """
-    return isinstance(row, dict) and any(row.keys() >= keys for keys in (KEYS, LIGHTEVAL, EVERY_EVAL))
+    return _keys_of(row) is not None
 
 
-def log_columns(rows: Sequence[Any], where: str, *, log_filter: str | None = None) -> dict[str, list[Any]] | None:
+def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) -> LogColumns:
     """Turn the rows of a log into columns: samples of lm-evaluation-harness, lighteval's details, Every Eval Ever's.
 
     Args:
-        rows: The rows.
+        rows: The rows, of which the first `is_log`.
         where: The name of the file, for errors.
         log_filter: The filter whose answers are meant, where there are several.
 
     Returns:
-        Column by name; None where the rows are of no log.
+        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
+
+    Raises:
+        ValueError: If a row lacks a key or its answers are of another kind, there are several filters and none is
+            named, or items come twice.
 
     Example:
         >>> doc = {"id": "7", "query": "Sky?", "choices": [" blue", " red"], "gold_index": [0]}
@@ -642,48 +657,53 @@ def log_columns(rows: Sequence[Any], where: str, *, log_filter: str | None = Non
         >>> columns = log_columns([row], "details.parquet")
         >>> columns["choices"], columns["label"], columns["logits"]
         ([['blue', 'red']], [0], [[-1.0, -2.0]])
-        >>> log_columns([{"text": "good", "label": 1}], "file.jsonl") is None
-        True
+        >>> pairs = {f"gen_args_{i}": {"arg_0": "Sky?", "arg_1": f" {word}"} for i, word in enumerate(["blue", "red"])}
+        >>> answers = [["-1.5", "False"], ["-3.0", "False"]]
+        >>> sample = {"doc_id": 0, "doc": {}, "target": "0", "arguments": pairs, "resps": answers}
+        >>> sample |= {"filtered_resps": answers, "filter": "none", "metrics": ["acc"], "acc": 1.0}
+        >>> other = {**sample, "doc_id": 1, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " green"}}}
+        >>> columns = log_columns([sample, other], "samples.jsonl")
+        >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
+        (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
-    first = rows[0] if rows and isinstance(rows[0], Mapping) else {}
-    if first.keys() >= KEYS:
-        return lm_eval_columns(rows, where, filter_name=log_filter)
-    for keys, read in ((LIGHTEVAL, _lighteval), (EVERY_EVAL, _every_eval)):
-        if first.keys() >= keys:
-            for number, row in enumerate(rows, start=1):
-                if not isinstance(row, Mapping) or any(not isinstance(row.get(key), (Mapping, str)) for key in keys):
-                    raise ValueError(f"Expected a sample with {listing(sorted(keys))} in each row of {where}, but row "
-                                     f"{number} is {one_line(row, 40)}.")  # fmt: skip
-            return read(rows, where)
-    return None
+    keys = _keys_of(rows[0]) or KEYS
+    check_each(
+        rows,
+        lambda row: (
+            _keys_of(row) == keys and (keys == KEYS or all(isinstance(row[key], (Mapping, str)) for key in keys))
+        ),
+        f"a sample with {', '.join(sorted(keys))} in each line of {where}",
+        unit="line",
+        first=1,
+    )
+    return _READERS[keys](rows, where, log_filter)
 
 
-def _lighteval(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
+def _lighteval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
     """Return the columns of lighteval's details: likelihoods of choices, or generated answers."""
-    documents = [row["doc"] for row in rows]
-    replies = [row["model_response"] for row in rows]
+    documents, replies = [row["doc"] for row in rows], [row["model_response"] for row in rows]
     golds = [_listed(document.get("gold_index")) for document in documents]
     choices = [[str(text).removeprefix(" ") for text in _listed(document.get("choices"))] for document in documents]
-    columns: dict[str, list[Any]] = {"id": _distinct([str(document.get("id")) for document in documents])}
+    columns: LogColumns = {"id": _distinct([str(document.get("id")) for document in documents])}
     asked = [str(document.get("query", "")) for document in documents]
     scores = [_listed(reply.get("logprobs")) for reply in replies]
     if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
-        odd = next((name for name, gold in zip(columns["id"], golds, strict=True) if len(gold) != 1), None)
+        odd = next((name for name, own in zip(columns["id"], golds, strict=True) if len(own) != 1), None)
         if odd is not None:
             raise ValueError(f"Expected one right choice of each item of {where}, but {odd!r} has another number.")
-        columns |= {"prompt": asked, "choices": choices, "label": [int(gold[0]) for gold in golds]}
+        columns |= {"prompt": asked, "choices": choices, "label": [int(own[0]) for own in golds]}
         columns["logits"] = [[float(value) for value in own] for own in scores]
         return columns | _normalized(columns["logits"], choices)
     texts = [_listed(reply.get("text_post_processed")) or _listed(reply.get("text")) for reply in replies]
     answers = [Reply.of(str(own[0]) if own else "") for own in texts]
     targets = [
-        [own[place] for place in gold if 0 <= place < len(own)] for gold, own in zip(golds, choices, strict=True)
+        "; ".join(own[place] for place in gold if 0 <= place < len(own))
+        for gold, own in zip(golds, choices, strict=True)
     ]
-    metrics = [row["metric"] for row in rows]
-    return columns | _answered(asked, answers, ["; ".join(own) for own in targets], metrics)
+    return columns | _generated(asked, answers, targets) | _correct([row["metric"] for row in rows])
 
 
-def _every_eval(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
+def _every_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
     """Return the columns of samples of Every Eval Ever: answers, and whether they were right."""
     answers = [
         Reply.of(
@@ -694,70 +714,20 @@ def _every_eval(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list
     ]
     asked = [str(row["input"].get("raw") or row["input"].get("formatted") or "") for row in rows]
     targets = ["; ".join(map(str, _listed(row["input"].get("reference")))) for row in rows]
-    columns: dict[str, list[Any]] = {"id": _distinct([str(row["sample_id"]) for row in rows])}
-    return columns | _answered(
-        asked, answers, targets, [{"correct": row["evaluation"].get("is_correct")} for row in rows]
-    )
+    columns: LogColumns = {"id": _distinct([str(row["sample_id"]) for row in rows])}
+    metrics = [{"correct": row["evaluation"].get("is_correct")} for row in rows]
+    return columns | _generated(asked, answers, targets) | _correct(metrics)
 
 
-def _answered(
-    asked: Sequence[str], replies: Sequence[Reply], targets: Sequence[str], metrics: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Any]]:
-    """Return the columns of generated answers; `correct` where a metric says it of each."""
-    columns: dict[str, list[Any]] = {
-        "text": list(asked),
-        "answer": [reply.text for reply in replies],
-        "target": list(targets),
-    }
-    columns |= _lacks(replies, [False] * len(replies))
-    usual = [name for name in _METRICS if name in metrics[0]]
-    for name in (*usual, *(name for name in metrics[0] if name not in usual)):
-        if all(own.get(name) in (0, 1) for own in metrics):
-            return {**columns, "correct": [int(own[name]) for own in metrics]}
-    return columns
+def _generated(asked: Sequence[str], replies: Sequence[Reply], targets: Sequence[str]) -> LogColumns:
+    return _answered(asked, [reply.text for reply in replies], targets, _lacks(replies, [False] * len(replies)))
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names, or numbers where one comes twice."""
-    return list(names) if len(set(names)) == len(names) else [str(number) for number in range(len(names))]
-
-
-def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None = None) -> dict[str, list[Any]]:
-    """Turn samples of one task into columns.
-
-    Args:
-        rows: The samples.
-        where: The name of the file, for errors.
-        filter_name: The filter whose answers are meant, where the file has those of several.
-
-    Returns:
-        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
-
-    Raises:
-        ValueError: If a sample lacks a key or its answers are of another kind, there are several filters and none is
-            named, or items come twice.
-
-    Example:
-        >>> pairs = {f"gen_args_{i}": {"arg_0": "Sky?", "arg_1": f" {word}"} for i, word in enumerate(["blue", "red"])}
-        >>> answers = [["-1.5", "False"], ["-3.0", "False"]]
-        >>> sample = {"doc_id": 0, "doc": {}, "target": "0", "arguments": pairs, "resps": answers}
-        >>> sample |= {"filtered_resps": answers, "filter": "none", "metrics": ["acc"], "acc": 1.0}
-        >>> other = {**sample, "doc_id": 1, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " green"}}}
-        >>> columns = lm_eval_columns([sample, other], "samples.jsonl")
-        >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
-        (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
-    """
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict) or not row.keys() >= KEYS:
-            raise ValueError(
-                f"Expected a sample of lm-evaluation-harness, with {', '.join(sorted(KEYS))}, in each line of {where}, "
-                f"but line {number} is {str(row)[:40]!r}."
-            )
-    rows = _of_one_filter(rows, where, filter_name)
+def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
+    """Return the columns of samples of one task of lm-evaluation-harness."""
+    filters = [str(row.get("filter", "none")) for row in rows]
+    chosen = one_source("filter", set(filters), log_filter, where)
+    rows = [row for row, own in zip(rows, filters, strict=True) if own == chosen]
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, asked, where) for row, asked in zip(rows, requests, strict=True)]
     odd = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
@@ -767,35 +737,42 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
             f"{rows[odd]['doc_id']!r} has {kinds[odd]}."
         )
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
+    raw, read = ([_innermost(row[name]) for row in rows] for name in ("resps", "filtered_resps"))
+    generated = kinds[0] == "a generated answer"
     reasoned = all("arm" in document for document in documents)
-    exported = (reasoned or kinds[0] != "a generated answer") and all(map(is_exported, documents))
+    exported = (reasoned or not generated) and all(map(is_exported, documents))
+    ids = _ids(rows, documents, where)
     if exported and reasoned:
-        replies = [Reply.of(str(_innermost(row["resps"]))) for row in rows]
-        columns = exported_columns(documents, None, where) | reply_columns(replies)
-    elif exported:
-        columns = _exported_lm_eval(rows, requests, documents, where)
+        columns = exported_columns(documents, None, where) | _thought([Reply.of(str(text)) for text in raw])
+    elif generated:
+        replies, texts = ([Reply.of(_text(one)) for one in raw], [_text(one) for one in read])
+        lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
+        columns = _answered([str(own[0][0]) for own in requests], texts, [str(row["target"]) for row in rows], lacks)
+        columns |= _correct([{name: row[name] for name in _METRICS if name in row} for row in rows])
     else:
-        columns = _generated(rows, requests) if kinds[0] == "a generated answer" else _scored(rows, requests, where)
-    metrics = rows[0].get("metrics")
-    for name in filter(lambda each: isinstance(each, str), metrics if isinstance(metrics, list) else ()):
-        values = [row.get(name) for row in rows]
-        if name not in columns and all(isinstance(value, (int, float)) for value in values):
+        logits = [[_log_likelihood(one, row, where) for one in row["filtered_resps"]] for row in rows]
+        if exported:
+            columns = exported_columns(documents, logits, where)
+            if "logits" in columns:
+                columns |= _normalized(logits, [[text.removeprefix(" ") for _, text in own] for own in requests])
+        else:
+            columns = _scored(rows, requests, logits, where)
+    for name in _listed(rows[0].get("metrics")):
+        values = [row.get(name) for row in rows] if isinstance(name, str) and name not in columns else [None]
+        if all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
-    if exported:
-        return columns
-    columns |= field_columns(documents, columns)
-    return {"id": _ids(rows, documents, where), **columns}
+    return columns if exported else {"id": ids, **columns, **field_columns(documents, columns)}
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+_READERS: Mapping[frozenset[str], Callable[[Sequence[Any], str, str | None], LogColumns]] = {
+    KEYS: _lm_eval,
+    LIGHTEVAL: _lighteval,
+    EVERY_EVAL: _every_eval,
+}
+"""What the rows of each log hold, and what turns them into columns."""
 
 
-def _of_one_filter(rows: Sequence[Any], where: str, filter_name: str | None) -> list[Any]:
-    chosen = one_source("filter", {str(row.get("filter", "none")) for row in rows}, filter_name, where)
-    return [row for row in rows if str(row.get("filter", "none")) == chosen]
-
-
-def _kind(row: Mapping[str, Any], requests: list[list[Any]], where: str) -> str:
+def _kind(row: Row, requests: list[list[Any]], where: str) -> str:
     """Tell what was asked about an item."""
     answers = row["filtered_resps"]
     if all(len(request) > 1 and isinstance(request[1], dict) for request in requests):
@@ -803,13 +780,14 @@ def _kind(row: Mapping[str, Any], requests: list[list[Any]], where: str) -> str:
     scored = isinstance(answers, list) and len(answers) == len(requests) > 1
     if scored and all(len(request) == 2 and all(isinstance(part, str) for part in request) for request in requests):
         return "log-likelihoods of choices"
-    raise ValueError(
-        f"Expected log-likelihoods of at least two choices, or a generated answer, per item of {where}, but item "
-        f"{row['doc_id']!r} has {str(answers)[:40]!r}."
-    )
+    raise _odd_item("log-likelihoods of at least two choices, or a generated answer, per item", where, row, answers)
 
 
-def _requests(row: Mapping[str, Any], where: str) -> list[list[Any]]:
+def _odd_item(expected: str, where: str, row: Row, value: Any) -> ValueError:
+    return ValueError(f"Expected {expected} of {where}, but item {row['doc_id']!r} has {str(value)[:40]!r}.")
+
+
+def _requests(row: Row, where: str) -> list[list[Any]]:
     """Return the arguments of each request, which the harness writes as objects with numbered keys."""
     arguments = row["arguments"]
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
@@ -817,126 +795,72 @@ def _requests(row: Mapping[str, Any], where: str) -> list[list[Any]]:
         plain = [list(one.values()) if isinstance(one, dict) else one for one in requests]
         if all(isinstance(one, list) and one for one in plain):
             return plain
-    raise ValueError(
-        f"Expected the requests of each item of {where}, but item {row['doc_id']!r} has {str(arguments)[:40]!r}."
-    )
+    raise _odd_item("the requests of each item", where, row, arguments)
 
 
-def _exported_lm_eval(
-    rows: Sequence[Mapping[str, Any]],
-    asked: Sequence[list[list[Any]]],
-    documents: Sequence[Mapping[str, Any]],
-    where: str,
-) -> dict[str, list[Any]]:
-    """Return the columns of requests that `rightreasons data export` wrote, in each normalization of the harness."""
-    _ids(rows, documents, where)
-    logits = [[_log_likelihood(one, row, where) for one in row["filtered_resps"]] for row in rows]
-    columns = exported_columns(documents, logits, where)
-    texts = [[str(text).removeprefix(" ") for _, text in requests] for requests in asked]
-    return columns if "logits" not in columns else {**columns, **_normalized(logits, texts)}
-
-
-def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
-    """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
-    columns: dict[str, list[Any]] = {}
-    if all(all(own) for own in texts):
-        for name, length in (
-            ("per_character", len),
-            ("per_byte", lambda text: len(text.encode("utf-8", "surrogatepass"))),
-        ):
-            columns[name] = [
-                [score / length(text) for score, text in zip(scores, own, strict=True)]
-                for scores, own in zip(logits, texts, strict=True)
-            ]
-    return columns
-
-
-def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]], where: str) -> dict[str, list[Any]]:
+def _scored(
+    rows: Sequence[Row], asked: Sequence[list[list[Any]]], scores: Sequence[list[float]], where: str
+) -> LogColumns:
     prompts, choices, labels, logits, alone = [], [], [], [], []
-    for row, requests in zip(rows, asked, strict=True):
-        scores = [_log_likelihood(one, row, where) for one in row["filtered_resps"]]
+    for row, requests, own in zip(rows, asked, scores, strict=True):
         n_choices = len(requests)
         if n_choices % 2 == 0 and all(not context for context, _ in requests[n_choices // 2 :]) and requests[0][0]:
-            n_choices //= 2
+            n_choices //= 2  # the other half asks for the choices without the prompt
         contexts, continuations = zip(*requests[:n_choices], strict=True)
-        in_prompt = (
-            len(set(continuations)) == 1 and len(set(contexts)) > 1
-        )  # choices within the prompt, as Winogrande's
-        texts_of_item = list(contexts) if in_prompt else [text.removeprefix(" ") for text in continuations]
+        # Choices within the prompt, as Winogrande's.
+        in_prompt = len(set(continuations)) == 1 and len(set(contexts)) > 1
+        texts = list(contexts) if in_prompt else [text.removeprefix(" ") for text in continuations]
         prompts.append(continuations[0].removeprefix(" ") if in_prompt else contexts[0])
-        choices.append(texts_of_item)
-        logits.append(scores[:n_choices])
-        alone.append(scores[n_choices:])
-        labels.append(_label(row, texts_of_item, scores[:n_choices], where, in_prompt=in_prompt))
-    shared = len(rows) > 1 and all(texts_of_item == choices[0] for texts_of_item in choices)
+        choices.append(texts)
+        logits.append(own[:n_choices])
+        alone.append(own[n_choices:])
+        labels.append(_label(row, texts, own[:n_choices], where, in_prompt=in_prompt))
+    shared = len(rows) > 1 and all(texts == choices[0] for texts in choices)
     if shared and all(map(_SIGN.fullmatch, choices[0])):
-        texts = [_choice_texts(row["doc"], len(choices[0])) for row in rows]
-        choices = [texts_of_item if text is None else text for texts_of_item, text in zip(choices, texts, strict=True)]
+        choices = [_choice_texts(row["doc"], len(texts)) or texts for row, texts in zip(rows, choices, strict=True)]
     elif shared and len(set(choices[0])) == len(choices[0]):
-        classes = choices[0]
-        table = {f"logit_{name}": [row[index] for row in logits] for index, name in enumerate(classes)}
-        return {"text": prompts, "label": [classes[label] for label in labels], **table}
-    columns: dict[str, list[Any]] = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
+        return {"text": prompts, "label": [choices[0][label] for label in labels], **_per_class(choices[0], logits)}
+    columns: LogColumns = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
     columns |= _normalized(logits, choices)
     if all(alone):
         columns["unconditional"] = [
-            [score - bare for score, bare in zip(scores, texts_of_item, strict=True)]
-            for scores, texts_of_item in zip(logits, alone, strict=True)
+            [score - bare for score, bare in zip(*pair, strict=True)] for pair in zip(logits, alone, strict=True)
         ]
     return columns
 
 
-def _log_likelihood(answer: Any, row: Mapping[str, Any], where: str) -> float:
-    while isinstance(answer, list) and len(answer) == 1:
+def _log_likelihood(answer: Any, row: Row, where: str) -> float:
+    while isinstance(answer, list) and answer and (len(answer) == 1 or not isinstance(answer[0], list)):
         answer = answer[0]
-    value = math.nan
-    with contextlib.suppress(TypeError, ValueError, IndexError):
-        value = float(answer[0] if isinstance(answer, list) else answer)
+    try:
+        value = float(answer)  # which may be anything
+    except (TypeError, ValueError):
+        value = math.nan
     if math.isnan(value):
-        raise ValueError(
-            f"Expected a log-likelihood per choice in {where}, but item {row['doc_id']!r} has {str(answer)[:40]!r}."
-        )
+        raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
     return value
 
 
-def _label(
-    row: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool
-) -> int:
+def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool) -> int:
     """Return the index of the right choice: the target is its number or its text."""
-    target = str(row["target"])
+    target = str(row["target"]).strip()
     texts = [text.strip() for text in choices]
-    if not in_prompt and texts.count(target.strip()) == 1:
-        return texts.index(target.strip())
-    if not in_prompt and target.strip().isdigit() and int(target) < len(choices):
+    if not in_prompt and texts.count(target) == 1:
+        return texts.index(target)
+    if not in_prompt and target.isdigit() and int(target) < len(choices):
         return int(target)
     # Where the choices are in the prompt, the target is what follows them; of two, the metric tells which was right.
     if in_prompt and len(choices) == 2 and row.get("acc") in (0, 1):
         picked = int(scores[1] > scores[0])
         return picked if row["acc"] == 1 else 1 - picked
-    raise ValueError(
-        f"Expected one right choice, by number or text, as the target of each item of {where}, but item "
-        f"{row['doc_id']!r} has {target[:40]!r}."
-    )
+    raise _odd_item("one right choice, by number or text, as the target of each item", where, row, target)
 
 
 def _choice_texts(document: Any, n_choices: int) -> list[str] | None:
     """Return the texts that letters stand for, where the document has them."""
-    texts = document.get("choices") if isinstance(document, Mapping) else None
-    texts = texts.get("text") if isinstance(texts, Mapping) else texts
-    if isinstance(texts, list) and len(texts) == n_choices and all(isinstance(text, str) for text in texts):
-        return texts
-    return None
-
-
-def _generated(rows: Sequence[Mapping[str, Any]], requests: Sequence[list[list[Any]]]) -> dict[str, list[Any]]:
-    raw, read = (
-        [str(_innermost(row[name])) if isinstance(_innermost(row[name]), str) else "" for row in rows]
-        for name in ("resps", "filtered_resps")
-    )
-    replies = [Reply.of(text) for text in raw]
-    metric = [{name: row[name] for name in _METRICS if name in row} for row in rows]
-    columns = _answered([str(asked[0][0]) for asked in requests], replies, [str(row["target"]) for row in rows], metric)
-    return {**columns, "answer": read, **_lacks(replies, [answer.strip() in ("", "[invalid]") for answer in read])}
+    texts = _at(document, "choices", "text") or _at(document, "choices")
+    is_whole = isinstance(texts, list) and len(texts) == n_choices and all(isinstance(text, str) for text in texts)
+    return texts if is_whole else None
 
 
 def _innermost(value: Any) -> Any:
@@ -945,14 +869,16 @@ def _innermost(value: Any) -> Any:
     return value
 
 
-def _ids(rows: Sequence[Mapping[str, Any]], documents: Sequence[Mapping[str, Any]], where: str) -> list[str]:
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _ids(rows: Sequence[Row], documents: Sequence[Row], where: str) -> list[str]:
     names = [document.get("id") for document in documents]
     if all(isinstance(name, (str, int)) for name in names) and len(set(names)) == len(names):
         return [str(name) for name in names]
-    numbers = [str(row["doc_id"]) for row in rows]
-    twice = next(
-        (name for name, before in zip(sorted(numbers)[1:], sorted(numbers), strict=False) if name == before), 0
-    )
-    if twice:
+    numbers = sorted(str(row["doc_id"]) for row in rows)
+    twice = next((name for name, before in zip(numbers[1:], numbers, strict=False) if name == before), None)
+    if twice is not None:
         raise ValueError(f"Expected each item of {where} once, but the document {twice} comes twice.")
-    return numbers
+    return [str(row["doc_id"]) for row in rows]

@@ -11,6 +11,11 @@ LOG_FILTER_HELP = (
 )
 
 
+_EVERY_TASK = ("config", "label_column", "first_label", "data_dir")
+_TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
+_CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
+
+
 class SourceOptions(Options):
     """Where a data set is, and which columns its labels and choices are in."""
 
@@ -31,23 +36,16 @@ class SourceOptions(Options):
         Raises:
             ValueError: If an option is about the other task.
         """
-        keywords: dict[str, Any] = {
-            "config": self.config,
-            "task": task,
-            "data_dir": self.data_dir,
-            "label_column": self.label_column,
-            "first_label": self.first_label,
-        }
+        given = {name: getattr(self, name, None) for name in (*_EVERY_TASK, *_TEXTS, *_CHOICES)}
+        own, others = (_TEXTS, _CHOICES)
         if task == "multiple_choice":
-            prompts = listed(self.prompt_column)
-            return keywords | {"prompt_column": prompts, "choices_column": one_or_more(self.choices_column)}
-        self._refuse(task, "prompt_column", "choices_column")
-        return keywords
-
-    def _refuse(self, task: str, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) is not None:
-                raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(self, name)!r}.")
+            own, others = others, own
+            given |= {"prompt_column": listed(self.prompt_column) or given["text_column"], "text_column": None}
+        odd = next((name for name in others if given[name] is not None), None)
+        if odd is not None:
+            raise ValueError(f"Expected no `{odd}` for {task}, but got {given[odd]!r}.")
+        given |= {"choices_column": one_or_more(self.choices_column), "label_names": listed(given["label_names"])}
+        return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *own)}}
 
 
 class ItemOptions(SourceOptions):
@@ -55,14 +53,6 @@ class ItemOptions(SourceOptions):
 
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
-
-    def source(self, task: str) -> dict[str, Any]:
-        """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
-        keywords = super().source(task)
-        if task == "multiple_choice":
-            self._refuse(task, "text_pair_column")
-            return keywords | {"prompt_column": keywords["prompt_column"] or self.text_column}
-        return keywords | {"text_column": self.text_column, "text_pair_column": self.text_pair_column}
 
 
 class TableOptions(Options):

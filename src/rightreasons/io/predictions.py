@@ -2,11 +2,13 @@
 
 The names of the columns say what they are, or options do; nothing is guessed from values:
 
-- scores: one column of `SCORE_COLUMNS` with a list of scores per item (or P(class 1)), or one column per class, such as
+- scores: one column of a usual name with a list of scores per item (or P(class 1)), or one column per class, such as
   `p_negative, p_positive` or `logit0, logit1, logit2`;
-- labels: one of `LABEL_COLUMNS`; names or numbers of the classes, resolved by `resolve_labels`;
-- confidence in the given answer: one of `CONFIDENCE_COLUMNS`, beside one of `CORRECT_COLUMNS`, or beside the answer and
-  the label. Scores, where there are any, come first.
+- labels: names or numbers of the classes, resolved by `resolve_labels`;
+- confidence in the given answer, beside a column that says whether it was right, or beside the answer and the label.
+  Scores, where there are any, come first.
+
+usual_columns.json has the usual names of each.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +41,13 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_ids, check_kind, parse_json
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind, parse_json
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
     NamedLabels,
     check_once,
-    collection_paused,
     columns_in,
     named_column,
     read_columns,
@@ -55,33 +56,17 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.files import described
+from rightreasons.io.files import collection_paused, described
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.reading import parse_table
 
-LABEL_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["label"])
-"""Names of the label column."""
+USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
+"""Usual names of columns by what they hold; those of scores state their kind."""
 
-SCORE_COLUMNS: Mapping[str, str | None] = USUAL_COLUMNS["predictions"]["scores"]
-"""Names of a single column of scores, with the kind of score that the name states."""
+GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
+"""Those names of answers that are of nothing but a model's: "answer" may be that of an item."""
 
-ANSWER_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["answer"])
-"""Names of the column of answers of a model; see `read_answers`."""
-
-GIVEN_ANSWERS = tuple(name for name in ANSWER_COLUMNS if name not in ("answer", "answers"))
-"""Those names that are of nothing but a model's answers: "answer" may be that of an item."""
-
-CONFIDENCE_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["confidence"])
-"""Names of the column of the confidence in the given answer."""
-
-CORRECT_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["correct"])
-"""Names of the column that says whether the given answer was right."""
-
-ID_COLUMNS = tuple(USUAL_COLUMNS["predictions"]["id"])
-"""Names of the column of the items' ids."""
-
-_HEADINGS = (*LABEL_COLUMNS, *SCORE_COLUMNS, *ANSWER_COLUMNS, *CONFIDENCE_COLUMNS, *CORRECT_COLUMNS, *ID_COLUMNS)
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
@@ -100,7 +85,7 @@ class Predictions:
         scores: The kind of score that an option or the column names state ("probabilities", "logits",
             "log_probabilities"), or None.
         kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
-        ids: N ids of the items where there is a column of `ID_COLUMNS`, or else None.
+        ids: N ids of the items where there is a column of them, or else None.
         columns: All columns of the file.
         used: In words, which columns were taken for what.
         label_match: In words, how labels and classes were matched; "" where there are no names.
@@ -135,10 +120,8 @@ class Predictions:
         """Return some rows, in that order."""
         return dataclasses.replace(
             self,
-            predictions=_rows_of(self.predictions, rows),
-            references=None if self.references is None else self.references[list(rows)],
-            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
             columns={name: _rows_of(column, rows) for name, column in self.columns.items()},
+            **{name: _rows_of(getattr(self, name), rows) for name in ("predictions", "references", "ids")},
         )
 
 
@@ -170,6 +153,17 @@ class ModelAnswers:
         content = self.answers if self.scores is None else self.scores
         return 0 if content is None else len(content)
 
+    def take(self, rows: Sequence[int]) -> ModelAnswers:
+        """Return some rows, in that order."""
+        parts = ("scores", "answers", "ids", "confidences", "unread")
+        return dataclasses.replace(self, **{name: _rows_of(getattr(self, name), rows) for name in parts})
+
+
+def _rows_of(column: Any, rows: Sequence[int]) -> Any:
+    if column is None or isinstance(column, np.ndarray):
+        return None if column is None else column[list(rows)]
+    return type(column)(column[row] for row in rows) if isinstance(column, tuple) else [column[row] for row in rows]
+
 
 @takes(PredictionOptions)
 @collection_paused()
@@ -177,21 +171,23 @@ def read_predictions(
     path: Any,
     *,
     label_column: str | None = None,
-    with_labels: bool = True,
+    with_labels: bool | Callable[[Columns], bool] = True,
     label_names: Sequence[str] | None = None,
     first_label: int | None = None,
+    answers_alone: bool = False,
     options: PredictionOptions,
 ) -> Predictions:
     """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
         path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
-        label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`. As the columns that
+        label_column: The column of the labels; None where its name is a usual one. As the columns that
             `options` names, it may be a field (`output.label`) or an expression over columns.
-        with_labels: Whether to read the labels; a file without them is then refused.
+        with_labels: Whether to read the labels, or what tells so of the columns; a file without them is then refused.
         label_names: The names of the classes in the order of their numbers, matched with those that the columns of
             scores have; or a new name for each label, as "old=new".
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+        answers_alone: Whether answers that have neither scores nor a confidence will do; see `without_scores`.
         options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
             log_filter (of a log of a harness).
 
@@ -203,17 +199,17 @@ def read_predictions(
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
     told = described(path)
-    options = told.options(options)
-    given = told.given
+    options, given, where = told.options(options), told.given, source_name(told.source)
     label_column = label_column or given.get("label_column")
-    return find_predictions(
-        read_columns(
-            told.source, log_filter=options.log_filter, form=told.form, names=options.names_of_columns(label_column)
-        ),
-        source_name(told.source),
+    names = options.names_of_columns(label_column)
+    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form, names=names)
+    alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
+    return alone or find_predictions(
+        columns,
+        where,
         label_column=label_column,
-        with_labels=with_labels,
-        label_names=given.get("label_names") if label_names is None else label_names,
+        with_labels=with_labels(columns) if callable(with_labels) else with_labels,
+        label_names=given.get("label_names") if label_names is None and with_labels else label_names,
         first_label=given.get("first_label") if first_label is None else first_label,
         options=options,
     )
@@ -223,8 +219,8 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
 
     Args:
-        path: As in `read_predictions`: scores, or one column of `ANSWER_COLUMNS` (or "predictions") with a whole number
-            or a text per item, and possibly one of `CONFIDENCE_COLUMNS` beside it. A column `id` is kept. A JSON object
+        path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
+            or a text per item, and possibly one of a usual name beside it. A column `id` is kept. A JSON object
             of texts or of whole numbers by their ids is read, too.
         log_filter: The filter or scorer of a log whose answers are meant, where there are several.
 
@@ -238,10 +234,10 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     where = source_name(told.source)
     columns = _answers_by_id(read_columns(told.source, log_filter=log_filter, form=told.form))
     answers = _answer_columns(columns)
-    scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
+    scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
     if answers and not _candidates(scored, where):
-        name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, where)
-        confident = _called(columns, CONFIDENCE_COLUMNS)
+        name = _one_column(answers, "answer", columns, where)
+        confident = _called(columns, "confidence")
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
@@ -255,7 +251,7 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
 
 def _answers_by_id(columns: Columns) -> Columns:
     """Turn one object of answers by their ids, whose keys are no headings, into the columns `id` and `prediction`."""
-    known = {name.lower() for name in columns} & {*_HEADINGS} or any(class_column(name)[0] for name in columns)
+    known = any(_called(columns, what) for what in USUAL) or any(class_column(name)[0] for name in columns)
     values = [_plain(column)[0] for column in columns.values()]
     if known or len(next(iter(columns.values()))) > 1 or set(map(type, values)) not in ({str}, {int}):
         return columns
@@ -310,8 +306,8 @@ def find_predictions(
     ):
         if name is not None:
             named_column(columns, name, option, where)
-    labels = _called(columns, LABEL_COLUMNS) if label_column is None else [label_column]
-    confident = _called(columns, CONFIDENCE_COLUMNS)
+    labels = _called(columns, "label") if label_column is None else [label_column]
+    confident = _called(columns, "confidence")
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     named = options.confidence_column is not None or options.correct_column is not None
@@ -326,11 +322,11 @@ def find_predictions(
         return _confidence(columns, where, labels, options)
     if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
         others = {name: columns[name] for name in columns if name not in labels}
-    if with_labels and not labels and len(_called(columns, CORRECT_COLUMNS)) == 1:
+    if with_labels and not labels and len(_called(columns, "correct")) == 1:
         return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
     label = None
     if with_labels:
-        label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
+        label = _one_column(labels, "label", columns, where)
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, others if options.score_columns is None else columns)
     check_once(columns, (*chosen.columns, label), where)
@@ -406,22 +402,16 @@ class _Scores:
     class_names: tuple[str, ...] | None = None
 
 
-def _rows_of(column: Any, rows: Sequence[int]) -> Any:
-    return column[list(rows)] if isinstance(column, np.ndarray) else [column[row] for row in rows]
-
-
 def has_scores(columns: Columns, where: str) -> bool:
     """Tell whether a table has columns of scores, by their names; answers and labels are none."""
-    others = {*_answer_columns(columns), *(name for name in columns if name.lower() in LABEL_COLUMNS)}
+    others = {*_answer_columns(columns), *_called(columns, "label")}
     return bool(_candidates({name: column for name, column in columns.items() if name not in others}, where))
 
 
 def _candidates(columns: Columns, where: str) -> list[_Scores]:
     """Return what may be the scores by its name."""
-    single = [_Scores((name,), SCORE_COLUMNS[name.lower()]) for name in columns if name.lower() in SCORE_COLUMNS]
-    single += [
-        _Scores((name,), "probabilities") for name in _called(columns, CONFIDENCE_COLUMNS) if _are_rows(columns[name])
-    ]
+    single = [_Scores((name,), USUAL["scores"][name.lower()]) for name in _called(columns, "scores")]
+    single += [_Scores((name,), "probabilities") for name in _called(columns, "confidence") if _are_rows(columns[name])]
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
     for name in columns:
@@ -459,9 +449,8 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
             raise ValueError(f"Expected distinct columns in `score_columns`, but {twice!r} comes twice.")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
-        kind = (
-            "logits" if names[0] in NORMALIZED else SCORE_COLUMNS.get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
-        )
+        stated = USUAL["scores"].get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
+        kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
     candidates = _candidates(columns, where)
@@ -483,7 +472,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
             option=("scores", "score_columns"),
         )
     raise OptionError(
-        f"Expected a column of scores ({', '.join(SCORE_COLUMNS)}) or one column per class such as p_0, p_1 in "
+        f"Expected a column of scores ({', '.join(USUAL['scores'])}) or one column per class such as p_0, p_1 in "
         f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`.",
         option=("score_columns", "confidence_column", "correct_column"),
@@ -496,23 +485,22 @@ def _are_numbers(names: Sequence[str]) -> bool:
 
 
 @naming("label_column", "confidence_column")
-def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: Columns, where: str) -> str:
+def _one_column(found: Sequence[str], what: str, columns: Columns, where: str) -> str:
     if len(found) == 1:
         return found[0]
-    option = {"labels": "label_column", "confidence": "confidence_column"}.get(what)
-    remedy = "" if option is None else f": name it with `{option}`"
+    remedy = "" if what == "answer" else f": name it with `{what}_column`"
+    noun = what if what == "confidence" else f"{what}s"
     if found:
-        raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}{remedy}.")
+        raise ValueError(f"Expected one column of {noun} in {where}, but got {' and '.join(found)}{remedy}.")
     raise ValueError(
-        f"Expected a column of {what}, such as {', '.join(known[:5])}, in {where}, but its columns are: "
-        f"{listing(list(columns))}"
-        f"{remedy}."
+        f"Expected a column of {noun}, such as {', '.join(USUAL[what][:5])}, in {where}, but its columns are: "
+        f"{listing(list(columns))}{remedy}."
     )
 
 
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
-    name = usual_column(columns, ID_COLUMNS)
+    name = usual_column(columns, USUAL["id"])
     return None if name is None else tuple(str(value) for value in columns[name])
 
 
@@ -520,15 +508,14 @@ def find_ids(columns: Columns) -> tuple[str, ...] | None:
 
 
 def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
-    if len(scores.columns) > 1:
-        single = {name: _numbers(columns[name], name) for name in scores.columns}
-        lists = next((name for name, column in single.items() if column.ndim != 1), None)
-        if lists is not None:
-            raise ValueError(
-                f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists."
-            )
-        return np.column_stack(list(single.values()))
-    return _score_column(columns[scores.columns[0]], scores.columns[0])
+    """Return (N, K), (N,), or rows of different lengths."""
+    if len(scores.columns) == 1:
+        return _score_column(columns[scores.columns[0]], scores.columns[0])
+    single = {name: _numbers(columns[name], name) for name in scores.columns}
+    lists = next((name for name, column in single.items() if column.ndim != 1), None)
+    if lists is not None:
+        raise ValueError(f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists.")
+    return np.column_stack(list(single.values()))
 
 
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
@@ -537,32 +524,24 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        plain = _with_points(column)
-        if plain is not None:
-            return np.asarray(plain, dtype=np.float64)
-        item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
-        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
-
-
-def _with_points(column: Column) -> list[str] | None:
-    """Return numbers with decimal commas, as in much of Europe, with points; None where others are among them."""
-    if not all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
-        return None
-    return [value.replace(",", ".") for value in column]
+        # Decimal commas, as in much of Europe.
+        if all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
+            return np.asarray([value.replace(",", ".") for value in column], dtype=np.float64)
+        check_each(column, _is_number, f"numbers in column {name!r}", unit="item")
+        raise
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
-    """Return (N, K), (N,), or rows of different lengths."""
     if isinstance(column, np.ndarray) and column.dtype != object:
         table = _numbers(column, name)
     else:
         rows = [_score_row(row, name, item) for item, row in enumerate(column)]
-        lists = [row for row in rows if isinstance(row, list)]
-        if lists and len(lists) < len(rows):
-            item = next(item for item, row in enumerate(rows) if not isinstance(row, list))
-            raise ValueError(f"Expected a list of scores in each item of {name!r}, but item {item} is one number.")
-        if len({len(row) for row in lists}) > 1:
-            return lists
+        if any(isinstance(row, list) for row in rows):
+            check_each(
+                rows, lambda row: isinstance(row, list), f"a list of scores in each item of {name!r}", unit="item"
+            )
+            if len(set(map(len, rows))) > 1:
+                return rows
         table = np.asarray(rows, dtype=np.float64)
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
@@ -572,32 +551,22 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     return table
 
 
-def _score_row(row: Any, name: str, item: int) -> float | list[float]:
-    if isinstance(row, str):
-        row = _row_in(row, name, item)
-    if isinstance(row, (list, tuple, np.ndarray)):
-        numbers = _numbers(row, f"{name}[{item}]")
-        if numbers.ndim != 1:
-            raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
-        return [float(value) for value in numbers]
-    if not _is_number(row):
-        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(row)[:40]!r}.")
-    return float(row)
-
-
-def _row_in(cell: str, name: str, item: int) -> Any:
-    """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
-    if _is_number(cell):
-        return float(cell)
-    try:
-        return parse_json(cell, "the cell")
-    except ValueError:
-        numbers = cell.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell) else []
-        if numbers and all(map(_is_number, numbers)):
-            return [float(number) for number in numbers]
-        raise ValueError(
-            f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {cell[:40]!r}."
-        ) from None
+def _score_row(row: Any, name: str, item: int) -> Any:
+    """Return the number or the list in a cell: as JSON writes it, or numpy, "[0.9 1.e-01]"."""
+    if isinstance(row, str) and not _is_number(row):
+        try:
+            row = parse_json(row, "the cell")
+        except ValueError:
+            row = row.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", row) else row
+    if not isinstance(row, (list, tuple, np.ndarray)):
+        check_each(
+            [row], _is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
+        )
+        return float(row)
+    numbers = _numbers(row, f"{name}[{item}]")
+    if numbers.ndim != 1:
+        raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
+    return numbers.tolist()
 
 
 def number_in(value: Any) -> float | None:
@@ -700,19 +669,19 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
     """Read the confidence in given answers, and whether they were right."""
     name = options.confidence_column
     if name is None:
-        confident = _called(columns, CONFIDENCE_COLUMNS)
-        name = _one_column(confident, "confidence", CONFIDENCE_COLUMNS, columns, where)
+        confident = _called(columns, "confidence")
+        name = _one_column(confident, "confidence", columns, where)
     confidence = _numbers(columns[name], name)
     if confidence.ndim != 1 or _are_whole(columns[name]):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
         )
-    beyond = np.flatnonzero((confidence < 0) | (confidence > 1))
-    if beyond.size and options.scores in (None, "probabilities"):
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but row {beyond[0]} "
-            f"holds {confidence[beyond[0]]:g}."
+    if options.scores in (None, "probabilities") and ((confidence < 0) | (confidence > 1)).any():
+        check_each(
+            confidence.tolist(),
+            lambda value: not (value < 0 or value > 1),
+            f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
     right, used = correctness(columns, where, labels, options)
     return of_confidence(columns, confidence, right, f"confidence: {name}; {used}", scores=options.scores)
@@ -766,31 +735,30 @@ def correctness(
         columns: Column by name.
         where: The name of the table, for errors.
         labels: The columns of labels, of which one is used.
-        options: Its `correct_column` names the column, where its name is not one of `CORRECT_COLUMNS`.
+        options: Its `correct_column` names the column, where its name is not one that says whether it was right.
 
     Returns:
         (N,) 1 where the answer was right, or 0; and, in words, which columns were used.
     """
-    correct = [options.correct_column] if options.correct_column is not None else _called(columns, CORRECT_COLUMNS)
+    correct = [options.correct_column] if options.correct_column is not None else _called(columns, "correct")
     answers = _answer_columns(columns)
     if not correct and len(answers) == 1 and len(labels) == 1:
         return _agreement(columns, answers[0], labels[0], where), f"right: {answers[0]} is {labels[0]}"
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         raise OptionError(
-            f"Expected a column that says whether each answer was right ({', '.join(CORRECT_COLUMNS)}) in {where}, "
+            f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
             f"or one of answers and one of labels, but {got}; name it with `correct_column`.",
             option="correct_column",
         )
     (name,) = correct
-    values = _plain(columns[name])
-    texts = [str(value).strip().lower() for value in values]
-    odd = next((item for item, text in enumerate(texts) if text not in _TRUE | _FALSE), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected 1 and 0, or true and false, in column {name!r} of {where}, but item {odd} is "
-            f"{str(values[odd])[:40]!r}."
-        )
+    texts = [str(value).strip().lower() for value in _plain(columns[name])]
+    check_each(
+        texts,
+        lambda text: text in _TRUE | _FALSE,
+        f"1 and 0, or true and false, in column {name!r} of {where}",
+        unit="item",
+    )
     return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
 
 
@@ -805,10 +773,41 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
         answers, gold = (
             resolve_labels(values, names, first=0, where=place, remedy=remedy) for place, values in both.items()
         )
-    missing = np.flatnonzero(gold.ids < 0)
-    if missing.size:
-        raise ValueError(f"Expected a label in each row of {[*both][1]}, but row {missing[0]} has none.")
+    check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
+
+
+def without_scores(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
+    """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
+
+    Args:
+        columns: Column by name.
+        where: The name of the table, for errors.
+        options: Those that name columns; where one does, this is no such table.
+
+    Returns:
+        Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
+
+    Example:
+        >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
+        >>> found = without_scores(columns, "log.jsonl", options=PredictionOptions())
+        >>> found.references.tolist(), found.predictions.tolist()
+        ([1, 0], [1.0, 1.0])
+        >>> without_scores({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
+    """
+    labels, answers, told = (_called(columns, what) for what in ("label", "answer", "correct"))
+    if options.score_columns or options.confidence_column or options.correct_column or _called(columns, "confidence"):
+        return None
+    if len(answers) > 1 or not (answers or told) or has_scores(columns, where):
+        return None
+    is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
+    if not told and (len(labels) != 1 or not is_models):
+        return None
+    right, used = correctness(columns, where, labels, options)
+    if UNREAD in columns:
+        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
+    found = of_confidence(columns, np.ones(len(right)), right, f"answers without scores; {used}")
+    return dataclasses.replace(found, answers_once=True)
 
 
 def _are_rows(column: Column) -> bool:
@@ -816,13 +815,13 @@ def _are_rows(column: Column) -> bool:
     return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
 
 
-def _called(columns: Columns, usual: Collection[str]) -> list[str]:
-    """Return the columns that have one of some names, letter case aside."""
-    return [name for name in columns if name.lower() in usual]
+def _called(columns: Iterable[str], what: str) -> list[str]:
+    """Return the columns that have a usual name of something, letter case aside."""
+    return [name for name in columns if name.lower() in USUAL[what]]
 
 
 def _answer_columns(columns: Columns) -> list[str]:
-    answers = _called(columns, ANSWER_COLUMNS)
+    answers = _called(columns, "answer")
     return answers + [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
 
 
@@ -842,20 +841,18 @@ def _are_answers(column: Column) -> bool:
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = _typed(column)
     texts = bool(values) and isinstance(values[0], str)
-    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
-    if odd or (texts and all(_is_list(value) for value in values)):
-        item = odd[0] if odd else 0
-        raise ValueError(
-            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
-        )
+    lists = texts and all(isinstance(value, str) and _is_list(value) for value in values)
+    check_each(
+        values,
+        lambda value: isinstance(value, str) == texts and _is_answer(value) and not lists,
+        f"whole numbers or texts in column {name!r}",
+        unit="item",
+    )
     if texts:
         return values
-    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
-    if huge is not None:
-        raise ValueError(
-            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
-            "too large for one."
-        )
+    check_each(
+        values, lambda value: abs(value) < 2**63, f"numbers of classes, below 2**63, in column {name!r}", unit="item"
+    )
     return np.asarray(values, dtype=np.int64)
 
 
@@ -914,8 +911,7 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
     """
     check_kind(files, "files", Iterable)
     for file in files:
-        if not isinstance(file, (str, os.PathLike)):
-            raise TypeError(f"Expected each of `files` to be a path, but got {file!r} ({type(file).__name__}).")
+        check_kind(file, "files", str | os.PathLike)
     if not files:
         raise ValueError("Expected at least one file of answers, but got none.")
     names = check_ids(ids, "ids")
@@ -924,21 +920,14 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
 def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
     stored = read_answers(file)
-    choices: NDArray[np.int64]
+    choices = stored.answers
     if stored.scores is not None:
         table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
-        if (odd := np.isnan(table).any(axis=1)).any():
-            raise ValueError(f"Expected a score for each choice in {file.name}, but row {int(odd.argmax())} holds NaN.")
+        check_each(table.tolist(), lambda row: not np.isnan(row).any(), f"a score for each choice in {file.name}")
         choices = table.argmax(axis=1).astype(np.int64)
-    elif isinstance(stored.answers, np.ndarray):
-        choices = stored.answers
-        if (choices < 0).any():
-            row = int((choices < 0).argmax())
-            raise ValueError(
-                f"Expected the number of a choice in each row of {file.name}, but row {row} has {choices[row]}."
-            )
-    else:
+    if not isinstance(choices, np.ndarray):
         raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
+    check_each(choices.tolist(), lambda choice: choice >= 0, f"the number of a choice in each row of {file.name}")
     if stored.ids is None:
         if len(choices) != len(names):
             raise ValueError(
@@ -947,9 +936,7 @@ def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
             )
         return choices
     of_item = dict(zip(stored.ids, choices.tolist(), strict=True))
-    if len(of_item) < len(choices):
-        twice = next(name for name in stored.ids if stored.ids.count(name) > 1)
-        raise ValueError(f"Expected each item once in {file.name}, but {twice!r} comes more than once.")
+    check_ids(stored.ids, f"id of {file.name}")
     missing = [name for name in names if name not in of_item]
     if missing:
         raise ValueError(

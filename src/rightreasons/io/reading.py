@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rightreasons.core.arrays import columns_of, is_tensor, kind_of
 from rightreasons.core.errors import did_you_mean
+from rightreasons.core.validation import check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
     FILE_TYPES,
@@ -161,23 +162,19 @@ def _arrow_table(source: Any, where: str) -> pa.Table:
     if hasattr(source, "predictions") and hasattr(source, "label_ids"):  # of Trainer.predict
         scores = source.predictions[0] if isinstance(source.predictions, tuple) else source.predictions
         columns = {"logits": scores, "label_ids": source.label_ids}
-        return table_of({name: column for name, column in columns.items() if column is not None}, where)
+        source = {name: column for name, column in columns.items() if column is not None}
     table = None if is_tensor(source) else columns_of(source)
     if table is not None:
         names = list(map(str, table[0]))
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected distinct columns in {where}, but {twice!r} comes twice.")
-        return table_of(dict(zip(names, table[1], strict=True)), where)
+        check_ids(names, f"column of {where}")
+        source = dict(zip(names, table[1], strict=True))
     if isinstance(source, Mapping):
-        return table_of({str(name): column for name, column in source.items()}, where)
+        return table_of(source, where)
     if _holds_rows(source):
         rows = list(source)
         if all(map(is_class_score, rows)):  # of a pipeline: the likeliest class of each item
-            return table_of(
-                {"prediction": [row["label"] for row in rows], "confidence": [row["score"] for row in rows]}, where
-            )
-        if all(isinstance(row, list) for row in rows):
+            rows = [{"prediction": row["label"], "confidence": row["score"]} for row in rows]
+        elif all(isinstance(row, list) for row in rows):
             rows = rows_of(rows, NO_FORM, where)
         return records_table([[dict(row) for row in rows]], where, "row")
     raise TypeError(

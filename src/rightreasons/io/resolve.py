@@ -13,6 +13,7 @@ import datasets
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
+from rightreasons.io import tables
 from rightreasons.io.choices import choice_form, known_form
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
@@ -25,20 +26,9 @@ from rightreasons.io.columns import (
     with_nested,
 )
 from rightreasons.io.files import Described, described
-from rightreasons.io.judged import answers_alone
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
-from rightreasons.io.predictions import CONFIDENCE_COLUMNS, GIVEN_ANSWERS, find_predictions, has_scores
+from rightreasons.io.predictions import GIVEN_ANSWERS, USUAL, find_predictions, has_scores, without_scores
 from rightreasons.io.reading import as_table
-from rightreasons.io.tables import (
-    EXTRACTIVE_ANSWERS,
-    ONLY_SPLIT,
-    find_label_column,
-    labels_of_splits,
-    open_dataset,
-    open_multiple_choice,
-    open_questions,
-    text_columns,
-)
 
 SHOWN = 3
 """How many items are shown."""
@@ -100,9 +90,9 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
     where = source_name(told.source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tables = as_table(told.source, told.given.get("config"), form=told.form, where=where)
+        opened = as_table(told.source, told.given.get("config"), form=told.form, where=where)
     doubts = [str(warning.message) for warning in caught]
-    parts = {str(tables.split or ONLY_SPLIT): tables} if isinstance(tables, datasets.Dataset) else dict(tables)
+    parts = {str(opened.split or tables.ONLY_SPLIT): opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     names = label_names if label_names is not None else told.given.get("label_names")
     named = told.options(PredictionOptions()).names_of_columns(told.given.get("label_column"))
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
@@ -123,7 +113,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
 
 def _kind(told: Described, columns: Columns, parts: Parts, where: str) -> str:
     given = told.given
-    if "paragraphs" in columns or columns.keys() >= {*EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
+    if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
         return "question_answering"
     if given.keys() & set(PredictionOptions.names()):
         return "predictions"
@@ -132,11 +122,11 @@ def _kind(told: Described, columns: Columns, parts: Parts, where: str) -> str:
     first = next(iter(parts.values()))
     form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
     lower = {name.lower() for name in columns}
-    if lower & {*GIVEN_ANSWERS} and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
+    if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
-    confident = any(name.lower() in CONFIDENCE_COLUMNS for name in columns)
+    confident = any(name.lower() in USUAL["confidence"] for name in columns)
     try:
-        scored = has_scores(columns, where) or answers_alone(columns, where, options=PredictionOptions()) is not None
+        scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
     if scored or confident:
@@ -149,7 +139,7 @@ def _predictions(
 ) -> Resolution:
     options = told.options(PredictionOptions())
     label = told.given.get("label_column")
-    read = answers_alone(columns, where, options=options) or find_predictions(
+    read = without_scores(columns, where, options=options) or find_predictions(
         columns,
         where,
         label_column=label,
@@ -180,16 +170,16 @@ def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
-    text, pair = text_columns(data, options, where)
+    text, pair = tables.text_columns(data, options, where)
     # Every split is opened, so that nothing is found that a command would then refuse.
-    opened = open_dataset(datasets.DatasetDict(parts), options=options)
+    opened = tables.open_dataset(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
-    label = find_label_column(data, options.label_column, False, where)
+    label = tables.find_label_column(data, options.label_column, False, where)
     columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
     mapping: tuple[LabelRow, ...] = ()
     doubts = []
     if label is not None:
-        read = labels_of_splits(parts, options, where)
+        read = tables.labels_of_splits(parts, options, where)
         mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])
         others = [name for name in data.column_names if name.lower() in LABEL_COLUMNS and name != label]
         if "label" not in label.lower():
@@ -208,7 +198,7 @@ def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str
 
 def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
     options = told.options(ChoiceOptions(require_labels=False))
-    opened = open_multiple_choice(datasets.DatasetDict(parts), options=options)
+    opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
     data, form = choice_form(next(iter(parts.values())), options, where)
     columns = {"prompt": form.prompt, "choices": form.choices, "label": (form.label,) if form.label else ()}
@@ -228,12 +218,12 @@ def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[s
 
 
 def _questions(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
-    tables = told.source if "paragraphs" in next(iter(parts.values())).column_names else next(iter(parts.values()))
-    opened = open_questions(tables)
+    first = next(iter(parts.values()))
+    opened = tables.open_questions(told.source if "paragraphs" in first.column_names else first)
     return dataclasses.replace(
         found,
-        splits=found.splits if len(parts) > 1 else {ONLY_SPLIT: len(opened)},
-        columns={name: (name,) for name in EXTRACTIVE_ANSWERS},
+        splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},
+        columns={name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
         items=tuple(opened.select(range(min(SHOWN, len(opened)))).to_list()),
     )
 
@@ -256,9 +246,9 @@ def _shown(data: datasets.Dataset, column: str) -> list[Any]:
     return [None if value is None or value < 0 else feature.names[value] for value in values]
 
 
-def _merged(tables: Sequence[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
+def _merged(parts: Sequence[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
     counts: Counter[tuple[str, str, str]] = Counter()
-    for row in (row for table in tables for row in table):
+    for row in (row for part in parts for row in part):
         counts[row.value, row.label, row.rule] += row.count
     return tuple(LabelRow(value, count, label, rule) for (value, label, rule), count in counts.most_common())
 

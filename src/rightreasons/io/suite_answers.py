@@ -82,13 +82,7 @@ def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     row_of = {name: row for row, name in enumerate(answers.ids or ())}
     if answers.ids is None or len(row_of) < len(answers.ids) or not row_of.keys() >= set(ids):
         return answers
-    rows = [row_of[name] for name in ids]
-
-    def taken(column: Any) -> Any:
-        return None if column is None else [column[row] for row in rows] if isinstance(column, list) else column[rows]
-
-    columns = {name: taken(getattr(answers, name)) for name in ("scores", "answers", "confidences", "unread")}
-    return dataclasses.replace(answers, ids=tuple(ids), **columns)
+    return answers.take([row_of[name] for name in ids])
 
 
 def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import datasets
@@ -24,12 +23,12 @@ from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_count, check_ids, check_one_of, check_same_length, check_seed, read_json
-from rightreasons.datasets.texts import question_features, read_squad
+from rightreasons.core.validation import check_count, check_each, check_ids, check_one_of, check_same_length, check_seed
+from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
-from rightreasons.io.files import data_type, described, unpacked
+from rightreasons.io.files import described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 
@@ -380,7 +379,7 @@ def open_task_items(
 
     def opened(task: str) -> dict[str, datasets.Dataset]:
         names: dict[str, Any] = {} if label_names is None else {"label_names": label_names}
-        return open_splits(name_or_path, **source.source(task), **names, require_labels=require_labels)
+        return open_splits(name_or_path, **{**source.source(task), **names}, require_labels=require_labels)
 
     if task is not None:
         return task, opened(task)
@@ -427,9 +426,7 @@ def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
         return make(tables, "")
     if split is None:
         return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
-    if split not in tables:
-        raise unknown_name(f"split of {name}", split, tables)
-    return make(tables[split], split)
+    return make(tables[choose_split(tables, split, where=name)], split)
 
 
 def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tuple[str, str | None]:
@@ -596,20 +593,16 @@ def open_questions(
     Raises:
         ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
     """
-    path = Path(os.fspath(name_or_path)) if isinstance(name_or_path, (str, os.PathLike)) else None
-    name = str(path) if path is not None else "the data set"
-    tables: Any
-    rows_of_squad = None if path is None or data_type(path) != ".json" or not path.is_file() else _squad(path)
-    if rows_of_squad is not None:
-        tables = datasets.Dataset.from_list(rows_of_squad, features=question_features())
-    else:
-        tables = as_table(name_or_path, data_dir=data_dir)
+    name = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
+    tables = as_table(name_or_path, data_dir=data_dir)
     if isinstance(tables, datasets.Dataset):
         rows = tables
     elif split is None and len(tables) > 1:
         raise OptionError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.", option="split")
     else:
         rows = tables[choose_split(tables, split, where=name, others=True)]
+    if "paragraphs" in rows.column_names:
+        rows = datasets.Dataset.from_list(list(questions_in(rows, name)), features=question_features())
     missing = [column for column in EXTRACTIVE_ANSWERS if column not in rows.column_names]
     if missing:
         raise ValueError(
@@ -617,36 +610,18 @@ def open_questions(
             f"has {', '.join(rows.column_names)}."
         )
     check_ids(rows["id"][:], f"id of {name}")
-    answered = [row for row, answers in enumerate(rows["answers"][:]) if _has_answer(answers, row, name)]
+    held = rows["answers"][:]
+    check_each(held, _are_answers, f"`answers` in {name} to be objects of two lists, `text` and `answer_start`")
+    answered = [row for row, answers in enumerate(held) if answers is not None and answers["text"]]
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
     return limited(rows.select(answered), limit, seed)
 
 
-def _has_answer(answers: Any, row: int, name: str) -> bool:
-    if answers is None:
-        return False
+def _are_answers(answers: Any) -> bool:
     lists = answers if isinstance(answers, dict) else {}
     texts, starts = lists.get("text"), lists.get("answer_start")
-    if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-        raise ValueError(
-            f"Expected `answers` in {name} to be objects of two lists, `text` and `answer_start`, but row {row} holds "
-            f"{str(answers)[:60]!r}."
-        )
-    return bool(texts)
-
-
-def _squad(path: Path) -> list[dict[str, Any]] | None:
-    """Return the questions of a file in the form of SQuAD, or None for another file."""
-    with unpacked(path, where=str(path)) as file:
-        try:
-            content = read_json(file)
-        except ValueError:
-            return None  # what is wrong with it, the reader of files says
-        data = content.get("data") if isinstance(content, dict) else None
-        if isinstance(data, list) and data and isinstance(data[0], dict) and "paragraphs" in data[0]:
-            return list(read_squad(file))
-    return None
+    return answers is None or (isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts))
 
 
 load_data = open_dataset

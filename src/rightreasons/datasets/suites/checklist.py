@@ -29,9 +29,6 @@ from rightreasons.datasets.builder import members
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 
-# ruff: noqa: SIM905 - the instructions read better as words than as one string per line
-
-
 MAX_BYTES = 256 << 20
 """The maximum size of a pickle."""
 
@@ -46,17 +43,9 @@ _SIZES = {"EMPTY_SET": 216, "FROZENSET": 216, "EMPTY_DICT": 64, "DICT": 232, "NE
 _SIZES |= {"REDUCE": 1500, "STACK_GLOBAL": 1500, "GLOBAL": 1500}
 _SIZE = 56
 
-# The instructions that only build or name values, without those that run outside code (persistent ids, extension
-# registries, out-of-band buffers).
-_OPCODES = frozenset(
-    (
-        "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 "
-        "FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE "
-        "SHORT_BINUNICODE BINUNICODE BINUNICODE8 EMPTY_LIST APPEND APPENDS LIST EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 "
-        "TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT "
-        "LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE BUILD NEWOBJ NEWOBJ_EX"
-    ).split()
-)
+# The instructions that do more than build or name values: persistent ids, extension registries, buffers that are held
+# elsewhere, and two old ways to make an object. `find_class` makes whatever is named inert.
+_REFUSED = frozenset(("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "NEXT_BUFFER", "READONLY_BUFFER", "INST", "OBJ"))
 
 
 class Inert:
@@ -66,23 +55,19 @@ class Inert:
         made_of: The arguments of its constructor.
         state: The state that the pickle sets; None where it sets none.
         items: The items that the pickle sets.
-        values: The values that the pickle appends or adds.
         attributes: The attributes that a call in the pickle would set.
     """
 
     qualified_name = ""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.made_of = args
-        self.state: Any = None
-        self.items: dict[Any, Any] = {}
-        self.values: list[Any] = []
-        self.attributes: dict[str, Any] = {}
+    made_of: tuple[Any, ...]
+    state: Any
+    items: dict[Any, Any]
+    attributes: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
         # A pickle may make an object without calling `__init__`.
         made = super().__new__(cls)
-        Inert.__init__(made, *args)
+        made.made_of, made.state, made.items, made.attributes = args, None, {}, {}
         return made
 
     def __setstate__(self, state: Any) -> None:
@@ -91,15 +76,10 @@ class Inert:
     def __setitem__(self, key: Any, value: Any) -> None:
         self.items[key] = value
 
-    def append(self, value: Any) -> None:
-        """Store a value that the pickle appends."""
-        self.values.append(value)
+    def append(self, values: Any) -> None:
+        """Leave out what the pickle appends or adds, which nothing asks for."""
 
-    def extend(self, values: Any) -> None:
-        """Store values that the pickle appends."""
-        self.values.extend(values)
-
-    add = append
+    extend = add = append
 
     def __call__(self, *args: Any, **kwargs: Any) -> Inert:
         # dill fills the cells of a closure by calling setattr, which it names in several ways.
@@ -163,7 +143,7 @@ def _check_opcodes(content: bytes) -> None:
     memory = 0
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
         memory += _SIZES.get(opcode.name, _SIZE)
-        if opcode.name not in _OPCODES:
+        if opcode.name in _REFUSED:
             raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
         # A memo index far beyond the last entry would make the reader reserve that much memory.
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
@@ -333,11 +313,8 @@ def pickled_tests(path: Path) -> list[PickledTest]:
         tests = {name if isinstance(name, str) and name else path.stem: suite}
     if not tests:
         raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
-    ranges, infos, plain = (
-        _entries(state.get("test_ranges")),
-        _entries(state.get("info")),
-        Plain(_REPETITIONS * len(content)),
-    )
+    ranges, infos = _entries(state.get("test_ranges")), _entries(state.get("info"))
+    plain = Plain(_REPETITIONS * len(content))
     read = []
     for name in sorted(tests, key=lambda name: _start(ranges.get(name), len(content))):
         test = tests[name]

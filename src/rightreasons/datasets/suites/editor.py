@@ -82,13 +82,12 @@ def mft(
         )
     cases = _labeled(cases, label, name)
     chosen = _known(perturbation, options, name)
-    if chosen is not None:
-        if label is None and not chosen.keeps_label(options.get("columns")):
-            raise ValueError(
-                f"Expected the labels of the changed items of the MFT {name!r}, as {chosen.name!r} does not keep those "
-                "of the originals: say which with label."
-            )
-        cases = _perturbed(cases, chosen, name, seed, with_original=False, **options)
+    if chosen is not None and label is None and not chosen.keeps_label(options.get("columns")):
+        raise ValueError(
+            f"Expected the labels of the changed items of the MFT {name!r}, as {chosen.name!r} does not keep those "
+            "of the originals: say which with label."
+        )
+    cases = _perturbed(cases, chosen, name, seed, with_original=False, **options)
     spec = _expected(expectation, name) or {"name": "equal"}
     bare = next((case for case in cases if None in (case.labels or (None,))), None)
     if bare is not None and spec.get("name") == "equal" and "value" not in spec:
@@ -134,13 +133,12 @@ def inv(
     cases = _cases(items, name)
     spec = {"name": "invariant", "tolerance": check_number(tolerance, "tolerance", minimum=0)}
     chosen = _known(perturbation, options, name)
-    if chosen is not None:
-        if not chosen.keeps_label(options.get("columns")):
-            why = "changes it" if not chosen.preserves_label else "keeps it only where all texts of an item are changed"
-            raise ValueError(
-                f"Expected a perturbation that keeps the label for the INV test {name!r}, but {chosen.name!r} {why}."
-            )
-        cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
+    if chosen is not None and not chosen.keeps_label(options.get("columns")):
+        why = "changes it" if not chosen.preserves_label else "keeps it only where all texts of an item are changed"
+        raise ValueError(
+            f"Expected a perturbation that keeps the label for the INV test {name!r}, but {chosen.name!r} {why}."
+        )
+    cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
     return Functionality(name, functionality_class, "INV", spec, tuple(cases))
 
 
@@ -184,8 +182,7 @@ def directional(
             f"Expected an expectation of the DIR test {name!r}, such as "
             '{"name": "monotonic", "increasing": false}, but there is none.'
         )
-    if chosen is not None:
-        cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
+    cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
     return Functionality(name, functionality_class, "DIR", dict(spec), tuple(cases))
 
 
@@ -338,9 +335,11 @@ def _labeled(cases: list[Case], label: Any, name: str) -> list[Case]:
 
 
 def _perturbed(
-    cases: Sequence[Case], perturbation: Perturbation, name: str, seed: int, *, with_original: bool, **options: Any
+    cases: list[Case], perturbation: Perturbation | None, name: str, seed: int, *, with_original: bool, **options: Any
 ) -> list[Case]:
-    """Change every example of every case; each becomes its own case."""
+    """Change every example of every case, each of which becomes its own case; nothing without a perturbation."""
+    if perturbation is None:
+        return cases
     changed = []
     for case in cases:
         for index, texts in enumerate(case.examples):

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_count, check_kind
+from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_count, check_each, check_kind
 from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import Case, Functionality, check_label_names
 from rightreasons.datasets.suites.suite import Suite
@@ -58,16 +58,16 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
     words = rows[0]["label_gold"].strip() in LABEL_NAMES
     groups: dict[str, list[Case]] = {}
-    for number, row in enumerate(rows, start=1):
-        for column in ("functionality", "test_case"):
-            if not row[column].strip():
-                raise ValueError(f"Expected a {column} in each row of {path}, but row {number} has none.")
-        gold = row["label_gold"].strip()
-        if not (gold in LABEL_NAMES if words else gold.isdecimal() and len(gold) <= 10):
-            raise ValueError(
-                f"Expected `label_gold` to be hateful or non-hateful, or a whole number, in every row of {path}, but "
-                f"row {number} has {gold[:40]!r}."
-            )
+    for column in ("functionality", "test_case"):
+        check_each([row[column] for row in rows], str.strip, f"a {column} in each row of {path}", first=1)
+    golds = [row["label_gold"].strip() for row in rows]
+    check_each(
+        golds,
+        lambda gold: gold in LABEL_NAMES if words else gold.isdecimal() and len(gold) <= 10,
+        f"`label_gold` to be hateful or non-hateful, or a whole number, in every row of {path}",
+        first=1,
+    )
+    for row, gold in zip(rows, golds, strict=True):
         label = LABEL_NAMES.index(gold) if words else int(gold)
         cases = groups.setdefault(row["functionality"], [])
         cases.append(Case(row.get("case_id") or str(len(cases)), ((row["test_case"],),), (label,)))

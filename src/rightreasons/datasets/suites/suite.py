@@ -26,7 +26,7 @@ import functools
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,44 +93,6 @@ class FunctionalityLine(_Line):
 
 
 _ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
-
-
-def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ...], tuple[str, ...] | None]:
-    """Read a suite.
-
-    Args:
-        file: A .jsonl or .jsonl.gz file.
-
-    Returns:
-        Its name, its text columns, its functionalities, and the names of its labels or None.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite of this version; the line is named.
-    """
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-    rows = _json_lines(file)
-    header: Any = next(rows, ("", None))[1]
-    name, columns, label_names = _check_header(header, file)
-    return name, columns, tuple(_functionalities(rows, header, columns, file)), label_names
-
-
-def write_file(
-    file: Path,
-    name: str,
-    text_columns: Sequence[str],
-    functionalities: Iterable[Functionality],
-    label_names: Sequence[str] | None = None,
-) -> None:
-    """Write a suite, compressed where the name of the file ends in .gz."""
-    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": name, "text_columns": list(text_columns)}
-    if label_names is not None:
-        header["label_names"] = list(label_names)
-    text = json_lines((header, *map(_row, functionalities)))
-    # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
-    content = text.encode("utf-8", "backslashreplace")
-    write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -304,13 +266,23 @@ class Suite:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is no suite of this version; the message names the line.
         """
-        return cls(*read_file(Path(path)))
+        file = Path(path)
+        if not file.is_file():
+            raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
+        rows = _json_lines(file)
+        header: Any = next(rows, ("", None))[1]
+        name, columns, label_names = _check_header(header, file)
+        return cls(name, columns, tuple(_functionalities(rows, header, columns, file)), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz."""
         file = Path(path)
-        write_file(file, self.name, self.text_columns, self.functionalities, self.label_names)
-        return file
+        header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
+        if self.label_names is not None:
+            header["label_names"] = list(self.label_names)
+        # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
+        content = json_lines((header, *map(_row, self.functionalities))).encode("utf-8", "backslashreplace")
+        return write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the texts of every example, in the suite's order."""
@@ -353,6 +325,7 @@ class Suite:
         offsets = offsets_of(sizes)
         for array in (owner, offsets):
             array.setflags(write=False)
+        parts = [part for functionality in self.functionalities for part in every_part(functionality.expectation)]
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -365,13 +338,8 @@ class Suite:
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
-            texts=tuple(self.texts()) if self._has_functions else None,
+            texts=tuple(self.texts()) if any(part["name"] == "python" for part in parts) else None,
         )
-
-    @property
-    def _has_functions(self) -> bool:
-        parts = (part for functionality in self.functionalities for part in every_part(functionality.expectation))
-        return any(part["name"] == "python" for part in parts)
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
         """Return one part of BeLUGA's split of every functionality: one half for training and a quarter for each other.
