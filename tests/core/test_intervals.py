@@ -16,6 +16,7 @@ from rightreasons.core.intervals import (
     chances_p_value,
     cluster_wilson,
     delong,
+    jackknife,
     mcnemar,
     paired_means,
     poisson_binomial_p_value,
@@ -172,6 +173,47 @@ class TestBootstrap:
     def test_bad_input(self, call, sentence):
         with pytest.raises(ValueError, match=sentence):
             call()
+
+
+class TestManyUnits:
+    """Of more units than `LARGE`, any figure is computed of random groups of them."""
+
+    @pytest.fixture(autouse=True)
+    def few_are_many(self, monkeypatch):
+        monkeypatch.setattr(intervals, "LARGE", 999)
+
+    def test_by_hand(self):
+        # 40 groups of 25 items; whatever falls into a group, the mean of means is that of the items.
+        values = np.random.default_rng(0).exponential(size=1000)
+        interval = bootstrap(np.mean, values)
+        order = np.random.default_rng(5).permutation(1000)
+        means = values[order].reshape(40, 25).mean(axis=1)
+        assert interval.high - interval.low == pytest.approx(2 * stats.t.ppf(0.975, 39) * stats.sem(means))
+        assert (interval.low + interval.high) / 2 == pytest.approx(values.mean())
+        assert interval.method == "t interval of 40 random groups"
+
+    def test_it_covers_the_truth_and_a_jackknife_is_the_same(self):
+        rng, hits = np.random.default_rng(1), 0
+        for _ in range(300):
+            values = rng.uniform(size=1500)  # of variance 1 / 12
+            interval = bootstrap(np.var, values)
+            hits += interval.low <= 1 / 12 <= interval.high
+        assert 0.91 <= hits / 300 <= 0.98
+        assert jackknife(np.var, values) == interval
+
+    def test_clusters_are_the_units(self):
+        values = np.repeat(np.random.default_rng(2).normal(size=1200), 3)
+        clusters = np.repeat(np.arange(1200), 3)
+        whole, alone = bootstrap(np.mean, values, clusters=clusters), bootstrap(np.mean, values[::3])
+        assert (whole.low, whole.high) == pytest.approx((alone.low, alone.high))
+        few = bootstrap(np.mean, values[:1500], clusters=clusters[:1500], resampling=Resampling(resamples=50))
+        assert few.method != whole.method  # 500 clusters are no more than `LARGE`
+
+    def test_a_figure_that_a_group_lacks_is_bootstrapped(self):
+        rare = np.zeros(1000)
+        rare[:3] = 1
+        interval = bootstrap(lambda x: x.mean() if x.any() else None, rare, resampling=Resampling(resamples=50))
+        assert "groups" not in interval.method
 
 
 class TestPaired:

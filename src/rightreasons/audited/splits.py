@@ -60,29 +60,29 @@ def predictions_file(split: str) -> str:
 def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     """Write the predictions of a split; `datasets.load_dataset("parquet", …)` opens them, with the class names."""
     import datasets
+    import pyarrow as pa
     import pyarrow.parquet
 
-    rows = list(scores.logits)
     label = _label_feature(datasets, scores.label_names)
-    table = datasets.Dataset.from_dict(
+    logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
+    features = datasets.Features(
         {
-            "id": list(split.ids),
-            "text": split.texts,
-            "label": split.labels.tolist(),
-            "prediction": scores.predicted.tolist(),
-            "logits": [row.tolist() for row in rows],
-        },
-        features=datasets.Features(
-            {
-                "id": datasets.Value("string"),
-                "text": datasets.Value("string"),
-                "label": label,
-                "prediction": label,
-                "logits": datasets.List(datasets.Value("float64")),
-            }
-        ),
+            "id": datasets.Value("string"),
+            "text": datasets.Value("string"),
+            "label": label,
+            "prediction": label,
+            "logits": datasets.List(datasets.Value("float64")),
+        }
     )
-    write_with(path, lambda temporary: pyarrow.parquet.write_table(table.data.table, os.fspath(temporary)))
+    columns = {
+        "id": list(split.ids),
+        "text": list(split.texts),
+        "label": split.labels,
+        "prediction": scores.predicted,
+        "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),
+    }
+    table = pa.table(columns, schema=features.arrow_schema)
+    write_with(path, lambda temporary: pyarrow.parquet.write_table(table, os.fspath(temporary)))
 
 
 def read_predictions(path: Path) -> Predictions:
