@@ -38,9 +38,7 @@ class AuditOptions(ItemOptions):
     revision: str | None = option(None, "Revision of the model on the hub.")
     device: str | None = option(None, "Device of the model, such as cpu or cuda:0; by default a GPU if there is one.")
     dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
-    batch_size: int | None = option(
-        None, "Items per batch; by default 32, and on a GPU up to 256, as its memory takes.", minimum=1
-    )
+    batch_size: int | None = option(None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1)
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
