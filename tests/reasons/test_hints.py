@@ -156,7 +156,7 @@ def test_words_for_a_source_are_found(kind):
 def test_texts_are_read_at_once_as_one_by_one():
     rng = random.Random(0)
     texts, kinds, names, questions = [], [], [], []
-    for number in range(300):
+    for number in range(150):
         kinds.append(rng.choice(sorted(KINDS)))
         names.append(f"Tamsin{number}" if number % 3 else "Isolde")  # more names than are looked for at once
         questions.append(rng.choice(QUESTIONS))

@@ -47,6 +47,6 @@ def test_the_page_counts():
     rows = [("follows a word of 1.0", 200, seed, tone) for seed, tone in enumerate(("warn", "good", "bad"))]
     rows += [("reads, nothing planted", 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))]
     text = "\n".join(summary(rows, known))
-    assert "| shortcuts | 200 | 1 of 3 | 0 of 2 | 2 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
+    assert "| shortcuts | 1 of 3 | 0 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
     # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there is a tie: 4.5 / 6.
     assert rank_auroc([LEVELS[t] for t in ("warn", "good", "bad")], [LEVELS["neutral"], LEVELS["good"]]) == 0.75
