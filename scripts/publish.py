@@ -83,38 +83,9 @@ def requirement(line: str, *, released: bool) -> str:
     return f"rightreasons{extras} @ git+{REPOSITORY}"
 
 
-def install_lines(text: str, *, released: bool) -> str:
-    """Return a page with its commands that install this package from its repository, or its release.
-
-    A command that adds an extra to an installed package, `pip install 'rightreasons[wordnet]'`, stays as it is.
-
-    Example:
-        >>> install_lines("pip install 'rightreasons[models] @ git+https://github.com/o/r@v0.1.0'", released=True)
-        "pip install 'rightreasons[models]'"
-    """
-
-    def line(match: re.Match[str]) -> str:
-        named = f"rightreasons{match.group(1) or ''}"
-        return f"pip install '{named if released else requirement(named, released=False)}'"
-
-    return re.sub(r"pip install '?rightreasons(\[[\w,]+\])? @ git\+[^'\s]+'?", line, text)
-
-
-def pages() -> list[Path]:
-    """Return the pages that say how this package is installed."""
-    places = ("*.md", "docs/**/*.md", "experiments/*/README.md", "spaces/README.md")
-    return sorted(path for place in places for path in ROOT.glob(place) if path.name != "CHANGELOG.md")
-
-
 def write_requirements(*, released: bool) -> list[Path]:
-    """Write the line of our package into every requirements.txt, and into the pages; return the files that changed."""
+    """Write the line of our package into every requirements.txt; return the files that changed."""
     changed = []
-    for path in pages():
-        text = path.read_text("utf-8")
-        new = install_lines(text, released=released)
-        if new != text:
-            path.write_text(new, "utf-8")
-            changed.append(path)
     for item in items():
         path = item.folder / "requirements.txt"
         if not path.is_file():
@@ -185,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--requirements",
         choices=("source", "release"),
-        help="write our package's line into every requirements.txt and page: from its repository, or the release",
+        help="write our package's line into every requirements.txt: from its repository, or the release",
     )
     options = parser.parse_args(arguments)
     if options.requirements:

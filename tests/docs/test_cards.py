@@ -23,5 +23,5 @@ def test_generated_parts_are_those_of_the_module(path, writer):
 def test_a_card_has_a_formula_a_way_to_load_and_values(path):
     text = path.read_text("utf-8")
     assert text.count("$$") >= 2
-    assert f'evaluate.load("rightreasons/{path.parent.name}")' in text
+    assert f'evaluate.load("{path.parent.parent.name}/{path.parent.name}")' in text
     assert len(text.split("Values from Popular Papers")[1].split("###")[0].split()) > 15
