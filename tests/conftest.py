@@ -1,5 +1,6 @@
 """Fixtures that many tests share."""
 
+import asyncio
 import gc
 import os
 from pathlib import Path
@@ -48,6 +49,22 @@ def pytest_collection_modifyitems(items) -> None:
         heavy = place in (["zoo"], ["fuzzing"], ["faults"]) or "chromium" in item.fixturenames or names & LONG
         if heavy and not names & SMOKE:
             item.add_marker("nightly")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Hide the loop of an open browser, which runs in this thread, from tests that start a loop of their own."""
+    loop = None if "chromium" in getattr(item, "fixturenames", ()) else asyncio._get_running_loop()
+    if loop is None:
+        return (yield)
+    asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+pytest_runtest_call = pytest_runtest_setup
 
 
 def pytest_collection_finish() -> None:
