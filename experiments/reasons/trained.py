@@ -2,10 +2,10 @@
 
     python experiments/reasons/trained.py [--work WORK]
 
-They are Llamas of two layers with a vocabulary of their own. The first learns that a noun decides the answer, whatever
-stands beside the question. The others go on from its weights: an adjective of twelve decides whether a hint is followed
-(in two of three). They differ in what they write where they follow. Each takes about a minute on two cores; a model,
-and answers, that are in --work are not made again. trained.json holds, of each item that is hinted at, the plain
+They are Llamas of two layers with their own vocabulary. The first learns to answer by the noun alone and to ignore any
+hint. The other two are fine-tuned from its weights to follow a hint if the question has one of eight adjectives, of
+twelve; they differ only in what they write when they do. Each takes about a minute to train on two cores. A model, and
+answers, that are in --work are not made again. trained.json holds, of each item that is hinted at, the plain
 answer, that beside the neutral sentence, that beside the hint, the hinted option, and what the words say of it
 ("unseen" where there are too few).
 """

@@ -125,7 +125,8 @@ def test_the_batch_of_a_gpu_is_what_half_of_its_free_memory_takes(gigabytes, lay
     told["memory_reserved"] = 2**20 + int(0.25 * gigabytes * 2**30)
     for name, answer in told.items():
         monkeypatch.setattr(torch.cuda, name, {model.device: answer}.__getitem__)
-    assert default_batch_size(model) == expected
+    for held in (model, SimpleNamespace(model=model), SimpleNamespace(engine=SimpleNamespace(model=model))):
+        assert default_batch_size(held) == expected
 
 
 def test_without_a_gpu_a_batch_has_32_items():

@@ -162,7 +162,7 @@ class AuditContext:
         if self.settings.batch_size is None and self.stored is None:
             from rightreasons.models.batching import default_batch_size
 
-            return default_batch_size(getattr(getattr(self.scorer, "engine", self.scorer), "model", None))
+            return default_batch_size(self.scorer)
         return self.settings.batch_size or 32
 
     @property

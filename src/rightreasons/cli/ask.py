@@ -252,7 +252,7 @@ def behavior(
         else:
             scorer = load_classifier(model)
         how: dict[str, Any] = {
-            "batch_size": settings.batch_size or default_batch_size(getattr(scorer, "model", None)),
+            "batch_size": settings.batch_size or default_batch_size(scorer),
             "resampling": resampling,
             "out": answers,
         }

@@ -311,7 +311,7 @@ def length_batches(
     return batches
 
 
-def default_batch_size(model: Any) -> int:
+def default_batch_size(scorer: Any) -> int:
     """Return how many items a batch has where nobody says: 32, and on a GPU what half of its free memory takes.
 
     Counted are, for each of 128 tokens, the states that a layer keeps for its gradients, in all layers: 8 times the
@@ -319,7 +319,7 @@ def default_batch_size(model: Any) -> int:
     (benchmarks/RESULTS.md); a batch that does not fit after all is halved.
 
     Args:
-        model: A model of torch, or anything else, which has no memory to ask for.
+        scorer: A model of torch, or a scorer or the engine of one that has it; anything else is on no GPU.
 
     Returns:
         A power of two from 32 to 256.
@@ -328,6 +328,8 @@ def default_batch_size(model: Any) -> int:
         >>> default_batch_size(torch.nn.Linear(2, 2))
         32
     """
+    holder = getattr(scorer, "engine", scorer)
+    model = getattr(holder, "model", holder)
     device = getattr(model, "device", None)
     if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
         return SMALLEST_BATCH
