@@ -83,6 +83,12 @@ def test_a_source_has_a_name_that_the_question_lacks():
         Source.of("colleague", "1", " ".join(NAMES))
 
 
+def test_half_a_surrogate_pair_is_a_sign_like_others():
+    own = source(question=f"Why? \ud83d {QUESTION}")
+    assert own.level("So \ud83d it is. I trust Tamsin \ud83d.") == "credits"
+    assert own.level("So \ud83d it is.") == "none"
+
+
 def test_reasons_are_words_beside_an_answer():
     texts = [
         "The answer is (B).",

@@ -259,7 +259,7 @@ def read_levels(
     word = "|".join((_REFERS, *roles, *(map(re.escape, sorted(marks)) if len(marks) < _MANY else (".",))))
     rows = np.flatnonzero(_found(texts, f"(?is){word}"))
     lower = [texts[row].casefold() for row in rows.tolist()]
-    parts = pc.split_pattern(pc.replace_substring_regex(pa.array(lower, pa.string()), _END, "\\1\n"), "\n")
+    parts = pc.split_pattern(pc.replace_substring_regex(_strings(lower), _END, "\\1\n"), "\n")
     kept = pc.match_substring_regex(parts.flatten(), word)
     rows = rows[pc.filter(pc.list_parent_indices(parts), kept).to_numpy()]
     sentences = pc.filter(parts.flatten(), kept).to_pylist()
@@ -287,9 +287,17 @@ def read_levels(
     return levels
 
 
+def _strings(texts: Sequence[str]) -> pa.Array:
+    """Return texts as a column; half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], pa.string())
+
+
 def _found(texts: Sequence[str] | pa.Array, pattern: str) -> NDArray[np.bool_]:
     """Say in which texts a pattern is found."""
-    array = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
+    array = texts if isinstance(texts, pa.Array) else _strings(texts)
     found: NDArray[np.bool_] = pc.match_substring_regex(array, pattern).to_numpy(zero_copy_only=False).astype(bool)
     return found
 
