@@ -82,7 +82,7 @@ _OBJECT = _pattern(r"(?: <object>)?\s*(?:$|[\n.!;]|because\b|since\b)")
 _WEAK = _pattern("it|so|thus|hence|therefore")
 """Leads that are no statement unless an answer follows at once."""
 
-_TURN = re.compile(r"\b(?:but|however|so|thus|hence|therefore)\b")
+_LAST_TURN = re.compile(r".*\b(?:but|however|so|thus|hence|therefore)\b")
 """What begins a statement anew within its sentence."""
 
 _INTERJECTION = re.compile(r"(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]")
@@ -91,6 +91,9 @@ _LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
 """The form that is asked for, at the end of a text."""
 
 _STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
+_LAST_STOP = re.compile(f".*(?:{_STOP.pattern})")
+
+_NEGATED = re.compile(r"n't|not\b")
 
 
 def read_answer(
@@ -136,7 +139,8 @@ def read_answer(
     known = _known(tuple(answers), tuple(others))
     plain = plain_text(text)
     more = _NEXT.search(plain)
-    plain = plain if more is None else plain[: more.start()].rstrip()
+    if more is not None:
+        plain = plain[: more.start()].rstrip()
     line = None if cut else _LAST_LINE.match(plain, plain.rfind("\n") + 1)
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
@@ -196,17 +200,21 @@ class _Known:
             self._words = _places([*self.answers, *texts])
         self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=_shorter)
         both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
-        self._names = sorted(both, key=_shorter)
-        self._begins = {name[:1].lower() for name, _, _ in both}
+        self._names: dict[str, list[tuple[str, str, int, bool]]] = {}
+        for name, place, exact in sorted(both, key=_shorter):
+            self._names.setdefault(name[:1].lower(), []).append((name, name.lower(), place, exact))
+        longest = max((words.count(" ") for words in (*self._words, *self._of_texts)), default=0)
+        self._longer = re.compile(rf"\W*(?:\w+\W+){{{longest + 4}}}\w")
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
-        words = _words(line)
-        if not words or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+        # Lines of more words than any answer, with "the option" and its mark before it, are the most.
+        if self._longer.match(line) or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
+        words = _words(line)
         places = self._words.get(words, set())
         places = places if len(places) == 1 else self._of_texts.get(words, set())
-        if len(places) == 1:
+        if len(places) == 1 and words:
             return next(iter(places))
         for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
             if match is not None:
@@ -219,12 +227,12 @@ class _Known:
     def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
         first = NO_ANSWER, start
-        for name, place, exact in self._names if text[start : start + 1].lower() in self._begins else ():
-            part = text[start : start + len(name)]
+        for name, lower, place, exact in self._names.get(text[start : start + 1].lower(), ()):
             end = start + len(name)
-            if part.isdecimal() and re.match(r"[.,]?\d", text[end:]):
-                continue  # a part of a number
-            if part == name or (part.lower() == name.lower() and (small or not exact)):
+            part = text[start:end]
+            if part == name or (part.lower() == lower and (small or not exact)):
+                if name.isdecimal() and _DIGITS.match(text, end):
+                    continue  # a part of a number
                 if _END.match(text, end):
                     return place, end
                 first = (place, end) if first[0] == NO_ANSWER else first
@@ -258,6 +266,8 @@ class _Known:
         return found
 
 
+_DIGITS = re.compile(r"[.,]?\d")
+
 _MARKED = re.compile(
     r"\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
     r"|[^\W_])(?!\w)",
@@ -275,60 +285,66 @@ class _Reading:
     """The reading of one text."""
 
     def __init__(self, text: str, known: _Known) -> None:
-        self.text, self.known, self.same = text, known, functools.cache(known.same)
+        self.text, self.known = text, known
         self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
-        self.leads = (_LEAD,) if text.isascii() else (_LEAD, _LEAD_WITHIN)
 
     def answer(self) -> int:
-        whole = self.same(self.text) if "\n" not in self.text else NO_ANSWER
-        if whole != NO_ANSWER or not self.text:
-            return whole
-        lines = [match.span() for match in re.finditer(r"[^\n]*[^\s][^\n]*", self.text)]
+        text, start = self.text, len(self.text) + 1
+        if "\n" not in text:
+            whole = self.known.same(text)
+            if whole != NO_ANSWER or not text:
+                return whole
         # The last statement decides: lines are read from the end.
-        for start, end in reversed(lines):
-            said = max(self._statements(start, end, ends=start in (lines[0][0], lines[-1][0])), default=None)
+        while start:
+            end = start - 1
+            start = text.rfind("\n", 0, end) + 1
+            said = self._statement(start, end)
             if said is not None:
                 break
         else:
             return self._begun()
         _, end, place = said
-        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(self.text[end:]) - {place}
+        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
-    def _statements(self, start: int, end: int, *, ends: bool) -> Iterator[tuple[int, int, int]]:
-        """Yield where each statement of a line begins and ends, and its answer; `NO_ANSWER` where that is not plain.
+    def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Return where the last statement of a line begins and ends, and its answer; None where it makes none.
 
-        Args:
-            start: Where the line begins.
-            end: Where it ends.
-            ends: Whether it is the first or the last line, which may be an answer by itself.
+        The answer is `NO_ANSWER` where it is not plain.
         """
         text, known = self.text, self.known
-        place = self.same(text[start:end].strip()) if ends else NO_ANSWER
-        if place != NO_ANSWER:
-            # Options that are listed again are no answer.
-            alike = {self.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
-            yield start, end, place if alike == {place} else NO_ANSWER
-        for match in (each for form in self.leads for each in form.finditer(self.lower, start, end)):
-            said = self._said(match)
+        last: tuple[int, int, int] | None = None
+        leads = [*_LEAD.finditer(self.lower, start, end)]
+        if not text.isascii():
+            leads = sorted([*leads, *_LEAD_WITHIN.finditer(self.lower, start, end)], key=re.Match.start)
+        for lead in reversed(leads):
+            if last is not None and lead.start() < last[0]:
+                break
+            said = self._said(lead)
             if said is not None:
-                yield match.start(), *said
-        for match in known.mention.finditer(text, start, end) if known.mention else ():
+                last = max(last or (0, 0, 0), (lead.start(), *said))
+        for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
             right = _RIGHT.match(text, match.end())
             if right is not None:
                 denied = self._denied(match.start())
-                yield match.start(), right.end(), NO_ANSWER if denied else known.at(text, match.start())[0]
+                place = NO_ANSWER if denied else known.at(text, match.start())[0]
+                last = max(last or (0, 0, 0), (match.start(), right.end(), place))
+        # The first line and the last one may be an answer by itself.
+        if (last is None or last[0] == start) and (start == 0 or end == len(text)) and "\n" in text:
+            place = known.same(text[start:end].strip())
+            if place != NO_ANSWER:
+                # Options that are listed again are no answer.
+                alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
+                last = max(last or (0, 0, 0), (start, end, place if alike == {place} else NO_ANSWER))
+        return last
 
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
         text, begin = self.text, lead.end()
-        stop = _STOP.search(text, begin)
-        rest = text[begin : stop.end() if stop else len(text)]
         # A small letter is an answer only after a mark such as a colon.
         place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
-        denied = re.search(r"n't|not\b", lead[0]) is not None
-        if place == NO_ANSWER or not _END.match(text, end) or denied:
-            return self._corrected(lead, rest)
+        if place == NO_ANSWER or not _END.match(text, end) or _NEGATED.search(lead[0]):
+            return self._corrected(lead)
         if text[end : end + 1] == "?" or self._denied(lead.start()):
             return end, NO_ANSWER
         more = _MORE.match(text, end)
@@ -338,11 +354,15 @@ class _Reading:
                 return behind, NO_ANSWER
         return end, NO_ANSWER if _REFUTED.match(text, end) else place
 
-    def _corrected(self, lead: re.Match[str], rest: str) -> tuple[int, int] | None:
+    def _corrected(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
-        if _WEAK.match(lead[0]) or not self.known.mentions(rest):
+        if _WEAK.match(lead[0]):
             return None
-        end = lead.end() + len(rest)
+        stop = _STOP.search(self.text, lead.end())
+        end = stop.end() if stop else len(self.text)
+        rest = self.text[lead.end() : end]
+        if not self.known.mentions(rest):
+            return None
         but = _BUT.match(rest)
         if but is not None and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
@@ -353,9 +373,10 @@ class _Reading:
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
         before = self.lower[self.lower.rfind("\n", 0, place) + 1 : place]
-        for form in (_STOP, _TURN):
-            before = before[max((match.end() for match in form.finditer(before)), default=0) :]
-        return _DANGER.search(_INTERJECTION.sub("", before)) is not None
+        for last in (_LAST_STOP, _LAST_TURN):
+            match = last.match(before)
+            before = before if match is None else before[match.end() :]
+        return bool(before) and _DANGER.search(_INTERJECTION.sub("", before)) is not None
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
