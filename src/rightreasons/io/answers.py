@@ -25,7 +25,8 @@ _MARKUP = (
     ("<", re.compile(r"</?answer>", re.IGNORECASE), "□"),
     ("_", re.compile(r"(?<!\w)_+|_+(?!\w)"), ""),
     ("<", re.compile(r"</?[A-Za-z]\w*\s*/?>"), ""),
-    ("", re.compile(r"\\[()\[\]]|[$*`]"), ""),
+    ("\\", re.compile(r"\\[()\[\]]"), ""),
+    *((sign, re.compile(re.escape(sign)), "") for sign in "$*`"),
     ("", re.compile(r"\n[ \t]*(?:#+|>|[-•–—])[ \t]+"), "\n"),
 )
 """What is taken off a text first, where it holds a sign; a boxed or tagged answer stays between squares."""
@@ -92,6 +93,10 @@ _LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
 
 _STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
 _LAST_STOP = re.compile(f".*(?:{_STOP.pattern})")
+
+_BEGUN = re.compile(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s")
+_NOT_SO = re.compile(r"\W*(?:not|wait|actually|no)\b", re.IGNORECASE)
+"""What follows an answer that a text begins with, and what takes it back."""
 
 _NEGATED = re.compile(r"n't|not\b")
 
@@ -203,18 +208,24 @@ class _Known:
         self._names: dict[str, list[tuple[str, str, int, bool]]] = {}
         for name, place, exact in sorted(both, key=_shorter):
             self._names.setdefault(name[:1].lower(), []).append((name, name.lower(), place, exact))
-        longest = max((words.count(" ") for words in (*self._words, *self._of_texts)), default=0)
+        known = (*self._words, *self._of_texts)
+        self._first = {words.partition(" ")[0] for words in known} | {"the", *_KINDS}
+        self._first |= {kind + words for kind in _KINDS for words in self._words}
+        longest = max((words.count(" ") for words in known), default=0)
         self._longer = re.compile(rf"\W*(?:\w+\W+){{{longest + 4}}}\w")
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
-        # Lines of more words than any answer, with "the option" and its mark before it, are the most.
-        if self._longer.match(line) or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+        # Most lines begin like no answer, or have more words than any with "the option" and its mark before it.
+        first = _WORD.search(line)
+        if first is None or (line.isascii() and first[0].lower() not in self._first) or self._longer.match(line):
+            return NO_ANSWER
+        if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
         words = _words(line)
         places = self._words.get(words, set())
         places = places if len(places) == 1 else self._of_texts.get(words, set())
-        if len(places) == 1 and words:
+        if len(places) == 1:
             return next(iter(places))
         for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
             if match is not None:
@@ -268,9 +279,9 @@ class _Known:
 
 _DIGITS = re.compile(r"[.,]?\d")
 
+_KINDS = ("option", "choice", "letter", "answer", "label")
 _MARKED = re.compile(
-    r"\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
-    r"|[^\W_])(?!\w)",
+    rf"\W*(?:the )?(?:(?:{'|'.join(_KINDS)}|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+|[^\W_])(?!\w)",
     re.IGNORECASE,
 )
 
@@ -289,26 +300,29 @@ class _Reading:
         self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
 
     def answer(self) -> int:
-        text, start = self.text, len(self.text) + 1
+        text = self.text
         if "\n" not in text:
             whole = self.known.same(text)
             if whole != NO_ANSWER or not text:
                 return whole
-        # The last statement decides: lines are read from the end.
-        while start:
-            end = start - 1
+        # The last statement decides: lines are read from the end, long ones by sentences.
+        said, start = None, len(text) + 1
+        while start and said is None:
+            line_end = end = start - 1
             start = text.rfind("\n", 0, end) + 1
-            said = self._statement(start, end)
-            if said is not None:
-                break
-        else:
+            while end > start and said is None:
+                begin = max(start, text.rfind(". ", start, max(start, end - 100)) + 1)
+                said, end = self._statement(begin, end), begin
+            if said is None or said[0] == start:
+                said = max(filter(None, (said, self._line(start, line_end))), default=None)
+        if said is None:
             return self._begun()
         _, end, place = said
         taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
     def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
-        """Return where the last statement of a line begins and ends, and its answer; None where it makes none.
+        """Return where the last statement of a part begins and ends, and its answer; None where it makes none.
 
         The answer is `NO_ANSWER` where it is not plain.
         """
@@ -329,14 +343,19 @@ class _Reading:
                 denied = self._denied(match.start())
                 place = NO_ANSWER if denied else known.at(text, match.start())[0]
                 last = max(last or (0, 0, 0), (match.start(), right.end(), place))
-        # The first line and the last one may be an answer by itself.
-        if (last is None or last[0] == start) and (start == 0 or end == len(text)) and "\n" in text:
-            place = known.same(text[start:end].strip())
-            if place != NO_ANSWER:
-                # Options that are listed again are no answer.
-                alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
-                last = max(last or (0, 0, 0), (start, end, place if alike == {place} else NO_ANSWER))
         return last
+
+    def _line(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Return the same of a line that is an answer by itself, as the first line and the last one may be."""
+        text, known = self.text, self.known
+        if start and end < len(text):
+            return None
+        place = known.same(text[start:end].strip())
+        if place == NO_ANSWER:
+            return None
+        # Options that are listed again are no answer.
+        alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
+        return start, end, place if alike == {place} else NO_ANSWER
 
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
@@ -372,18 +391,15 @@ class _Reading:
 
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
-        before = self.lower[self.lower.rfind("\n", 0, place) + 1 : place]
-        for last in (_LAST_STOP, _LAST_TURN):
-            match = last.match(before)
-            before = before if match is None else before[match.end() :]
-        return bool(before) and _DANGER.search(_INTERJECTION.sub("", before)) is not None
+        start = max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
+        return start < place and _denies(self.lower[start:place])
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
         text, known = self.text, self.known
         opening = _OPENING.match(text)
         place, end = known.at(text, opening.end() if opening else 0, small=False)
-        mark = re.match(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s", text[end:])
+        mark = _BEGUN.match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
             for name, of in known.texts if known.marks else ():
@@ -393,7 +409,7 @@ class _Reading:
             if (
                 not another
                 and not known.mentions(rest)
-                and not re.match(r"\W*(?:not|wait|actually|no)\b", rest, re.IGNORECASE)
+                and not _NOT_SO.match(rest)
             ):
                 return place
         if known.marks:
@@ -406,6 +422,15 @@ class _Reading:
                 if place != NO_ANSWER and _OBJECT.match(sentence.strip(), end):
                     said.add(place)
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
+
+
+@functools.lru_cache(maxsize=4096)
+def _denies(before: str) -> bool:
+    """Return whether what stands before a statement says that it is none."""
+    for last in (_LAST_STOP, _LAST_TURN):
+        match = last.match(before)
+        before = before if match is None else before[match.end() :]
+    return _DANGER.search(_INTERJECTION.sub("", before)) is not None
 
 
 _WORDS = (
