@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
@@ -182,43 +182,89 @@ def _shorter(named: tuple[Any, ...]) -> int:
     return -len(named[0])
 
 
+class _Names(NamedTuple):
+    """Answers without their texts, which items have in common.
+
+    Attributes:
+        marks: Whether they are marks.
+        answers: (answer, place), longer ones first.
+        mention: What finds marks.
+        words: Their places by their words.
+        firsts: What lines begin with that are one of them.
+    """
+
+    marks: bool
+    answers: list[tuple[str, int]]
+    mention: re.Pattern[str] | None
+    words: Mapping[str, set[int]]
+    firsts: frozenset[str]
+
+
 @functools.lru_cache(maxsize=256)
-def _names_of(
-    answers: tuple[str, ...],
-) -> tuple[bool, list[tuple[str, int]], re.Pattern[str] | None, Mapping[str, set[int]]]:
-    """Return whether answers are marks, the answers, longer ones first, what finds marks, and their places by words."""
+def _names_of(answers: tuple[str, ...]) -> _Names:
     marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
     names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
     mention = "|".join(re.escape(name) for name, _ in names)
-    found = re.compile(rf"(?<![\w'])(?:{mention})(?![\w'+])") if marks else None
-    return marks, sorted(names, key=_shorter), found, _places(names)
+    # What begins with one of some letters is found faster than what begins with a look behind it.
+    begun = rf"(?:{mention})(?<![\w'].)" if all(len(name) == 1 for name, _ in names) else rf"(?<![\w'])(?:{mention})"
+    found = re.compile(rf"{begun}(?![\w'+])") if marks else None
+    words = _places(names)
+    firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
+    return _Names(marks, sorted(names, key=_shorter), found, words, frozenset(firsts))
+
+
+@functools.lru_cache(maxsize=64)
+def _longer(count: int) -> re.Pattern[str]:
+    """Return what finds that a line has more than so many words."""
+    return re.compile(rf"\W*(?:\w+\W+){{{count}}}\w")
 
 
 class _Known:
-    """The answers and their texts, by their words."""
+    """The answers and their texts, by their words. Items have texts of their own: little is made of them beforehand."""
 
     def __init__(self, answers: tuple[str, ...], others: Sequence[str]) -> None:
-        self.marks, self.answers, self.mention, self._words = _names_of(answers)
-        texts = [(plain_text(other), place) for place, other in enumerate(others)]
-        self._of_texts = _places(texts)
+        self.marks, self.answers, self.mention, self._words, self._firsts = _names_of(answers)
+        self._others = others
         if not self.marks:
-            self._words = _places([*self.answers, *texts])
-        self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=_shorter)
+            self._words = _places([*self.answers, *self._texts])
+
+    @functools.cached_property
+    def _texts(self) -> list[tuple[str, int]]:
+        return [(plain_text(other), place) for place, other in enumerate(self._others)]
+
+    @functools.cached_property
+    def texts(self) -> list[tuple[str, int]]:
+        """The texts of more than one letter and their places, longer ones first."""
+        return sorted((pair for pair in self._texts if len(pair[0]) > 1), key=_shorter)
+
+    @functools.cached_property
+    def _of_texts(self) -> Mapping[str, set[int]]:
+        return _places(self._texts)
+
+    @functools.cached_property
+    def _names(self) -> Mapping[str, list[tuple[str, str, int, bool]]]:
+        """Both by their first letter, longer ones first: itself, in small letters, its place, whether case matters."""
+        names: dict[str, list[tuple[str, str, int, bool]]] = {}
         both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
-        self._names: dict[str, list[tuple[str, str, int, bool]]] = {}
         for name, place, exact in sorted(both, key=_shorter):
-            self._names.setdefault(name[:1].lower(), []).append((name, name.lower(), place, exact))
-        known = (*self._words, *self._of_texts)
-        self._first = {words.partition(" ")[0] for words in known} | {"the", *_KINDS}
-        self._first |= {kind + words for kind in _KINDS for words in self._words}
-        longest = max((words.count(" ") for words in known), default=0)
-        self._longer = re.compile(rf"\W*(?:\w+\W+){{{longest + 4}}}\w")
+            names.setdefault(name[:1].lower(), []).append((name, name.lower(), place, exact))
+        return names
+
+    @functools.cached_property
+    def _alike(self) -> tuple[set[str], re.Pattern[str]]:
+        """The words that a line which is an answer begins with, and what finds that a line has too many words."""
+        known = [words.split() for words in (*self._words, *self._of_texts)]
+        return {*self._firsts, *(words[0] for words in known if words)}, _longer(max(map(len, known), default=1) + 3)
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
+        places = self._words.get(line.casefold(), set())
+        if len(places) == 1 and line:
+            return next(iter(places))
         # Most lines begin like no answer, or have more words than any with "the option" and its mark before it.
+        firsts, longer = self._alike
         first = _WORD.search(line)
-        if first is None or (line.isascii() and first[0].lower() not in self._first) or self._longer.match(line):
+        if first is None or (line.isascii() and first[0].lower() not in firsts) or longer.match(line):
             return NO_ANSWER
         if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
@@ -348,7 +394,7 @@ class _Reading:
     def _line(self, start: int, end: int) -> tuple[int, int, int] | None:
         """Return the same of a line that is an answer by itself, as the first line and the last one may be."""
         text, known = self.text, self.known
-        if start and end < len(text):
+        if (start == 0) == (end == len(text)):
             return None
         place = known.same(text[start:end].strip())
         if place == NO_ANSWER:
