@@ -191,6 +191,7 @@ class _Names(NamedTuple):
         mention: What finds marks.
         words: Their places by their words.
         firsts: What lines begin with that are one of them.
+        names: (answer, place) by the first letter in small, longer ones first.
     """
 
     marks: bool
@@ -198,6 +199,14 @@ class _Names(NamedTuple):
     mention: re.Pattern[str] | None
     words: Mapping[str, set[int]]
     firsts: frozenset[str]
+    names: Mapping[str, list[tuple[str, int]]]
+
+
+def _by_letter(names: Iterable[tuple[str, int]]) -> Mapping[str, list[tuple[str, int]]]:
+    letters: dict[str, list[tuple[str, int]]] = {}
+    for name, place in names:
+        letters.setdefault(name[:1].lower(), []).append((name, place))
+    return letters
 
 
 @functools.lru_cache(maxsize=256)
@@ -210,61 +219,43 @@ def _names_of(answers: tuple[str, ...]) -> _Names:
     found = re.compile(rf"{begun}(?![\w'+])") if marks else None
     words = _places(names)
     firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
-    return _Names(marks, sorted(names, key=_shorter), found, words, frozenset(firsts))
-
-
-@functools.lru_cache(maxsize=64)
-def _longer(count: int) -> re.Pattern[str]:
-    """Return what finds that a line has more than so many words."""
-    return re.compile(rf"\W*(?:\w+\W+){{{count}}}\w")
+    firsts |= {name.partition(" ")[0] for name in words}
+    names.sort(key=_shorter)
+    return _Names(marks, names, found, words, frozenset(firsts), _by_letter(names))
 
 
 class _Known:
     """The answers and their texts, by their words. Items have texts of their own: little is made of them beforehand."""
 
     def __init__(self, answers: tuple[str, ...], others: Sequence[str]) -> None:
-        self.marks, self.answers, self.mention, self._words, self._firsts = _names_of(answers)
+        self.marks, self.answers, self.mention, self._words, self._firsts, self._names = _names_of(answers)
         self._others = others
-        if not self.marks:
-            self._words = _places([*self.answers, *self._texts])
-
-    @functools.cached_property
-    def _texts(self) -> list[tuple[str, int]]:
-        return [(plain_text(other), place) for place, other in enumerate(self._others)]
+        if not self.marks and others:
+            self._words = _places([*self.answers, *((plain_text(other), place) for place, other in enumerate(others))])
 
     @functools.cached_property
     def texts(self) -> list[tuple[str, int]]:
-        """The texts of more than one letter and their places, longer ones first."""
-        return sorted((pair for pair in self._texts if len(pair[0]) > 1), key=_shorter)
+        """The texts and their places, longer ones first."""
+        return sorted(((plain_text(other), place) for place, other in enumerate(self._others)), key=_shorter)
+
+    @functools.cached_property
+    def _letters(self) -> str:
+        """What texts are in small letters."""
+        return "\n".join(["", *(text.lower() for text, _ in self.texts)])
 
     @functools.cached_property
     def _of_texts(self) -> Mapping[str, set[int]]:
-        return _places(self._texts)
-
-    @functools.cached_property
-    def _names(self) -> Mapping[str, list[tuple[str, str, int, bool]]]:
-        """Both by their first letter, longer ones first: itself, in small letters, its place, whether case matters."""
-        names: dict[str, list[tuple[str, str, int, bool]]] = {}
-        both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
-        for name, place, exact in sorted(both, key=_shorter):
-            names.setdefault(name[:1].lower(), []).append((name, name.lower(), place, exact))
-        return names
-
-    @functools.cached_property
-    def _alike(self) -> tuple[set[str], re.Pattern[str]]:
-        """The words that a line which is an answer begins with, and what finds that a line has too many words."""
-        known = [words.split() for words in (*self._words, *self._of_texts)]
-        return {*self._firsts, *(words[0] for words in known if words)}, _longer(max(map(len, known), default=1) + 3)
+        return _places(self.texts)
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
         places = self._words.get(line.casefold(), set())
         if len(places) == 1 and line:
             return next(iter(places))
-        # Most lines begin like no answer, or have more words than any with "the option" and its mark before it.
-        firsts, longer = self._alike
+        # Most lines begin like no answer.
         first = _WORD.search(line)
-        if first is None or (line.isascii() and first[0].lower() not in firsts) or longer.match(line):
+        begun = first[0].lower() if first is not None else ""
+        if not begun or (line.isascii() and begun not in self._firsts and begun not in self._letters):
             return NO_ANSWER
         if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
@@ -283,11 +274,15 @@ class _Known:
 
     def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
-        first = NO_ANSWER, start
-        for name, lower, place, exact in self._names.get(text[start : start + 1].lower(), ()):
+        first, letter = (NO_ANSWER, start), text[start : start + 1].lower()
+        names = self._names.get(letter, ())
+        if f"\n{letter}" in self._letters:
+            own = _by_letter([pair for pair in self.texts if len(pair[0]) > 1]).get(letter, ())
+            names = sorted((*names, *own), key=_shorter)
+        for name, place in names:
             end = start + len(name)
             part = text[start:end]
-            if part == name or (part.lower() == lower and (small or not exact)):
+            if part == name or (part.lower() == name.lower() and (small or not self.marks or len(name) > 1)):
                 if name.isdecimal() and _DIGITS.match(text, end):
                     continue  # a part of a number
                 if _END.match(text, end):
@@ -448,10 +443,11 @@ class _Reading:
         mark = _BEGUN.match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
-            for name, of in known.texts if known.marks else ():
+            texts = [pair for pair in known.texts if known.marks and len(pair[0]) > 1]
+            for name, of in texts:
                 at = rest.lower().find(name.lower()) if of == place else -1
                 rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
-            another = any(name.lower() in rest.lower() for name, of in known.texts if known.marks and of != place)
+            another = any(name.lower() in rest.lower() for name, of in texts if of != place)
             if (
                 not another
                 and not known.mentions(rest)
