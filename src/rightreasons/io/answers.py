@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -448,11 +448,7 @@ class _Reading:
                 at = rest.lower().find(name.lower()) if of == place else -1
                 rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
             another = any(name.lower() in rest.lower() for name, of in texts if of != place)
-            if (
-                not another
-                and not known.mentions(rest)
-                and not _NOT_SO.match(rest)
-            ):
+            if not another and not known.mentions(rest) and not _NOT_SO.match(rest):
                 return place
         if known.marks:
             return NO_ANSWER
