@@ -52,7 +52,8 @@ class Usage:
         if "prompt_tokens" in counts:
             return cls(1, 0, counts["prompt_tokens"], counts.get("answer_tokens", 0), characters=characters)
         said = len(json.dumps(reply["choices"], ensure_ascii=False)) if "choices" in reply else 0
-        return cls(1, 0, *(round(size / CHARACTERS_PER_TOKEN) for size in (characters, said)), 1, characters)
+        prompts, answers = (round(size / CHARACTERS_PER_TOKEN) for size in (characters, said))
+        return cls(1, 0, prompts, answers, unreported=1, characters=characters)
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""
