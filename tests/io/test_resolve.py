@@ -384,7 +384,7 @@ def test_what_releases_hold_is_told_apart(tmp_path):
     assert (answers.kind, answers.readable, answers.columns["right"]) == ("predictions", True, ("gold", "pred"))
     alone = resolve({"id": ["7", "8"], "prediction": [4, 2]})
     assert not alone.readable
-    assert alone.doubts[0].startswith("Expected a column of labels, such as label, ")
+    assert alone.doubts[0].startswith("Expected a column with the labels in ")
     flat = {"id": ["2"], "question": ["Whom?"], "context": ["Ann met Bob."]}
     asked = resolve({**flat, "answers": [{"text": ["Bob"], "answer_start": [8]}]})
     assert (asked.kind, asked.items[0]["question"]) == ("question_answering", "Whom?")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +19,7 @@ from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
-from rightreasons.core.validation import check_logits, check_ragged, check_scores
+from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 
 if TYPE_CHECKING:
@@ -289,9 +288,7 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
         raise ValueError(
             f"Expected items as they are in {path}, but it has only {listing(sorted(set(columns['asked'])))}."
         )
-    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+    check_ids(ids, f"id of {path}")
     if read.answers_once and "options" not in columns:
         return read.take(rows), None
     logits = (
@@ -406,9 +403,7 @@ def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: s
     ids = tuple(items["id"][:])
     own = read.ids
     if own is not None and not set(own).isdisjoint(ids):
-        twice = next((name for name, count in Counter(own).items() if count > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+        check_ids(own, f"id of {path}")
         _check_texts(read, own, items, path, where)
         return own
     if len(read) != len(ids):

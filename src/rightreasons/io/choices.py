@@ -152,7 +152,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
     if form.label is None and options.require_labels:
-        raise columns.no_column(data, "right choices", ("label", "answer", "answerKey"), "label_column", name)
+        columns.one_column((), data, "right choices", ("label", "answer", "answerKey"), "label_column", name)
     return data, form
 
 

@@ -87,15 +87,58 @@ def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str
     return next((name for known in usual for name in _names(table) if name.lower() == known), None)
 
 
-def no_column(
-    table: datasets.Dataset | Columns, what: str, usual: Sequence[str], option: str, where: str
-) -> ValueError:
-    """Build the error for a column that has none of the usual names."""
-    return OptionError(
-        f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
-        f"{listing(_names(table))}; name it with {option}={no_heading(table)}.",
-        option=option,
-    )
+def find_column(
+    table: datasets.Dataset | Columns, named: str | None, usual: Sequence[str], option: str, where: str, what: str = ""
+) -> str | None:
+    """Return the column that an option names, or else the first of a usual name.
+
+    Args:
+        table: The table.
+        named: The name that the option gives; None for a usual one.
+        usual: The usual names, in lower case.
+        option: The option.
+        where: What the table is called, for errors.
+        what: What the column holds, where there has to be one; "" where there may be none.
+    """
+    if named is not None:
+        return named_column(table, named, option, where)
+    found = usual_column(table, usual)
+    return found if found is not None or not what else one_column((), table, what, usual, option, where)
+
+
+def one_column(
+    found: Sequence[str], table: datasets.Dataset | Columns, what: str, usual: Sequence[str], option: str, where: str
+) -> str:
+    """Return the only one of the columns that were found.
+
+    Args:
+        found: The columns that may hold it.
+        table: The table.
+        what: What the column holds, for errors.
+        usual: Its usual names.
+        option: The option that names it; "" where none does.
+        where: What the table is called, for errors.
+
+    Raises:
+        OptionError: If there is none, or several.
+
+    Example:
+        >>> one_column([], {"a": [1]}, "labels", ("label", "gold"), "label_column", "x.csv")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected a column with the labels in x.csv, such as label, gold, but its \
+columns are a; name it with label_column=.
+    """
+    if len(found) == 1:
+        return found[0]
+    expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
+    if not found:
+        expected = (
+            f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
+            f"{listing(_names(table))}"
+        )
+    remedy = f"; name it with {option}={no_heading(table) if not found else ''}" if option else ""
+    raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:

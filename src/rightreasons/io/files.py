@@ -56,10 +56,11 @@ from rightreasons.core.validation import (
     MAX_JSON_CHARACTERS,
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
+    check_ids,
     parse_json,
     read_text,
 )
-from rightreasons.io.logs import LIGHTEVAL, inspect_columns, is_inspect, is_log, log_columns, read_archive
+from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
 
 EXPANSION = 100
@@ -219,8 +220,8 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
-            if isinstance(table, pa.Table) and {*table.column_names} >= LIGHTEVAL:
-                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where), where)
+            if isinstance(table, pa.Table) and is_log(dict.fromkeys(table.column_names)):
+                table = table_of(log_columns(table.to_pylist(), where), where)
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
@@ -483,29 +484,31 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     with path.open("rb") as stream:
         if not any(b'"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
             return False
-    plain: set[int] = set()
-    doubled = re.compile(f'(?:^|{re.escape(separator)})"[^{re.escape(separator)}]*""[^{re.escape(separator)}\r\n]')
-    with path.open(encoding=encoding, newline="") as text:
-        for line in text:
-            if '""' in line and doubled.search(line):
-                break
-            plain.add(line.count(separator) + bool(line.strip()))
-        else:
-            if len(plain - {0}) < 2:
-                return False
+    mark = re.escape(separator)
+    doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
+    widths: set[int] = set()  # of the lines, if marks are no quotes
+    told = False
+
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal told
+        for line in lines:
+            told = told or ('""' in line and doubled.search(line) is not None)
+            widths.add(line.count(separator) + bool(line.strip()))
+            yield line
+
     try:
         with path.open(encoding=encoding, newline="") as text:
-            widths = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
+            quoted = {len(row) for row in csv.reader(counted(text), delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
-    return len(widths) == 1 and max(widths) > 1
+    return (told or len(widths - {0}) > 1) and len(quoted) == 1 and max(quoted) > 1
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
     """Return the names of the columns, each once: an empty or a repeated heading gets a name of its own."""
     headings = list(first if names is None else names)
-    if names is not None and len(set(names)) < len(names):
-        raise ValueError(f"Expected distinct column names in {where}, but got {listing(names)}.")
+    if names is not None:
+        check_ids(names, f"column name of {where}")
     if max(len(headings), len(first)) > MAX_COLUMNS:
         raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(first):,}.")
     seen: dict[str, None] = {}
@@ -805,9 +808,7 @@ def read_parquet(path: Path, where: str) -> pa.Table:
     allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
         names = file.schema_arrow.names
-        if len(set(names)) < len(names):
-            double = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Expected distinct column names in {where}, but {double!r} comes more than once.")
+        check_ids(names, f"column of {where}")
         if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."

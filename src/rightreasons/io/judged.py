@@ -33,10 +33,10 @@ from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
+    find_column,
     named_column,
     read_columns,
     source_name,
-    usual_column,
 )
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
 
@@ -305,7 +305,10 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
 def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
     """Return the rows of one file, once per column of confidence; the index is the number of the row."""
     columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-    item, by, group = (_column_of(columns, options, what, usual, where) for what, usual in ROWS.items())
+    named = {what: getattr(options, f"{what}_column") for what in ROWS}
+    item, by, group = (
+        find_column(columns, named[what], usual, f"{what}_column", where) for what, usual in ROWS.items()
+    )
     names = listed_names(options.confidence_column) or [
         name for name in columns if name.lower() in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
     ]
@@ -345,14 +348,6 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         ).assign(**told)
         for column, values in read.items()
     )
-
-
-def _column_of(
-    columns: Columns, options: ConfidenceOptions | JudgmentOptions, what: str, usual: Sequence[str], where: str
-) -> str | None:
-    """Return the column that the options name for something, or else the one that is usually called so."""
-    named = getattr(options, f"{what}_column")
-    return usual_column(columns, usual) if named is None else named_column(columns, named, f"{what}_column", where)
 
 
 def _source_in(name: str) -> str:
@@ -535,14 +530,14 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[dict[str, Any]]:
     """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
     columns, where = read_columns(source), source_name(source)
-    names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
-    for what in needed:
-        if names[what] is None:
-            raise ValueError(
-                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
-                f"{listing(list(columns))}; name it with `{what}_column`."
-            )
-    taken = {what: columns[name] for what, name in names.items() if name is not None}
+    taken = {}
+    for what, usual in USUAL.items():
+        option = f"{what}_column"
+        name = find_column(
+            columns, getattr(options, option), usual, option, where, what.replace("_", " ") if what in needed else ""
+        )
+        if name is not None:
+            taken[what] = columns[name]
     rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
     check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
     return rows

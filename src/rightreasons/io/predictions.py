@@ -50,6 +50,7 @@ from rightreasons.io.columns import (
     check_once,
     columns_in,
     named_column,
+    one_column,
     read_columns,
     renamed_labels,
     renamed_values,
@@ -236,7 +237,7 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
     if answers and not _candidates(scored, where):
-        name = _one_column(answers, "answer", columns, where)
+        name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         confident = _called(columns, "confidence")
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
@@ -326,7 +327,7 @@ def find_predictions(
         return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
     label = None
     if with_labels:
-        label = _one_column(labels, "label", columns, where)
+        label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, others if options.score_columns is None else columns)
     check_once(columns, (*chosen.columns, label), where)
@@ -370,9 +371,9 @@ def find_predictions(
 
 def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1."""
-    words = {folded(str(value)) for value in labels if isinstance(value, str) and not _is_number(value)}
+    words = {folded(str(value)) for value in labels if isinstance(value, str) and not is_number(value)}
     named = {name: column for name, column in columns.items() if folded(name) in words}
-    if len(named) < 2 or not all(_is_number(value) for column in named.values() for value in column):
+    if len(named) < 2 or not all(is_number(value) for column in named.values() for value in column):
         return {}
     sums = sum(_numbers(column, name) for name, column in named.items())
     return {f"p_{name}": column for name, column in named.items()} if np.allclose(sums, 1, atol=0.02) else {}
@@ -444,9 +445,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
             )
         for name in names:
             named_column(table, name, "score_columns", where)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected distinct columns in `score_columns`, but {twice!r} comes twice.")
+        check_ids(names, "score_columns")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
         stated = USUAL["scores"].get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
@@ -484,20 +483,6 @@ def _are_numbers(names: Sequence[str]) -> bool:
     return list(names) == [str(number) for number in range(len(names))]
 
 
-@naming("label_column", "confidence_column")
-def _one_column(found: Sequence[str], what: str, columns: Columns, where: str) -> str:
-    if len(found) == 1:
-        return found[0]
-    remedy = "" if what == "answer" else f": name it with `{what}_column`"
-    noun = what if what == "confidence" else f"{what}s"
-    if found:
-        raise ValueError(f"Expected one column of {noun} in {where}, but got {' and '.join(found)}{remedy}.")
-    raise ValueError(
-        f"Expected a column of {noun}, such as {', '.join(USUAL[what][:5])}, in {where}, but its columns are: "
-        f"{listing(list(columns))}{remedy}."
-    )
-
-
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
     name = usual_column(columns, USUAL["id"])
@@ -527,7 +512,7 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
         # Decimal commas, as in much of Europe.
         if all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
             return np.asarray([value.replace(",", ".") for value in column], dtype=np.float64)
-        check_each(column, _is_number, f"numbers in column {name!r}", unit="item")
+        check_each(column, is_number, f"numbers in column {name!r}", unit="item")
         raise
 
 
@@ -553,14 +538,14 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
 
 def _score_row(row: Any, name: str, item: int) -> Any:
     """Return the number or the list in a cell: as JSON writes it, or numpy, "[0.9 1.e-01]"."""
-    if isinstance(row, str) and not _is_number(row):
+    if isinstance(row, str) and not is_number(row):
         try:
             row = parse_json(row, "the cell")
         except ValueError:
             row = row.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", row) else row
     if not isinstance(row, (list, tuple, np.ndarray)):
         check_each(
-            [row], _is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
+            [row], is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
         )
         return float(row)
     numbers = _numbers(row, f"{name}[{item}]")
@@ -578,10 +563,11 @@ def number_in(value: Any) -> float | None:
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
         return float("nan")
-    return None if isinstance(value, bool) or not _is_number(value) else float(value)
+    return None if isinstance(value, bool) or not is_number(value) else float(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, or writes one."""
     try:
         float(value)
     except (TypeError, ValueError, OverflowError):
@@ -669,8 +655,8 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
     """Read the confidence in given answers, and whether they were right."""
     name = options.confidence_column
     if name is None:
-        confident = _called(columns, "confidence")
-        name = _one_column(confident, "confidence", columns, where)
+        usual = USUAL["confidence"]
+        name = one_column(_called(columns, "confidence"), columns, "confidence", usual, "confidence_column", where)
     confidence = _numbers(columns[name], name)
     if confidence.ndim != 1 or _are_whole(columns[name]):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
@@ -845,15 +831,10 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     check_each(
         values,
         lambda value: isinstance(value, str) == texts and _is_answer(value) and not lists,
-        f"whole numbers or texts in column {name!r}",
+        f"whole numbers below 2**63, or texts, in column {name!r}",
         unit="item",
     )
-    if texts:
-        return values
-    check_each(
-        values, lambda value: abs(value) < 2**63, f"numbers of classes, below 2**63, in column {name!r}", unit="item"
-    )
-    return np.asarray(values, dtype=np.int64)
+    return values if texts else np.asarray(values, dtype=np.int64)
 
 
 def _plain(column: Column) -> list[Any]:
@@ -864,13 +845,13 @@ def _typed(column: Column) -> list[Any]:
     """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
     values = _plain(column)
     cells = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(_is_number, cells)) or not cells:
+    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(is_number, cells)) or not cells:
         return values
     return [float(value) if value.strip() else float("nan") for value in values]
 
 
 def _is_answer(value: Any) -> bool:
-    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+    return isinstance(value, str) or (is_number(value) and float(value).is_integer() and abs(value) < 2**63)
 
 
 def _is_list(text: str) -> bool:

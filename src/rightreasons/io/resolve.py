@@ -191,7 +191,7 @@ def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str
         columns={what: which for what, which in columns.items() if which},
         mapping=mapping,
         label_names=tuple(opened[first].features["label"].names) if label is not None else (),
-        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+        items=_items(opened[first]),
         doubts=(*doubts, *(_order_told(mapping) if options.label_names is None else ())),
     )
 
@@ -213,7 +213,7 @@ def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[s
         found,
         columns={what: which for what, which in columns.items() if which},
         mapping=mapping,
-        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+        items=_items(opened[first]),
     )
 
 
@@ -224,8 +224,12 @@ def _questions(found: Resolution, told: Described, parts: Parts, names: Sequence
         found,
         splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},
         columns={name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
-        items=tuple(opened.select(range(min(SHOWN, len(opened)))).to_list()),
+        items=_items(opened),
     )
+
+
+def _items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
+    return tuple(data.select(range(min(SHOWN, len(data)))).to_list())
 
 
 def _rule(value: str, place: int) -> str:

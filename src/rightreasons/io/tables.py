@@ -447,9 +447,8 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
         ends = {name: re.split(r"[\W_]|(?<=[a-z])(?=[A-Z])", name)[-1].lower() for name in data.column_names}
         ended = [name for name, end in ends.items() if end in columns.TEXT_COLUMNS and name != pair]
         usual_text = ended[0] if len(ended) == 1 else None
-    if usual_text is None:
-        raise columns.no_column(data, "texts", columns.TEXT_COLUMNS, "text_column", name)
-    return usual_text, pair
+    found = () if usual_text is None else (usual_text,)
+    return columns.one_column(found, data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
 
 
 def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None:
@@ -467,12 +466,8 @@ def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None
 
 def find_label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
     """Return the column of labels, the named one or a usual one; None where there need not be one."""
-    if label_column is not None:
-        return columns.named_column(data, label_column, "label_column", name)
-    column = columns.usual_column(data, columns.LABEL_COLUMNS)
-    if column is None and required:
-        raise columns.no_column(data, "labels", columns.LABEL_COLUMNS, "label_column", name)
-    return column
+    what = "labels" if required else ""
+    return columns.find_column(data, label_column, columns.LABEL_COLUMNS, "label_column", name, what)
 
 
 def labels_of_splits(tables: Any, options: TextOptions, name: str) -> dict[str, LabelColumn]:

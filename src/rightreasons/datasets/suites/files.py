@@ -15,7 +15,7 @@ from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_count, check_each, check_kind
 from rightreasons.datasets.builder import available_datasets, load_builder
-from rightreasons.datasets.suites.cases import Case, Functionality, check_label_names
+from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 
 PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
@@ -124,8 +124,7 @@ def open_suite(
     else:
         raise unknown_name("suite", name_or_path, known)
     if label_names is not None:
-        check_label_names(label_names, suite.name)
-        suite = dataclasses.replace(suite, label_names=tuple(label_names))
+        suite = dataclasses.replace(suite, label_names=label_names)
     if max_cases is None:
         return suite
     check_count(max_cases, "max_cases")
