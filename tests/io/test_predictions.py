@@ -209,7 +209,7 @@ def test_scores_win_over_answers(tmp_path):
     ("text", "sentence"),
     [
         ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
-        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 holds 0.5"),
+        ("prediction\n1\n0.5\n", "whole numbers .* in column 'prediction', but item 1 holds 0.5"),
         ("prediction,answer\n1,0\n", "one column with the answers in answers.csv, but got prediction and answer"),
         ("prediction\n", "at least one row in answers.csv"),
     ],
@@ -269,7 +269,7 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
         (
             "a.jsonl",
             f'{{"predictions": {10**30}}}',
-            "numbers of classes, below .* in column 'predictions', but item 0 holds 1000",
+            "whole numbers below .* in column 'predictions', but item 0 holds 1000",
         ),
         ("a.jsonl", f'{{"probs": {10**400}}}', "in column 'probs', but item 0 holds 1000"),
         ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 holds 1000"),
@@ -417,7 +417,10 @@ def test_confidence_goes_beside_correctness():
             "from 0 to 1, in column 'confidence' .*, but row 0 holds 85.5",
         ),
         ("answer,confidence\nx,.5\n", "says whether each answer was right"),
-        ("answer,confidence,conf,correct\nx,.5,.5,1\n", "one column with the confidence in the text, but got confidence and"),
+        (
+            "answer,confidence,conf,correct\nx,.5,.5,1\n",
+            "one column with the confidence in the text, but got confidence and",
+        ),
         (
             "answer,confidence,label\nx,.5,x\ny,.5,\n",
             "a label in each row of the column 'label' of the text, but row 1",

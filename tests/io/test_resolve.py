@@ -422,3 +422,11 @@ def test_the_last_word_of_one_name_tells_a_text_and_a_better_label_is_told():
     assert found.doubts == ("The column 'category' is taken for the labels; expected_label may be meant instead.",)
     assert not resolve({"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}).readable  # two of them
     assert resolve({"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}).label_names == ("e", "n")
+
+
+def test_all_columns_of_many_classes_are_shown():
+    """A sentence lists twelve at most; the table of what is read has them all, also with commas in their names."""
+    rows = {f"p_{name}": [0.0, 1.0] if name == "a, b" else [1 / 13, 0.0] for name in ("a, b", *"cdefghijklmno")}
+    rows["p_a, b"] = [0.0, 1.0]
+    found = resolve({**rows, "label": ["c", "a, b"]})
+    assert found.columns == {"scores": tuple(rows), "labels": ("label",)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
@@ -33,10 +32,11 @@ from rightreasons.io.files import (
     collection_paused,
     column_of,
     dataset_of,
+    described,
     short_reason,
     values_in,
 )
-from rightreasons.io.reading import NO_FORM, as_table, only_part
+from rightreasons.io.reading import as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("usual_columns.json").read_text("utf-8")
@@ -418,15 +418,12 @@ class NamedLabels(list[str | None]):
         super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
 
 
-def read_columns(
-    source: Any, *, log_filter: str | None = None, form: FileForm = NO_FORM, names: Iterable[str | None] = ()
-) -> Columns:
+def read_columns(source: Any, *, log_filter: str | None = None, names: Iterable[str | None] = ()) -> Columns:
     """Read the columns of a table; the cells of a csv or tsv file stay texts.
 
     Args:
-        source: A file of predictions, or a table in memory, as `as_table` takes them.
+        source: A file of predictions, or a table in memory, as `as_table` takes them, or a data.yaml.
         log_filter: The filter or scorer of a log whose answers are meant, where there are several.
-        form: How a file is to be read where it does not say so.
         names: Names that may be those of fields, or expressions over columns, which become columns too.
 
     Raises:
@@ -434,11 +431,12 @@ def read_columns(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
-    where = source_name(source)
-    if isinstance(source, (str, os.PathLike)) and "://" not in str(source) and not Path(source).is_file():
-        raise FileNotFoundError(f"Expected a file of predictions at {source}, but there is no such file.")
-    form = form if log_filter is None else dataclasses.replace(form, log_filter=log_filter)
-    return columns_in(with_nested(only_part(as_table(source, form=form, where=where), where), names), where)
+    told, where = described(source), source_name(source)
+    file = told.source
+    if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
+        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
+    table = only_part(as_table(told, form=FileForm(log_filter=log_filter), where=where), where)
+    return columns_in(with_nested(table, names), where)
 
 
 @collection_paused()
@@ -474,5 +472,6 @@ def _plain_column(column: pa.ChunkedArray) -> Column:
 
 
 def source_name(source: Any) -> str:
-    """Return what a file or a table is called in errors."""
-    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
+    """Return what a file or a table is called in errors; of a data.yaml, what it describes."""
+    held = described(source).source
+    return Path(held).name if isinstance(held, (str, os.PathLike)) else "the table"

@@ -192,6 +192,10 @@ class FileForm:
     encoding: str | None = None
     log_filter: str | None = None
 
+    def but(self, other: FileForm) -> FileForm:
+        """Return this form with what another one says in the place of its own."""
+        return dataclasses.replace(self, **{name: said for name, said in vars(other).items() if said is not None})
+
 
 def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
     """Read a file with its columns unchanged.
@@ -431,8 +435,15 @@ def _depth(kind: pa.DataType) -> int:
 # ------------------------------------------------------------------------------------------------- csv and tsv
 
 
-def _encoding(path: Path, where: str, given: str | None) -> str:
-    """Return the encoding of a text: the given one, that of its mark, UTF-8, or cp1252, which is told."""
+def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) -> str:
+    """Return the encoding of a text: the given one, that of its mark, UTF-8, or else the usual cp1252, which is told.
+
+    Args:
+        path: The file.
+        where: What it is called, for errors.
+        given: The encoding that is given.
+        usual: Whether it may be cp1252: JSON is not written in it.
+    """
     with path.open("rb") as stream:
         if given is None and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             given = "utf-16"
@@ -447,7 +458,7 @@ def _encoding(path: Path, where: str, given: str | None) -> str:
         except UnicodeDecodeError:
             stream.seek(0)
             text = stream.read(_BLOCK).decode("cp1252", "replace")
-    if given is not None or "\ufffd" in text or _CONTROL.search(text):
+    if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
         raise OptionError(
             f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
             option="encoding",
@@ -612,7 +623,7 @@ def _rows(path: Path, form: FileForm, where: str, skipped: int) -> Iterator[list
 
 
 def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
-    encoding = _encoding(path, where, form.encoding or ("utf-8-sig" if not _is_utf16(path) else "utf-16"))
+    encoding = _encoding(path, where, form.encoding, usual=False)
     with path.open(encoding=encoding, newline="") as stream:
         if lines or _is_json_lines(stream, where):
             stream.seek(0)
@@ -625,11 +636,6 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
     return document_table(content, form, where, path.stat().st_size)
-
-
-def _is_utf16(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -> Parsed:

@@ -323,13 +323,13 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     if names:
         labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
         named = PredictionOptions(correct_column=options.correct_column)
-        right, used = predictions.correctness(columns, where, labels, named)
+        right, told = predictions.correctness(columns, where, labels, named)
         read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(
                 f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
             )
-        used = f"confidence: {listing(names)}; {used}"
+        used = f"confidence: {listing(names)}; right: {' is '.join(told)}"
     else:
         likeliest, right, used = _top_label(columns, where, options)
         read = {"": likeliest}
@@ -341,11 +341,11 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         "group": None if group is None else [str(value) for value in columns[group]],
         "correct": right,
     }
-    told = {"where": where, "used": used, "by_row": item is None}
+    shared = {"where": where, "used": used, "by_row": item is None}
     return pd.concat(
         pd.DataFrame(
             {**rows, "name": [f"{one} {column}".strip() or "confidence" for one in sources], "confidence": values}
-        ).assign(**told)
+        ).assign(**shared)
         for column, values in read.items()
     )
 

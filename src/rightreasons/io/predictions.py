@@ -88,7 +88,8 @@ class Predictions:
         kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
         ids: N ids of the items where there is a column of them, or else None.
         columns: All columns of the file.
-        used: In words, which columns were taken for what.
+        taken: What was read -> the columns that it was read from.
+        remark: What was done to the first of these, in brackets; "" for nothing.
         label_match: In words, how labels and classes were matched; "" where there are no names.
         answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
         mapping: The mapping table: every value of the labels with its count, its class and the rule by which they met.
@@ -102,7 +103,8 @@ class Predictions:
     kind: str = "top_label"
     ids: tuple[str, ...] | None = None
     columns: Columns = dataclasses.field(default_factory=dict)
-    used: str = ""
+    taken: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    remark: str = ""
     label_match: str = ""
     answers_once: bool = False
     mapping: tuple[LabelRow, ...] = ()
@@ -110,6 +112,14 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.predictions)
+
+    @property
+    def used(self) -> str:
+        """In words, which columns were taken for what."""
+        parts = {what: " is ".join(names) if what == "right" else listing(names) for what, names in self.taken.items()}
+        words = [f"{what}: {names}" for what, names in parts.items()]
+        words[:1] = [word + self.remark for word in words[:1]]
+        return "; ".join((["answers without scores"] if self.answers_once else []) + words)
 
     @property
     def match_in_words(self) -> str:
@@ -200,10 +210,9 @@ def read_predictions(
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
     told = described(path)
-    options, given, where = told.options(options), told.given, source_name(told.source)
+    options, given, where = told.options(options), told.given, source_name(told)
     label_column = label_column or given.get("label_column")
-    names = options.names_of_columns(label_column)
-    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form, names=names)
+    columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns(label_column))
     alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
     return alone or find_predictions(
         columns,
@@ -231,9 +240,8 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    told = described(path)
-    where = source_name(told.source)
-    columns = _answers_by_id(read_columns(told.source, log_filter=log_filter, form=told.form))
+    where = source_name(path)
+    columns = _answers_by_id(read_columns(path, log_filter=log_filter))
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
     if answers and not _candidates(scored, where):
@@ -362,7 +370,8 @@ def find_predictions(
         scores=options.scores or chosen.kind,
         ids=find_ids(columns),
         columns=columns,
-        used=f"scores: {listing(chosen.columns)}{rounded}" + ("" if label is None else f"; labels: {label}"),
+        taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
+        remark=rounded,
         label_match=match,
         mapping=mapping,
         doubt=doubt,
@@ -669,8 +678,9 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
-    right, used = correctness(columns, where, labels, options)
-    return of_confidence(columns, confidence, right, f"confidence: {name}; {used}", scores=options.scores)
+    right, told = correctness(columns, where, labels, options)
+    found = of_confidence(columns, confidence, right, {"confidence": (name,), "right": told})
+    return dataclasses.replace(found, scores=options.scores)
 
 
 def _likeliest(columns: Columns, where: str, chosen: _Scores, options: PredictionOptions) -> Predictions:
@@ -683,38 +693,32 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
             f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
             option="label_column",
         )
-    right, used = correctness(columns, where, (), options)
-    used = f"confidence: {listing(chosen.columns)} (the largest); {used}"
-    return of_confidence(columns, table.max(axis=1), right, used)
+    right, told = correctness(columns, where, (), options)
+    found = of_confidence(columns, table.max(axis=1), right, {"confidence": chosen.columns, "right": told})
+    return dataclasses.replace(found, remark=" (the largest)")
 
 
 def of_confidence(
-    columns: Columns, confidence: NDArray[Any], right: Any, used: str, *, scores: str | None = "probabilities"
+    columns: Columns, confidence: NDArray[Any], right: Any, taken: Mapping[str, tuple[str, ...]]
 ) -> Predictions:
     """Return predictions of kind="confidence".
 
     Args:
         columns: All columns of the table.
-        confidence: (N,) the confidence in each answer.
+        confidence: (N,) the confidence in each answer, a probability.
         right: (N,) 1 where the answer was right, or 0.
-        used: What they were read from.
-        scores: What the confidences are, as in `Predictions`.
+        taken: What they were read from.
     """
+    ids = find_ids(columns)
     return Predictions(
-        predictions=confidence,
-        references=right,
-        scores=scores,
-        kind="confidence",
-        ids=find_ids(columns),
-        columns=columns,
-        used=used,
+        confidence, right, scores="probabilities", kind="confidence", ids=ids, columns=columns, taken=taken
     )
 
 
 @naming("correct_column")
 def correctness(
     columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
-) -> tuple[NDArray[np.int64], str]:
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
 
     Args:
@@ -724,12 +728,12 @@ def correctness(
         options: Its `correct_column` names the column, where its name is not one that says whether it was right.
 
     Returns:
-        (N,) 1 where the answer was right, or 0; and, in words, which columns were used.
+        (N,) 1 where the answer was right, or 0; and the column that says it, or those of answers and of labels.
     """
     correct = [options.correct_column] if options.correct_column is not None else _called(columns, "correct")
     answers = _answer_columns(columns)
     if not correct and len(answers) == 1 and len(labels) == 1:
-        return _agreement(columns, answers[0], labels[0], where), f"right: {answers[0]} is {labels[0]}"
+        return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         raise OptionError(
@@ -745,7 +749,7 @@ def correctness(
         f"1 and 0, or true and false, in column {name!r} of {where}",
         unit="item",
     )
-    return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
+    return np.array([text in _TRUE for text in texts], dtype=np.int64), (name,)
 
 
 def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray[np.int64]:
@@ -789,10 +793,10 @@ def without_scores(columns: Columns, where: str, *, options: PredictionOptions) 
     is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
     if not told and (len(labels) != 1 or not is_models):
         return None
-    right, used = correctness(columns, where, labels, options)
+    right, told = correctness(columns, where, labels, options)
     if UNREAD in columns:
         right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    found = of_confidence(columns, np.ones(len(right)), right, f"answers without scores; {used}")
+    found = of_confidence(columns, np.ones(len(right)), right, {"right": told})
     return dataclasses.replace(found, answers_once=True)
 
 
@@ -830,8 +834,10 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     lists = texts and all(isinstance(value, str) and _is_list(value) for value in values)
     check_each(
         values,
-        lambda value: isinstance(value, str) == texts and _is_answer(value) and not lists,
-        f"whole numbers below 2**63, or texts, in column {name!r}",
+        lambda value: (
+            isinstance(value, str) == texts and _is_answer(value) and not lists and (texts or abs(value) < 2**63)
+        ),
+        f"texts, or whole numbers below 2**63, in column {name!r}",
         unit="item",
     )
     return values if texts else np.asarray(values, dtype=np.int64)
@@ -851,7 +857,7 @@ def _typed(column: Column) -> list[Any]:
 
 
 def _is_answer(value: Any) -> bool:
-    return isinstance(value, str) or (is_number(value) and float(value).is_integer() and abs(value) < 2**63)
+    return isinstance(value, (str, int)) or (is_number(value) and float(value).is_integer())
 
 
 def _is_list(text: str) -> bool:

@@ -24,6 +24,7 @@ from rightreasons.io.files import (
     FileForm,
     data_type,
     dataset_of,
+    described,
     is_class_score,
     plain_name,
     read_file,
@@ -65,9 +66,10 @@ def as_table(
     Args:
         source: A name of the catalog; a file (csv, tsv, jsonl, json, parquet, npz, a log of lm-evaluation-harness or
             inspect_ai), perhaps compressed; its address (https://, hf://, s3://, …); a folder of files or of
-            `save_to_disk`; a hub id. Or in memory: a Dataset in any format, also streamed; a DataFrame of pandas or
-            polars; a Table of pyarrow; a list of dictionaries; a dictionary of columns; what a pipeline of transformers
-            or `Trainer.predict` returns; a mapping from split names to any of these.
+            `save_to_disk`; a hub id; a data.yaml of `rightreasons look`. Or in memory: a Dataset in any format, also
+            streamed; a DataFrame of pandas or polars; a Table of pyarrow; a list of dictionaries; a dictionary of
+            columns; what a pipeline of transformers or `Trainer.predict` returns; a mapping from split names to any of
+            these.
         config: A configuration of a data set of the catalog or the hub.
         data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
@@ -89,6 +91,8 @@ def as_table(
         >>> as_table({"train": {"text": ["Fine."]}, "dev": {"text": ["Dull."]}})["dev"].num_rows
         1
     """
+    told = described(source)
+    source, config, form = told.source, config or told.given.get("config"), told.form.but(form)
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, where or "the data set")
     name = os.fspath(source)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import datasets
 import numpy as np
@@ -28,7 +28,7 @@ from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
-from rightreasons.io.files import described
+from rightreasons.io.files import FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 
@@ -158,10 +158,11 @@ def chosen_rows(
 ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
 
+Parts: TypeAlias = "Mapping[str, datasets.Dataset]"
+"""The tables of the splits by their names; the only one of a data set without splits is called ""."""
+
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 OptionsOfTable = TypeVar("OptionsOfTable", bound=TableOptions)
-
-_OF_FILES = ("column_names", "separator", "encoding")
 
 
 @takes(TextOptions)
@@ -291,7 +292,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
     name, tables, options = _opened(name_or_path, config, options)
     unlabeled = options.replaced(require_labels=False)
     numbers: set[int] = set()
-    for part in [tables] if isinstance(tables, datasets.Dataset) else tables.values():
+    for part in tables.values():
         numbers |= numbers_in(*choice_form(part, unlabeled, name))
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
@@ -395,35 +396,27 @@ def open_task_items(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Splits, OptionsOfTable]:
+def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Parts, OptionsOfTable]:
     """Return what a data set is called in errors, its tables, and the options that its description completes."""
     told = described(name_or_path)
     options = told.options(options)
     name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
-    given = {key: value for key in _OF_FILES if (value := getattr(options, key)) is not None}
-    tables = as_table(
-        told.source,
-        config or told.given.get("config"),
-        data_dir=options.data_dir,
-        revision=options.revision,
-        form=dataclasses.replace(told.form, **given),
-    )
-    return name, _with_nested(tables, (options.id_column,)), options
+    form = FileForm(options.column_names, options.separator, encoding=options.encoding)
+    tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
+    parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
+    return name, _with_nested(parts, (options.id_column,)), options
 
 
-def _with_nested(tables: Splits, names: Iterable[str | None]) -> Splits:
-    if isinstance(tables, datasets.Dataset):
-        return with_nested(tables, names)
-    return datasets.DatasetDict({part: with_nested(data, names) for part, data in tables.items()})
+def _with_nested(tables: Parts, names: Iterable[str | None]) -> Parts:
+    return {part: with_nested(data, names) for part, data in tables.items()}
 
 
-def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
+def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:
     """Make one split, or all of them."""
-    if isinstance(tables, datasets.Dataset):
-        name_of_table = str(tables.split) if tables.split is not None else None
-        if split is not None and split != name_of_table:
+    if "" in tables:
+        if split not in (None, tables[""].split):
             raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
-        return make(tables, "")
+        return make(tables[""], "")
     if split is None:
         return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
     return make(tables[choose_split(tables, split, where=name)], split)
@@ -451,9 +444,9 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
     return columns.one_column(found, data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
 
 
-def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None:
+def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
     """Refuse items of multiple choice: the position of the right choice is no class of the prompt."""
-    for data in (tables,) if isinstance(tables, datasets.Dataset) else tables.values():
+    for data in tables.values():
         form = known_form({*data.column_names, *nested_names(data)}, label_column)
         if form is not None:
             raise OptionError(
@@ -470,10 +463,10 @@ def find_label_column(data: datasets.Dataset, label_column: str | None, required
     return columns.find_column(data, label_column, columns.LABEL_COLUMNS, "label_column", name, what)
 
 
-def labels_of_splits(tables: Any, options: TextOptions, name: str) -> dict[str, LabelColumn]:
-    """Read the labels of every split that has some; the only table of a data set without splits is called ""."""
+def labels_of_splits(tables: Parts, options: TextOptions, name: str) -> dict[str, LabelColumn]:
+    """Read the labels of every split that has some."""
     labeled = {}
-    for part, data in ({"": tables} if isinstance(tables, datasets.Dataset) else tables).items():
+    for part, data in tables.items():
         column = find_label_column(data, options.label_column, options.require_labels, name)
         if column is not None:
             labeled[part] = (data, column)

@@ -124,7 +124,8 @@ def open_suite(
     else:
         raise unknown_name("suite", name_or_path, known)
     if label_names is not None:
-        suite = dataclasses.replace(suite, label_names=label_names)
+        names: Any = label_names  # the suite checks them
+        suite = dataclasses.replace(suite, label_names=names)
     if max_cases is None:
         return suite
     check_count(max_cases, "max_cases")

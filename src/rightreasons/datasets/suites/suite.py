@@ -157,15 +157,14 @@ def _functionality(row: Any, where: str) -> Functionality:
 
 def _row(functionality: Functionality) -> dict[str, Any]:
     check_plain(functionality)
-    cases: list[dict[str, Any]] = []
-    for case in functionality.cases:
-        examples: Sequence[Any] = [texts[0] if len(texts) == 1 else list(texts) for texts in case.examples]
-        entry: dict[str, Any] = {"id": case.id, "examples": examples}
-        if case.labels is not None:
-            entry["labels"] = list(case.labels)
-        if case.meta is not None:
-            entry["meta"] = [None if pair is None else list(pair) for pair in case.meta]
-        cases.append(entry)
+    cases = [
+        {
+            "id": case.id,
+            "examples": [texts[0] if len(texts) == 1 else texts for texts in case.examples],
+            **{name: held for name, held in (("labels", case.labels), ("meta", case.meta)) if held is not None},
+        }
+        for case in functionality.cases
+    ]
     return {
         "functionality": functionality.name,
         "functionality_class": functionality.functionality_class,
