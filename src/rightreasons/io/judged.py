@@ -322,8 +322,8 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         )
     if names:
         labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
-        named = PredictionOptions(correct_column=options.correct_column)
-        right, told = predictions.correctness(columns, where, labels, named)
+        of_right = PredictionOptions(correct_column=options.correct_column)
+        right, told = predictions.correctness(columns, where, labels, of_right)
         read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(

@@ -34,7 +34,7 @@ from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each, check_
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
-Form: TypeAlias = "Mapping[str, Collection[str]]"
+Form: TypeAlias = "Mapping[str, Any]"
 
 # -------------------------------------------------------------------------------------------------- what all logs share
 
@@ -187,7 +187,7 @@ def _at(value: Any, *steps: Any) -> Any:
     """Return what is inside a value of JSON; None where it is not there."""
     for step in steps:
         if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and -len(value) <= step < len(value) else None
+            value = value[step] if isinstance(value, list) and len(value) > step else None
         else:
             value = value.get(step) if isinstance(value, Mapping) else None
     return value
@@ -685,11 +685,9 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     """Return the columns of a log whose format is a table of paths: likelihoods of choices, or generated answers."""
 
     def held(name: str) -> list[Any]:
-        paths = [
-            [int(step) if step.strip("-").isdigit() else step for step in path.split(".")]
-            for path in form.get(name, ())
-        ]
-        return [next(filter(None, (_at(row, *path) for path in paths)), None) for row in rows]
+        paths = [path.split(".") for path in form.get(name, ())]
+        found = ((_at(row, *path) for path in paths) for row in rows)
+        return [next((value for value in values if value not in (None, "", [])), None) for values in found]
 
     golds, choices, scores, targets = (
         list(map(_listed, held(name))) for name in ("gold", "choices", "scores", "target")
@@ -703,10 +701,9 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
         columns |= {"prompt": asked, "choices": choices, "label": [int(own[0]) for own in golds]}
         columns["logits"] = [[float(value) for value in own] for own in scores]
         return columns | _normalized(columns["logits"], choices)
-    thinking = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
-    replies = [
-        Reply.of(str(text or ""), thinking=thought) for text, thought in zip(held("answer"), thinking, strict=True)
-    ]
+    said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
+    thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
+    replies = [Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)]
     for target, gold, own in zip(targets, golds, choices, strict=True):
         target += [own[place] for place in gold if 0 <= place < len(own)]
     columns |= _answered(
