@@ -282,7 +282,7 @@ class TestMirror:
             (({**ITEMS[0], "label": 2},), ["x"], ValueError, "label of 0 or 1 in item 'a'"),
             (({**ITEMS[0], "choices": ["A", "B", "C"]},), ["x"], ValueError, "it has 3 choices"),
             (({**ITEMS[0], "choices": ["A", "A"]},), ["x"], ValueError, "two different choices"),
-            (({"id": "a", "text": "x", "label": 0},), ["x"], ValueError, "column `premise`"),
+            (({"id": "a", "text": "x", "label": 0},), ["x"], ValueError, "it lacks premise"),
         ],
     )  # fmt: skip
     def test_one_sentence(self, rows, prompts, error, message):

@@ -110,7 +110,7 @@ def test_a_model_is_asked_in_both_orders():
     single.joint = False
     with pytest.raises(ValueError, match="sees both answers at once"):
         judge_pairs(single, pairs)
-    with pytest.raises(ValueError, match="second_text is missing"):
+    with pytest.raises(ValueError, match="it lacks second_text"):
         judge_pairs(Longest(), {name: pairs[name] for name in ("item", "prompt", "first_text")})
 
 

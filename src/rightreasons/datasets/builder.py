@@ -58,10 +58,10 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import datasets
 
 from rightreasons.core.errors import is_expected, unknown_name
-from rightreasons.core.label_names import check_label_names, listing
+from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
-from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_kind, check_one_of
+from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_columns, check_kind, check_one_of
 
 if TYPE_CHECKING:
     import datasets
@@ -772,12 +772,7 @@ def read_csv(
         )
     except ArrowInvalid as error:
         raise ValueError(f"Expected {what} in {where}, but it cannot be read as such: {error}.") from None
-    missing = [column for column in columns if column not in table.column_names]
-    if missing:
-        raise ValueError(
-            f"Expected the columns {', '.join(columns)} in {where}, but it lacks {', '.join(missing)}; it has "
-            f"{listing(table.column_names)}."
-        )
+    check_columns(table.column_names, columns, where)
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 

@@ -26,7 +26,15 @@ from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_each, check_ids, check_ragged, check_scores, check_seed
+from rightreasons.core.validation import (
+    check_columns,
+    check_count,
+    check_each,
+    check_ids,
+    check_ragged,
+    check_scores,
+    check_seed,
+)
 from rightreasons.datasets.perturbing.planting import choices_of
 from rightreasons.io import predictions
 from rightreasons.io.columns import (
@@ -142,8 +150,7 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
     """
     if len(files) < 2:
         raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
-    if "label" not in dataset.column_names:
-        raise ValueError("Expected a column `label` in the data set, to compare the answers with.")
+    check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
     ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
@@ -162,11 +169,7 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     """Return what a sheet shows of each item, by its code."""
     prompt = "prompt" if "prompt" in dataset.column_names else "premise"
     choices = ("choices",) if "choices" in dataset.column_names else ("choice1", "choice2")
-    for column in ("id", prompt, *choices):
-        if column not in dataset.column_names:
-            raise ValueError(
-                f"Expected a column `{column}` in the items to rate, but they have {', '.join(dataset.column_names)}."
-            )
+    check_columns(dataset.column_names, ("id", prompt, *choices), "the items to rate")
     if len(dataset) == 0:
         raise ValueError("Expected at least one item to rate, but the data set is empty.")
     shown = [column for column in (prompt, "question") if column in dataset.column_names]
@@ -181,10 +184,7 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
 def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
     columns = read_columns(file)
-    if not columns.keys() >= {ITEM, ANSWER}:
-        raise ValueError(
-            f"Expected the columns `item` and `answer` in {file.name}, but they are {listing([*columns])}."
-        )
+    check_columns([*columns], (ITEM, ANSWER), file.name)
     answers: dict[str, int] = {}
     for line, cells in enumerate(zip(columns[ITEM], columns[ANSWER], strict=True), 2):
         code, answer = (str(cell).strip() for cell in cells)

@@ -23,7 +23,15 @@ from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_count, check_each, check_ids, check_one_of, check_same_length, check_seed
+from rightreasons.core.validation import (
+    check_columns,
+    check_count,
+    check_each,
+    check_ids,
+    check_one_of,
+    check_same_length,
+    check_seed,
+)
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
@@ -591,12 +599,7 @@ def open_questions(
         rows = tables[choose_split(tables, split, where=name, others=True)]
     if "paragraphs" in rows.column_names:
         rows = datasets.Dataset.from_list(list(questions_in(rows, name)), features=question_features())
-    missing = [column for column in EXTRACTIVE_ANSWERS if column not in rows.column_names]
-    if missing:
-        raise ValueError(
-            f"Expected the columns {', '.join(EXTRACTIVE_ANSWERS)} in {name}, but {', '.join(missing)} is missing; it "
-            f"has {', '.join(rows.column_names)}."
-        )
+    check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     check_ids(rows["id"][:], f"id of {name}")
     held = rows["answers"][:]
     check_each(held, _are_answers, f"`answers` in {name} to be objects of two lists, `text` and `answer_start`")
