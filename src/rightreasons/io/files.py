@@ -192,10 +192,6 @@ class FileForm:
     encoding: str | None = None
     log_filter: str | None = None
 
-    def but(self, other: FileForm) -> FileForm:
-        """Return this form with what another one says in the place of its own."""
-        return dataclasses.replace(self, **{name: said for name, said in vars(other).items() if said is not None})
-
 
 def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
     """Read a file with its columns unchanged.

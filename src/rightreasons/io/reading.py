@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -92,7 +93,8 @@ def as_table(
         1
     """
     told = described(source)
-    source, config, form = told.source, config or told.given.get("config"), told.form.but(form)
+    source, config = told.source, config or told.given.get("config")
+    form = dataclasses.replace(told.form, **{name: said for name, said in vars(form).items() if said is not None})
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, where or "the data set")
     name = os.fspath(source)

@@ -448,8 +448,7 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
         ends = {name: re.split(r"[\W_]|(?<=[a-z])(?=[A-Z])", name)[-1].lower() for name in data.column_names}
         ended = [name for name, end in ends.items() if end in columns.TEXT_COLUMNS and name != pair]
         usual_text = ended[0] if len(ended) == 1 else None
-    found = () if usual_text is None else (usual_text,)
-    return columns.one_column(found, data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
+    return usual_text or columns.one_column((), data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
 
 
 def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
