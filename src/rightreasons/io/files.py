@@ -494,21 +494,20 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     mark = re.escape(separator)
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
     widths: set[int] = set()  # of the lines, if marks are no quotes
-    told = False
-
-    def counted(lines: Iterable[str]) -> Iterator[str]:
-        nonlocal told
-        for line in lines:
-            told = told or ('""' in line and doubled.search(line) is not None)
-            widths.add(line.count(separator) + bool(line.strip()))
-            yield line
-
+    with path.open(encoding=encoding, newline="") as text:
+        for line in text:
+            if line.strip():
+                widths.add(line.count(separator))
+            if len(widths) > 1 or ('""' in line and doubled.search(line)):
+                break
+        else:
+            return False
     try:
         with path.open(encoding=encoding, newline="") as text:
-            quoted = {len(row) for row in csv.reader(counted(text), delimiter=separator, strict=True) if row}
+            quoted = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
-    return (told or len(widths - {0}) > 1) and len(quoted) == 1 and max(quoted) > 1
+    return len(quoted) == 1 and max(quoted) > 1
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
