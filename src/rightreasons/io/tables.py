@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import datasets
@@ -223,7 +223,8 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
     name, tables, options = _opened(name_or_path, config, options)
-    tables = _with_nested(tables, (options.text_column, options.text_pair_column, options.label_column))
+    named = (options.text_column, options.text_pair_column, options.label_column)
+    tables = {part: with_nested(data, named) for part, data in tables.items()}
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
     # The class names are those of all splits together: one split may lack a class.
@@ -412,11 +413,7 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     form = FileForm(options.column_names, options.separator, encoding=options.encoding)
     tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
     parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
-    return name, _with_nested(parts, (options.id_column,)), options
-
-
-def _with_nested(tables: Parts, names: Iterable[str | None]) -> Parts:
-    return {part: with_nested(data, names) for part, data in tables.items()}
+    return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
 
 
 def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:
