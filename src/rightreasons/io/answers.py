@@ -35,70 +35,21 @@ _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
 
 
-def _alternatives() -> dict[str, str]:
-    """Return the lists of answer_patterns.yaml, each as one group; a list may name another."""
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of answer_patterns.yaml; in each, and in a list, <name> stands for any entry of a list."""
     import yaml
 
     lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
+    patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items()}
 
     def filled(pattern: str) -> str:
-        return re.sub(r"<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
+        return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
 
-    return {name: filled(group) for name, group in groups.items()}
-
-
-_SAID = _alternatives()
+    return {name: re.compile(filled(pattern)) for name, pattern in patterns.items()}
 
 
-def _pattern(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(re.sub(r"<([a-z_]+)>", lambda match: _SAID[match[1]], pattern), flags)
-
-
-_LEAD = _pattern(r"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)<lead>", re.NOFLAG)
-_LEAD_WITHIN = _pattern(r"(?=[उا答选選正解回应该정답□])<lead_within_words>", re.NOFLAG)
-"""What an answer follows, in small letters. How words begin is looked at first: most begin no lead."""
-
-_OPENING = re.compile(r"[\s\"'(\[{□:]*")
-_FILLING = _pattern("<filling>*")
-_END = _pattern(r"\s*<end>")
-_MORE = _pattern(r"[\s)\]}\"'□.]*<more>\s*")
-_BUT = _pattern(r".*?\b<but>\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*")
-_DANGER = _pattern("<danger>", re.NOFLAG)
-_RETRACTION = _pattern("<retraction>", re.NOFLAG)
-_REFUTED = _pattern(
-    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b"
-)
-_NEXT = _pattern(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:")
-"""Where a model that goes on writing asks itself the next question."""
-
-_RIGHT = _pattern(
-    r"\s*<looks>\s+(?:the |la |die |der )?(?:most |only )?<correct>(?: <kind_of_answer>)?"
-    r"\s*(?:$|[\n.,;!)]|because\b|since\b)"
-)
-_SUBJECT = _pattern(
-    r"(?:<subject_opening>,? )?<subject>(?: of (?:the|this) (?:\w+ )?\w+)? <said_of> (?:an? |the )?(?:<clearly> )?"
-)
-_OBJECT = _pattern(r"(?: <object>)?\s*(?:$|[\n.!;]|because\b|since\b)")
-_WEAK = _pattern("it|so|thus|hence|therefore")
-"""Leads that are no statement unless an answer follows at once."""
-
-_LAST_TURN = re.compile(r".*\b(?:but|however|so|thus|hence|therefore)\b")
-"""What begins a statement anew within its sentence."""
-
-_INTERJECTION = re.compile(r"(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]")
-
-_LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
-"""The form that is asked for, at the end of a text."""
-
-_STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
-_LAST_STOP = re.compile(f".*(?:{_STOP.pattern})")
-
-_BEGUN = re.compile(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s")
-_NOT_SO = re.compile(r"\W*(?:not|wait|actually|no)\b", re.IGNORECASE)
-"""What follows an answer that a text begins with, and what takes it back."""
-
-_NEGATED = re.compile(r"n't|not\b")
+_SAID = _patterns()
 
 
 def read_answer(
@@ -143,10 +94,10 @@ def read_answer(
     """
     known = _known(tuple(answers), tuple(others))
     plain = plain_text(text)
-    more = _NEXT.search(plain)
+    more = _SAID["next"].search(plain)
     if more is not None:
         plain = plain[: more.start()].rstrip()
-    line = None if cut else _LAST_LINE.match(plain, plain.rfind("\n") + 1)
+    line = None if cut else _SAID["last_line"].match(plain, plain.rfind("\n") + 1)
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
         return asked_for
@@ -264,7 +215,7 @@ class _Known:
         places = places if len(places) == 1 else self._of_texts.get(words, set())
         if len(places) == 1:
             return next(iter(places))
-        for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
+        for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)) if self.marks else ():
             if match is not None:
                 places = self._words.get(match["mark"].casefold(), set())
                 rest = _words(line[: match.start()] + line[match.end("mark") :])
@@ -285,14 +236,14 @@ class _Known:
             if part == name or (part.lower() == name.lower() and (small or not self.marks or len(name) > 1)):
                 if name.isdecimal() and _DIGITS.match(text, end):
                     continue  # a part of a number
-                if _END.match(text, end):
+                if _SAID["end"].match(text, end):
                     return place, end
                 first = (place, end) if first[0] == NO_ANSWER else first
         return first
 
     def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
         """Return the answer at a position, or after marks and articles there, and where it ends."""
-        for filling in (_OPENING, _FILLING):
+        for filling in (_SAID["opening"], _SAID["filling"]):
             match = filling.match(text, start)
             place, end = self.at(text, match.end() if match else start, small=small)
             if place != NO_ANSWER:
@@ -321,12 +272,7 @@ class _Known:
 _DIGITS = re.compile(r"[.,]?\d")
 
 _KINDS = ("option", "choice", "letter", "answer", "label")
-_MARKED = re.compile(
-    rf"\W*(?:the )?(?:(?:{'|'.join(_KINDS)}|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+|[^\W_])(?!\w)",
-    re.IGNORECASE,
-)
-
-_BEHIND = re.compile(r"\s\((?P<mark>\d+|[^\W_])\)\W*$")
+"""The words of the pattern `marked` that a mark may be written together with."""
 
 
 def _words(text: str) -> str:
@@ -359,7 +305,7 @@ class _Reading:
         if said is None:
             return self._begun()
         _, end, place = said
-        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(text[end:]) - {place}
+        taken_back = _SAID["retraction"].search(self.lower, end) and self.known.mentions(text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
     def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
@@ -369,9 +315,9 @@ class _Reading:
         """
         text, known = self.text, self.known
         last: tuple[int, int, int] | None = None
-        leads = [*_LEAD.finditer(self.lower, start, end)]
+        leads = [*_SAID["lead"].finditer(self.lower, start, end)]
         if not text.isascii():
-            leads = sorted([*leads, *_LEAD_WITHIN.finditer(self.lower, start, end)], key=re.Match.start)
+            leads = sorted([*leads, *_SAID["lead_within_words"].finditer(self.lower, start, end)], key=re.Match.start)
         for lead in reversed(leads):
             if last is not None and lead.start() < last[0]:
                 break
@@ -379,7 +325,7 @@ class _Reading:
             if said is not None:
                 last = max(last or (0, 0, 0), (lead.start(), *said))
         for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
-            right = _RIGHT.match(text, match.end())
+            right = _SAID["right"].match(text, match.end())
             if right is not None:
                 denied = self._denied(match.start())
                 place = NO_ANSWER if denied else known.at(text, match.start())[0]
@@ -403,30 +349,30 @@ class _Reading:
         text, begin = self.text, lead.end()
         # A small letter is an answer only after a mark such as a colon.
         place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
-        if place == NO_ANSWER or not _END.match(text, end) or _NEGATED.search(lead[0]):
+        if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
             return self._corrected(lead)
         if text[end : end + 1] == "?" or self._denied(lead.start()):
             return end, NO_ANSWER
-        more = _MORE.match(text, end)
+        more = _SAID["more"].match(text, end)
         if more is not None:
             second, behind = self.known.after(text, more.end())
-            if second not in (NO_ANSWER, place) and _END.match(text, behind):
+            if second not in (NO_ANSWER, place) and _SAID["end"].match(text, behind):
                 return behind, NO_ANSWER
-        return end, NO_ANSWER if _REFUTED.match(text, end) else place
+        return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
 
     def _corrected(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
-        if _WEAK.match(lead[0]):
+        if _SAID["weak"].match(lead[0]):
             return None
-        stop = _STOP.search(self.text, lead.end())
+        stop = _SAID["stop"].search(self.text, lead.end())
         end = stop.end() if stop else len(self.text)
         rest = self.text[lead.end() : end]
         if not self.known.mentions(rest):
             return None
-        but = _BUT.match(rest)
+        but = _SAID["but"].match(rest)
         if but is not None and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
-            if place != NO_ANSWER and _END.match(rest, behind):
+            if place != NO_ANSWER and _SAID["end"].match(rest, behind):
                 return end, place
         return end, NO_ANSWER
 
@@ -438,9 +384,9 @@ class _Reading:
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
         text, known = self.text, self.known
-        opening = _OPENING.match(text)
+        opening = _SAID["opening"].match(text)
         place, end = known.at(text, opening.end() if opening else 0, small=False)
-        mark = _BEGUN.match(text, end)
+        mark = _SAID["begun"].match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
             texts = [pair for pair in known.texts if known.marks and len(pair[0]) > 1]
@@ -448,16 +394,16 @@ class _Reading:
                 at = rest.lower().find(name.lower()) if of == place else -1
                 rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
             another = any(name.lower() in rest.lower() for name, of in texts if of != place)
-            if not another and not known.mentions(rest) and not _NOT_SO.match(rest):
+            if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest):
                 return place
         if known.marks:
             return NO_ANSWER
         said: set[int] = set()
-        for sentence in _STOP.split(text):
-            subject = _SUBJECT.match(sentence.strip())
+        for sentence in _SAID["stop"].split(text):
+            subject = _SAID["subject"].match(sentence.strip())
             if subject is not None:
                 place, end = known.at(sentence.strip(), subject.end())
-                if place != NO_ANSWER and _OBJECT.match(sentence.strip(), end):
+                if place != NO_ANSWER and _SAID["object"].match(sentence.strip(), end):
                     said.add(place)
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
 
@@ -465,10 +411,10 @@ class _Reading:
 @functools.lru_cache(maxsize=4096)
 def _denies(before: str) -> bool:
     """Return whether what stands before a statement says that it is none."""
-    for last in (_LAST_STOP, _LAST_TURN):
+    for last in (_SAID["last_stop"], _SAID["turn"]):
         match = last.match(before)
         before = before if match is None else before[match.end() :]
-    return _DANGER.search(_INTERJECTION.sub("", before)) is not None
+    return _SAID["danger"].search(_SAID["interjection"].sub("", before)) is not None
 
 
 _WORDS = (
@@ -483,18 +429,6 @@ _WORDED = re.compile(
     r"(?=\s*(?:percent|per cent|%))",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
-    r"(?<![\w.,-])(\d+(?:[.,]\d+)?|\.\d+)(?:\s*(%|percent\b|per cent\b|prozent\b)|\s*(?:/|out of|von|sur"
-    r"|of)\s*(\d+)(?![\w.]))?"
-    r"(?![\w]|[.,]\d)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(
-    r"\b(?:probability|confidence|certainty|wahrscheinlichkeit|probabilité|confiance|probabilidad|confianza)\b",
-    re.IGNORECASE,
-)
-_RANGE = re.compile(r"\d%?\s*[-–]\s*\.?\d")
-_DENIED = re.compile(r"\bnot\b|n't\b|\b(?:between|less|more|at least|at most|over|under|below|above)\b", re.IGNORECASE)
 
 
 def read_probability(text: str) -> float | None:
@@ -514,8 +448,8 @@ def read_probability(text: str) -> float | None:
     text = _WORDED.sub(
         lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
     )
-    found = list(_NUMBER.finditer(text))
-    labels = list(_LABEL.finditer(text))
+    found = list(_SAID["number"].finditer(text))
+    labels = list(_SAID["probability"].finditer(text))
     named = [
         one
         for one in found
@@ -524,7 +458,7 @@ def read_probability(text: str) -> float | None:
             for label in labels
         )
     ]
-    if _RANGE.search(text) or (
+    if _SAID["range"].search(text) or (
         not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
     ):
         return None
@@ -533,7 +467,7 @@ def read_probability(text: str) -> float | None:
     found = named or shares or [one for one in found if alone or not one[1].isdecimal()]
     values = {_share(match) for match in found}
     is_denied = any(
-        _DENIED.search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
+        _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
     )
     value = next(iter(values)) if len(values) == 1 and not is_denied else -1.0
     return value if value >= 0 else None
