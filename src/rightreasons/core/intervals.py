@@ -986,6 +986,24 @@ def cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
 
 
+def clusters_of(clusters: Any, rows: Any) -> Any:
+    """Return the clusters of some of the items; None where there are none."""
+    return None if clusters is None else np.asarray(clusters)[rows]
+
+
+def count_units(clusters: Any, n_items: int) -> int:
+    """Count what is independent among items: their clusters, or themselves where there are none."""
+    return n_items if clusters is None else len(np.unique(clusters))
+
+
+def unit_means(values: Floats, clusters: Any) -> Floats:
+    """Return the mean value of each cluster; the values themselves without clusters."""
+    if clusters is None:
+        return values
+    sums, sizes = _with_sizes(values, clusters).T
+    return np.asarray(sums / sizes, dtype=np.float64)
+
+
 def _cluster_sums(table: Floats, clusters: Any, rng: np.random.Generator | None = None) -> Floats:
     """Sum the rows of each cluster; with `rng`, put units beyond `MAX_UNITS` into random groups."""
     codes = cluster_codes(clusters, len(table))
@@ -1110,12 +1128,15 @@ def rate(flags: Any, resampling: Resampling, clusters: Any = None) -> Estimate |
         0.1
     """
     hits = np.asarray(flags, dtype=np.float64)
-    if not len(hits):
-        return None
+    return estimate_of(float(hits.mean()), rate_interval(hits, resampling, clusters)) if len(hits) else None
+
+
+def rate_interval(flags: Any, resampling: Resampling, clusters: Any = None) -> Interval:
+    """Return the interval of `rate`, of at least one flag."""
+    hits = np.asarray(flags, dtype=np.float64)
     if clusters is None:
-        return share(int(hits.sum()), len(hits), resampling)
-    interval = cluster_wilson(*_with_sizes(hits, clusters).T, confidence_level=resampling.level)
-    return estimate_of(float(hits.mean()), interval)
+        return wilson(int(hits.sum()), len(hits), confidence_level=resampling.level)
+    return cluster_wilson(*_with_sizes(hits, clusters).T, confidence_level=resampling.level)
 
 
 def mean(

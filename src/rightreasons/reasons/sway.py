@@ -20,6 +20,7 @@ from rightreasons.core.intervals import (
     Interval,
     bootstrap_sums,
     bounded_mean,
+    clusters_of,
     estimate_of,
     log_binomial,
     poisson_binomial_p_value,
@@ -232,20 +233,20 @@ def silent_sway(
         raise ValueError(f"Expected items with a plain answer and a hint to another option, but none of {n} has both.")
     u, beside, followed, h = (arms[name][eligible] for name in names)
     mentioned = said["mentions"][eligible]
-    units = None if clusters is None else np.asarray(clusters)[eligible]
+    units = clusters_of(clusters, eligible)
 
     unread = followed < 0, beside < 0
 
     def moved(first: Flags, second: Flags, rows: Any = slice(None), missing: tuple[Flags, Flags] = unread) -> Moved:
-        filled, own = (missing[0][rows], missing[1][rows]), None if units is None else units[rows]
-        return _moved(first[rows], second[rows], filled, own, resampling)
+        filled = missing[0][rows], missing[1][rows]
+        return _moved(first[rows], second[rows], filled, clusters_of(units, rows), resampling)
 
     hits, by_chance = followed == h, beside == h
     silent = hits & ~mentioned
     sway, lower = moved(hits, by_chance), moved(silent, by_chance)
     right = np.full(len(u), -1) if labels is None else more["labels"][eligible]
     known, parts = right >= 0, {"right": h == right, "wrong": (right >= 0) & (h != right)}
-    of_moved = None if units is None else units[hits]
+    of_moved = clusters_of(units, hits)
     return SilentSway(
         silent_sway=max(0.0, lower.value),
         upper=max(0.0, min(sway.value, float(silent.mean()))),
