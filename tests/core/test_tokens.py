@@ -16,7 +16,7 @@ from rightreasons.core.tokens import (
     piece_style,
     strip_marks,
     words,
-    words_of,
+    words_of_all,
 )
 
 
@@ -34,7 +34,7 @@ PROSE = st.lists(st.sampled_from(["a", "ΟΔΟΣ", "İ", "don't", "x_1", "(", ".
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=30) | PROSE, max_size=12))
 def test_words_of_many_texts_are_those_of_each(texts):
-    found, rows = words_of(texts)
+    found, rows = words_of_all(texts)
     assert list(zip(found, rows.tolist(), strict=True)) == [
         (word, row) for row, text in enumerate(texts) for word in words(text)
     ]

@@ -66,7 +66,7 @@ def words(text: str) -> list[str]:
     return WORD_PATTERN.findall(text.lower())
 
 
-def words_of(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+def words_of_all(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     r"""Split many texts at once, which is faster than `words` of each where they are short.
 
     Args:
@@ -76,12 +76,12 @@ def words_of(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
         The tokens of all texts in their order, and (T,) which text each is of.
 
     Example:
-        >>> words_of(["Good film!", "", "A\nbore"])
+        >>> words_of_all(["Good film!", "", "A\nbore"])
         (['good', 'film', '!', 'a', 'bore'], array([0, 0, 0, 2, 2]))
     """
     found = _WORD_OR_END.findall("\n".join(text.replace("\n", " ") for text in texts).lower())
     is_end = np.fromiter(map("\n".__eq__, found), dtype=np.bool_, count=len(found))
-    return [word for word in found if word != "\n"], np.cumsum(is_end)[~is_end]
+    return [word for word in found if word != "\n"], np.cumsum(is_end, dtype=np.int64)[~is_end]
 
 
 def category_codes(

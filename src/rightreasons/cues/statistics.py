@@ -23,7 +23,7 @@ from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
 from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.tokens import words, words_of
+from rightreasons.core.tokens import words, words_of_all
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -147,7 +147,7 @@ class _Vocabulary:
     def read(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the tokens of all texts in their order, and which text each is of."""
         if self._tokenizer is None:
-            tokens, owner = words_of(texts)
+            tokens, owner = words_of_all(texts)
             return self.number(tokens), owner
         rows = [list(self._tokenizer(text)) for text in texts]
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
