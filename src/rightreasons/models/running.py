@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import torch
 import xxhash
 from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
@@ -28,10 +27,10 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.stopping import is_watched, stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
-from rightreasons.models.batching import frozen
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Unpack
 
 
@@ -168,10 +167,13 @@ def default_device() -> str:
     """Return the device of this process: its GPU if there is one, else the CPU."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return str(_state().device)
+    import torch
+
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _state() -> Any:
+    import torch
     from accelerate import PartialState
 
     count, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
@@ -203,6 +205,8 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
     Returns:
         32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
     """
+    import torch
+
     digest = xxhash.xxh3_128(type(model).__name__.encode())
     config: Any = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
@@ -467,6 +471,8 @@ def run_model(
     Raises:
         ValueError: If `out` holds other files, or another command is writing results of another run to it.
     """
+    from rightreasons.models.batching import frozen
+
     with contextlib.ExitStack() as held:
         store = None
         if (out := how.get("out")) is not None:
@@ -586,7 +592,7 @@ class _Work:
                 self.computed.append(Chunk(first, self.compute(first)))
             except (ValueError, RuntimeError, LookupError, ArithmeticError) as error:
                 # An item is not at fault for a batch that is too large for the memory.
-                too_large = isinstance(error.__cause__ or error, torch.OutOfMemoryError)
+                too_large = type(error.__cause__ or error).__name__ == "OutOfMemoryError"  # torch's, without torch
                 if (self.fail_fast and not too_large) or (too_large and len(first) == 1):
                     raise
                 if too_large:
