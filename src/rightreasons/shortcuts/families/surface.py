@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ def numbers(training: Training, column: int) -> list[Candidate]:
         "size of a number": [float(number[:15]) for number in firsts],
         "odd or even number": [int(number[-1]) % 2 for number in firsts],
     }
-    more = {"labels": training.labels[rows], "coverage": len(rows) / len(texts), "shown": firsts}
+    more: dict[str, Any] = {"labels": training.labels[rows], "coverage": len(rows) / len(texts), "shown": firsts}
     change = functools.partial(_renumbered, column)
     features = [Feature(name, values, change, **more) for name, values in of_numbers.items()]
     present = np.array([bool(numbers) for numbers in held])

@@ -385,8 +385,8 @@ class Feature:
 
         def edit(item: Text, predicted: int, rng: Rng) -> Edits:
             treated, control, goal = self.change(item, predicted, rng, values)
-            texts = (None if text is None else with_column(item, column, text) for text in (treated, control))
-            return Edits(*texts, goal)
+            made = [None if text is None else with_column(item, column, text) for text in (treated, control)]
+            return Edits(made[0], made[1], goal)
 
         name = self.name if self.of_both else f"{self.name}{names_of(training, column)}"
         return Candidate(name, how[0], edit, self.words, coverage=self.coverage)
