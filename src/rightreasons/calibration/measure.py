@@ -614,10 +614,7 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
             lambda s: s[..., 0] / s[..., 1], sums, clusters=items.clusters, resampling=resampling
         )
         f1 = estimate_of(float(sums[:, 0].sum() / sums[:, 1].sum()), interval)
-    of_predicted, of_labels = (
-        clusters_of(items.clusters, predicted),
-        clusters_of(items.clusters, labels),
-    )
+    of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
     return ClassFigures(
         label=k,
         n_items=n_items,

@@ -481,7 +481,9 @@ def bootstrap_mean(
         inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
         return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters)
     sums = np.column_stack((checked, np.ones(len(checked))))
-    return bootstrap_sums(_mean_of_sums, sums, clusters=clusters, resampling=resampling, method=method)
+    return bootstrap_sums(
+        lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling, method=method
+    )
 
 
 def bootstrap_sums(
@@ -956,10 +958,6 @@ def _defined_interval(
     if method == "bca":
         return bca_interval(estimate, defined, without, n_units, level)
     return quantile_interval(defined, level, mirrored_at=estimate if method == "basic" else None)
-
-
-def _mean_of_sums(sums: Floats) -> Floats:
-    return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
 
 
 def _vector(values: Any, name: str) -> Floats:
