@@ -643,7 +643,8 @@ def _classes(
     if twice is not None:
         raise ValueError(
             f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
-            f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."
+            f"but got {' and '.join(repr(word[:60]) for word in twice)}: where they are one class, say "
+            f"label_names={','.join(f'{word}={group[0]}' for group in spellings.values() for word in group[1:])!r}."
         )
     if len(words) > MAX_CLASSES:
         raise ValueError(
