@@ -409,7 +409,7 @@ def _labels_told(context: AuditContext) -> list[str]:
     """Say which label is which class, and how many items have no label."""
     lines = []
     if context.primary.class_of is not None:
-        lines.append(f"Labels of {context.dataset_name} matched with the model's {context.primary.label_mapping}.")
+        lines.append(f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}.")
     for split in context.splits:
         n_unlabeled = len(split) - int(split.labeled.sum())
         if n_unlabeled:
