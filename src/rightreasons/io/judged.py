@@ -538,9 +538,10 @@ def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[
     names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
     for what in needed:
         if names[what] is None:
-            raise ValueError(
+            raise OptionError(
                 f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
-                f"{listing(list(columns))}; name it with `{what}_column`."
+                f"{listing(list(columns))}; name it with `{what}_column`.",
+                option=f"{what}_column",
             )
     taken = {what: columns[name] for what, name in names.items() if name is not None}
     rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]

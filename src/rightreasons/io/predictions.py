@@ -115,7 +115,8 @@ class Predictions:
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
         pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in self.mapping[:10]]
-        return f"{self.label_match}: {', '.join(pairs)}" if self.label_match else ""
+        more = f" and {len(self.mapping) - 10:,} more" if len(self.mapping) > 10 else ""
+        return f"{self.label_match}: {', '.join(pairs)}{more}" if self.label_match else ""
 
     def take(self, rows: Sequence[int]) -> Predictions:
         """Return some rows, in that order."""
