@@ -34,63 +34,21 @@ _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
 
 
-def _alternatives() -> dict[str, str]:
-    """Return the lists of answer_patterns.yaml, each as one group; a list may name another."""
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of answer_patterns.yaml; in each, and in a list, <name> stands for any entry of a list."""
     import yaml
 
     lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
+    patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items()}
 
     def filled(pattern: str) -> str:
-        return re.sub(r"<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
+        return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
 
-    return {name: filled(group) for name, group in groups.items()}
-
-
-_SAID = _alternatives()
+    return {name: re.compile(filled(pattern)) for name, pattern in patterns.items()}
 
 
-def _pattern(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(re.sub(r"<([a-z_]+)>", lambda match: _SAID[match[1]], pattern), flags)
-
-
-_LEAD = _pattern(r"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)<lead>", re.NOFLAG)
-_LEAD_WITHIN = _pattern(r"(?=[उا答选選正解回应该정답□])<lead_within_words>", re.NOFLAG)
-"""What an answer follows, in small letters. How words begin is looked at first: most begin no lead."""
-
-_OPENING = re.compile(r"[\s\"'(\[{□:]*")
-_FILLING = _pattern("<filling>*")
-_END = _pattern(r"\s*<end>")
-_MORE = _pattern(r"[\s)\]}\"'□.]*<more>\s*")
-_BUT = _pattern(r".*?\b<but>\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*")
-_DANGER = _pattern("<danger>", re.NOFLAG)
-_RETRACTION = _pattern("<retraction>", re.NOFLAG)
-_REFUTED = _pattern(
-    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b"
-)
-_NEXT = _pattern(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:")
-"""Where a model that goes on writing asks itself the next question."""
-
-_RIGHT = _pattern(
-    r"\s*<looks>\s+(?:the |la |die |der )?(?:most |only )?<correct>(?: <kind_of_answer>)?"
-    r"\s*(?:$|[\n.,;!)]|because\b|since\b)"
-)
-_SUBJECT = _pattern(
-    r"(?:<subject_opening>,? )?<subject>(?: of (?:the|this) (?:\w+ )?\w+)? <said_of> (?:an? |the )?(?:<clearly> )?"
-)
-_OBJECT = _pattern(r"(?: <object>)?\s*(?:$|[\n.!;]|because\b|since\b)")
-_WEAK = _pattern("it|so|thus|hence|therefore")
-"""Leads that are no statement unless an answer follows at once."""
-
-_TURN = re.compile(r"\b(?:but|however|so|thus|hence|therefore)\b")
-"""What begins a statement anew within its sentence."""
-
-_INTERJECTION = re.compile(r"(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]")
-
-_LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
-"""The form that is asked for, at the end of a text."""
-
-_STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
+_SAID = _patterns()
 
 
 def read_answer(
@@ -135,9 +93,9 @@ def read_answer(
     """
     known = _known(tuple(answers), tuple(others))
     plain = plain_text(text)
-    more = _NEXT.search(plain)
+    more = _SAID["next"].search(plain)
     plain = plain if more is None else plain[: more.start()].rstrip()
-    line = None if cut else _LAST_LINE.match(plain, plain.rfind("\n") + 1)
+    line = None if cut else _SAID["last_line"].match(plain, plain.rfind("\n") + 1)
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
         return asked_for
@@ -208,7 +166,7 @@ class _Known:
         places = places if len(places) == 1 else self._of_texts.get(words, set())
         if len(places) == 1:
             return next(iter(places))
-        for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
+        for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)) if self.marks else ():
             if match is not None:
                 places = self._words.get(match["mark"].casefold(), set())
                 rest = _words(line[: match.start()] + line[match.end("mark") :])
@@ -225,14 +183,14 @@ class _Known:
             if part.isdecimal() and re.match(r"[.,]?\d", text[end:]):
                 continue  # a part of a number
             if part == name or (part.lower() == name.lower() and (small or not exact)):
-                if _END.match(text, end):
+                if _SAID["end"].match(text, end):
                     return place, end
                 first = (place, end) if first[0] == NO_ANSWER else first
         return first
 
     def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
         """Return the answer at a position, or after marks and articles there, and where it ends."""
-        for filling in (_OPENING, _FILLING):
+        for filling in (_SAID["opening"], _SAID["filling"]):
             match = filling.match(text, start)
             place, end = self.at(text, match.end() if match else start, small=small)
             if place != NO_ANSWER:
@@ -258,15 +216,6 @@ class _Known:
         return found
 
 
-_MARKED = re.compile(
-    r"\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
-    r"|[^\W_])(?!\w)",
-    re.IGNORECASE,
-)
-
-_BEHIND = re.compile(r"\s\((?P<mark>\d+|[^\W_])\)\W*$")
-
-
 def _words(text: str) -> str:
     return " ".join(_WORD.findall(text)).casefold()
 
@@ -277,7 +226,7 @@ class _Reading:
     def __init__(self, text: str, known: _Known) -> None:
         self.text, self.known, self.same = text, known, functools.cache(known.same)
         self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
-        self.leads = (_LEAD,) if text.isascii() else (_LEAD, _LEAD_WITHIN)
+        self.leads = (_SAID["lead"],) if text.isascii() else (_SAID["lead"], _SAID["lead_within_words"])
 
     def answer(self) -> int:
         whole = self.same(self.text) if "\n" not in self.text else NO_ANSWER
@@ -292,7 +241,7 @@ class _Reading:
         else:
             return self._begun()
         _, end, place = said
-        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(self.text[end:]) - {place}
+        taken_back = _SAID["retraction"].search(self.lower, end) and self.known.mentions(self.text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
     def _statements(self, start: int, end: int, *, ends: bool) -> Iterator[tuple[int, int, int]]:
@@ -314,7 +263,7 @@ class _Reading:
             if said is not None:
                 yield match.start(), *said
         for match in known.mention.finditer(text, start, end) if known.mention else ():
-            right = _RIGHT.match(text, match.end())
+            right = _SAID["right"].match(text, match.end())
             if right is not None:
                 denied = self._denied(match.start())
                 yield match.start(), right.end(), NO_ANSWER if denied else known.at(text, match.start())[0]
@@ -322,45 +271,45 @@ class _Reading:
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
         text, begin = self.text, lead.end()
-        stop = _STOP.search(text, begin)
+        stop = _SAID["stop"].search(text, begin)
         rest = text[begin : stop.end() if stop else len(text)]
         # A small letter is an answer only after a mark such as a colon.
         place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
         denied = re.search(r"n't|not\b", lead[0]) is not None
-        if place == NO_ANSWER or not _END.match(text, end) or denied:
+        if place == NO_ANSWER or not _SAID["end"].match(text, end) or denied:
             return self._corrected(lead, rest)
         if text[end : end + 1] == "?" or self._denied(lead.start()):
             return end, NO_ANSWER
-        more = _MORE.match(text, end)
+        more = _SAID["more"].match(text, end)
         if more is not None:
             second, behind = self.known.after(text, more.end())
-            if second not in (NO_ANSWER, place) and _END.match(text, behind):
+            if second not in (NO_ANSWER, place) and _SAID["end"].match(text, behind):
                 return behind, NO_ANSWER
-        return end, NO_ANSWER if _REFUTED.match(text, end) else place
+        return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
 
     def _corrected(self, lead: re.Match[str], rest: str) -> tuple[int, int] | None:
         """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
-        if _WEAK.match(lead[0]) or not self.known.mentions(rest):
+        if _SAID["weak"].match(lead[0]) or not self.known.mentions(rest):
             return None
         end = lead.end() + len(rest)
-        but = _BUT.match(rest)
+        but = _SAID["but"].match(rest)
         if but is not None and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
-            if place != NO_ANSWER and _END.match(rest, behind):
+            if place != NO_ANSWER and _SAID["end"].match(rest, behind):
                 return end, place
         return end, NO_ANSWER
 
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
         before = self.lower[self.lower.rfind("\n", 0, place) + 1 : place]
-        for form in (_STOP, _TURN):
+        for form in (_SAID["stop"], _SAID["turn"]):
             before = before[max((match.end() for match in form.finditer(before)), default=0) :]
-        return _DANGER.search(_INTERJECTION.sub("", before)) is not None
+        return _SAID["danger"].search(_SAID["interjection"].sub("", before)) is not None
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
         text, known = self.text, self.known
-        opening = _OPENING.match(text)
+        opening = _SAID["opening"].match(text)
         place, end = known.at(text, opening.end() if opening else 0, small=False)
         mark = re.match(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s", text[end:])
         if place != NO_ANSWER and mark is not None:
@@ -378,11 +327,11 @@ class _Reading:
         if known.marks:
             return NO_ANSWER
         said: set[int] = set()
-        for sentence in _STOP.split(text):
-            subject = _SUBJECT.match(sentence.strip())
+        for sentence in _SAID["stop"].split(text):
+            subject = _SAID["subject"].match(sentence.strip())
             if subject is not None:
                 place, end = known.at(sentence.strip(), subject.end())
-                if place != NO_ANSWER and _OBJECT.match(sentence.strip(), end):
+                if place != NO_ANSWER and _SAID["object"].match(sentence.strip(), end):
                     said.add(place)
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
 
@@ -399,18 +348,6 @@ _WORDED = re.compile(
     r"(?=\s*(?:percent|per cent|%))",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
-    r"(?<![\w.,-])(\d+(?:[.,]\d+)?|\.\d+)(?:\s*(%|percent\b|per cent\b|prozent\b)|\s*(?:/|out of|von|sur"
-    r"|of)\s*(\d+)(?![\w.]))?"
-    r"(?![\w]|[.,]\d)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(
-    r"\b(?:probability|confidence|certainty|wahrscheinlichkeit|probabilité|confiance|probabilidad|confianza)\b",
-    re.IGNORECASE,
-)
-_RANGE = re.compile(r"\d%?\s*[-–]\s*\.?\d")
-_DENIED = re.compile(r"\bnot\b|n't\b|\b(?:between|less|more|at least|at most|over|under|below|above)\b", re.IGNORECASE)
 
 
 def read_probability(text: str) -> float | None:
@@ -430,8 +367,8 @@ def read_probability(text: str) -> float | None:
     text = _WORDED.sub(
         lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
     )
-    found = list(_NUMBER.finditer(text))
-    labels = list(_LABEL.finditer(text))
+    found = list(_SAID["number"].finditer(text))
+    labels = list(_SAID["probability"].finditer(text))
     named = [
         one
         for one in found
@@ -440,7 +377,7 @@ def read_probability(text: str) -> float | None:
             for label in labels
         )
     ]
-    if _RANGE.search(text) or (
+    if _SAID["range"].search(text) or (
         not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
     ):
         return None
@@ -449,7 +386,7 @@ def read_probability(text: str) -> float | None:
     found = named or shares or [one for one in found if alone or not one[1].isdecimal()]
     values = {_share(match) for match in found}
     is_denied = any(
-        _DENIED.search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
+        _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
     )
     value = next(iter(values)) if len(values) == 1 and not is_denied else -1.0
     return value if value >= 0 else None
