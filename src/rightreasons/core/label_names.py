@@ -643,6 +643,9 @@ def _classes(
         return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
     twice = next((group for group in spellings.values() if len(group) > 1), None)
     if twice is not None:
+        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:])
+        if not remedy or "label_names" in remedy:
+            remedy = f"where they are one class, say label_names={renamed!r}"
         raise ValueError(
             f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
             f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."
