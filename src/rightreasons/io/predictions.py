@@ -360,8 +360,8 @@ def find_predictions(
     if values is not None and chosen.class_names is not None and label_names is None:
         words = {folded(value): value.strip() for value in _plain(values) if isinstance(value, str)}
         endings = tuple(_ending(name, words) for name in chosen.class_names)
-        named = {*map(folded, chosen.class_names)} & words.keys()
-        if not named and all(endings) and len(set(endings)) == len(endings):
+        in_words = {*map(folded, chosen.class_names)} & words.keys()
+        if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
     references, match, doubt = None, "", ""
