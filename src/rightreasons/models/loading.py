@@ -15,6 +15,7 @@ import transformers
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError, one_line
+from rightreasons.core.label_names import check_label_names
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
@@ -24,6 +25,8 @@ from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wr
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_SETFIT_HEAD = "model_head.pkl"
 
 FEWEST_TOKENS = 0.5
 """Share of a model's words that its tokenizer must know."""
@@ -178,6 +181,7 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
         )
     # At each layer of each batch it would say how it rounds.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    model.config.return_dict = True  # a model may have been saved as one that returns tuples
     return model.eval(), sorted(report["missing_keys"])
 
 
@@ -294,6 +298,11 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     allow_untrained = how.get("allow_untrained", False)
     model, absent = open_weights(auto_class, kind, name, how)
     if absent and not allow_untrained:
+        if (Path(name) / _SETFIT_HEAD).is_file():
+            raise ValueError(
+                f"Expected the weights of a {kind} in {name}, but its head is in {_SETFIT_HEAD}, a pickle, which is "
+                "never opened: open the model by setfit, and pass it to `rightreasons.audit` or `as_scorer`."
+            )
         listed = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
         raise ValueError(
             f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
@@ -350,7 +359,7 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
     """Return the names of a model's classes in the order of its logits.
 
     Raises:
-        ValueError: If `id2label` does not name each of them.
+        ValueError: If `id2label` does not name each of them, or two alike.
     """
     names, last = config.id2label, config.num_labels - 1
     if absent := [number for number in range(last + 1) if number not in names]:
@@ -358,7 +367,7 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
             f"Expected `id2label` of {name} to name the classes 0 to {last}, but {absent[0]} is not among "
             f"{', '.join(map(str, names))}."
         )
-    return tuple(str(names[number]) for number in range(last + 1))
+    return check_label_names([str(names[number]) for number in range(last + 1)], f"id2label of {name}")
 
 
 def _check_classes(config: Any, name: str) -> None:
@@ -474,7 +483,11 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
             f"provides ({first_line(error)})."
         )
-    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}")
+    newer = ""
+    if "does not recognize this architecture" in str(error):
+        saved, _ = transformers.PreTrainedConfig.get_config_dict(name)
+        newer = f" ({transformers.__version__} is installed; {saved.get('transformers_version')} saved it)"
+    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}{newer}")
 
 
 def _architecture(config: Any) -> str:
