@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rightreasons.models.causal import choose_causal, load_causal
-from rightreasons.models.choices import choose, is_joint, kind_of_model, load_chooser
+from rightreasons.models.choices import choose, kind_of_model, load_chooser
 from rightreasons.models.classes import predict_choices
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import save_tiny_causal
@@ -33,9 +33,7 @@ def test_opens_each_as_what_it_is(choice_folder, causal_folder):
     head, causal = load_chooser(choice_folder), load_chooser(causal_folder, method="letters")
     assert head.label_names is None
     assert causal.label_names is None
-    assert not is_joint(head)
-    assert is_joint(causal)
-    assert not is_joint(causal, "sum")
+    assert (head.joint, causal.joint) == (False, True)
 
 
 def test_a_head_scores_as_predict_choices(choice_folder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -405,8 +406,7 @@ def _occurring(labels: Iterable[NDArray[np.int64]]) -> set[int]:
 def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
     for column in ("id", "text", "text_pair", "prompt", "choices"):
-        for value in data[column][:] if column in data.column_names else ():  # at once: a lazy column formats each row
-            encoded = str(value).encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "little") + encoded)
-        digest.update(column.encode())
+        # At once: a lazy column formats each row.
+        values = data[column][:] if column in data.column_names else []
+        digest.update(json.dumps([column, values], default=str).encode())
     return digest.hexdigest()

@@ -132,13 +132,13 @@ class StoredTable:
 
     Attributes:
         name: The file.
-        row_of: Row by id.
+        ids: The ids.
         logits: As in `Scores`.
         probabilities: As in `Scores`.
     """
 
     name: str
-    row_of: Mapping[str, int]
+    ids: tuple[str, ...]
     logits: NDArray[np.float64] | Ragged
     probabilities: NDArray[np.float64] | Ragged | None
 
@@ -175,19 +175,24 @@ class StoredModel:
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
         table = self.tables[split.name]
-        missing = [name for name in split.ids if name not in table.row_of]
-        if missing:
-            raise ValueError(
-                f"Expected a prediction for each item of {split.name} in {table.name}, but {len(missing):,} of "
-                f"{len(split):,} have none, such as the id {missing[0]!r}."
-            )
-        rows = np.array([table.row_of[name] for name in split.ids], dtype=np.intp)
+        logits, probabilities = table.logits, table.probabilities
+        if split.ids != table.ids:
+            row_of = {name: row for row, name in enumerate(table.ids)}
+            missing = [name for name in split.ids if name not in row_of]
+            if missing:
+                raise ValueError(
+                    f"Expected a prediction for each item of {split.name} in {table.name}, but {len(missing):,} of "
+                    f"{len(split):,} have none, such as the id {missing[0]!r}."
+                )
+            rows = np.array([row_of[name] for name in split.ids], dtype=np.intp)
+            logits = take_rows(logits, rows)
+            probabilities = None if probabilities is None else take_rows(probabilities, rows)
         return Scores(
             ids=split.ids,
-            logits=take_rows(table.logits, rows),
+            logits=logits,
             labels=split.labels,
             label_names=self.label_names,
-            probabilities=None if table.probabilities is None else take_rows(table.probabilities, rows),
+            probabilities=probabilities,
             kind="confidence" if self.task == "confidence" else "top_label",
         )
 
@@ -492,16 +497,15 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
 def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
     """Bring scores of any kind to logits, with the exact probabilities beside them."""
     scores = read.scores or "probabilities"
-    row_of = {name: row for row, name in enumerate(ids)}
     if read.kind == "confidence" and scores == "logits":
         raise ValueError(f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits.")
     logits = check_logits(read.predictions, scores=scores)
     if scores == "logits":
-        return StoredTable(path, row_of, logits, None)
+        return StoredTable(path, ids, logits, None)
     if isinstance(logits, Ragged):
-        return StoredTable(path, row_of, logits, check_ragged(read.predictions, scores=scores))
+        return StoredTable(path, ids, logits, check_ragged(read.predictions, scores=scores))
     table = check_scores(read.predictions, scores=scores)
-    return StoredTable(path, row_of, logits, table[:, 1].copy() if read.kind == "confidence" else table)
+    return StoredTable(path, ids, logits, table[:, 1].copy() if read.kind == "confidence" else table)
 
 
 def _digest(path: str) -> str:

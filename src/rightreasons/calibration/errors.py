@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from rightreasons.calibration.confidences import (
     ANSWER_KINDS,
@@ -393,7 +393,7 @@ def _interval(
     center = plain + raw_error(*own, norm=options.norm, debias=True)
     drawn = raw_error(*resampled.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    bias = float(residual_bias(*own, float(stats.norm.isf(tail)))) if options.norm == "l1" else 0.0
+    bias = float(residual_bias(*own, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
     bias /= np.sqrt(resampled.units)
     ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
     if resampled.calibrated is not None:

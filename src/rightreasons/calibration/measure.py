@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from rightreasons.calibration.errors import (
 )
 from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import brier_of, label_log_probability, selective_of
+from rightreasons.calibration.proper_scores import auroc, brier_of, label_log_probability, ranked, selective_of
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
 from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
 from rightreasons.core import intervals
@@ -115,6 +116,13 @@ class JudgedItems:
     def n_units(self) -> int:
         """The number of items or clusters that are independent."""
         return len(self) if self.clusters is None else len(np.unique(self.clusters))
+
+    @functools.cached_property
+    def groups(self) -> list[TopLabel]:
+        """The top labels of random groups of the items, each in the order of confidence, which is sorted fast."""
+        order = np.argsort(self.top.confidence)
+        groups = intervals.random_groups(len(self), None if self.clusters is None else self.clusters[order])
+        return [_rows(self.top, order[rows]) for rows in groups]
 
     @property
     def by_class(self) -> bool:
@@ -451,9 +459,9 @@ STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
     "brier_reliability": lambda top: brier_of(top).reliability,
     "brier_resolution": lambda top: brier_of(top).resolution,
     "brier_uncertainty": lambda top: brier_of(top).uncertainty,
-    "aurc": lambda top: selective_of(top).aurc,
-    "e_aurc": lambda top: selective_of(top).e_aurc,
-    "auroc": lambda top: selective_of(top).auroc,
+    "aurc": lambda top: ranked(top)[0],
+    "e_aurc": lambda top: ranked(top)[1],
+    "auroc": lambda top: auroc(top.confidence, top.correct),
 }
 """Figures that are functions of the top labels; None where one is undefined."""
 
@@ -480,14 +488,14 @@ def _error(**options: Any) -> Estimator:
     return estimate
 
 
-def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling], intervals.Interval]) -> Estimator:
+def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], intervals.Interval]) -> Estimator:
     """Estimate one of `STATISTICS`, with an interval where there are wrong and right answers enough."""
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         value = STATISTICS[key](items.top)
         if few := _few(items.top):
             return Estimate(value, method="" if value is None else few)
-        found = interval(key, items, resampling)
+        found = interval(key, items, resampling, value or 0.0)
         # One that corrects for bias may lie to one side of its figure.
         low, high = np.clip([min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0).tolist()
         return estimate_of(value, dataclasses.replace(found, low=low, high=high))
@@ -503,8 +511,14 @@ def _few(top: TopLabel) -> str:
     return ""
 
 
-def _resampled(key: str, items: JudgedItems, resampling: Resampling, method: str = "bca") -> intervals.Interval:
-    """Return the bootstrap interval of a figure of the ranking."""
+def _resampled(
+    key: str, items: JudgedItems, resampling: Resampling, value: float, method: str = "bca"
+) -> intervals.Interval:
+    """Return the bootstrap interval of a figure of the ranking; of very many items, that of random groups."""
+    if items.n_units > intervals.LARGE:
+        figures = [STATISTICS[key](group) for group in items.groups]
+        if (found := intervals.interval_of_groups(value, figures, resampling.level)) is not None:
+            return found
     fewer = resampling.at_most(max(100, MAX_WORK // len(items)))
     return intervals.bootstrap(
         lambda rows: STATISTICS[key](_rows(items.top, rows)),
@@ -515,18 +529,20 @@ def _resampled(key: str, items: JudgedItems, resampling: Resampling, method: str
     )
 
 
-def _mirrored(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
     """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is.
 
     It reaches as far as the gap between confidence and accuracy may, below which no such error is.
     """
-    drawn, top = _resampled(key, items, resampling.at_most(SLOW_RESAMPLES), "basic"), items.top
+    drawn, top = _resampled(key, items, resampling.at_most(SLOW_RESAMPLES), value, "basic"), items.top
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
     return dataclasses.replace(drawn, high=max(drawn.high, gap))
 
 
-def _less_bias(key: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+def _less_bias(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
     """Return the interval of a part of the Brier score, which is biased in few items."""
+    if items.n_units > intervals.LARGE:
+        return _resampled(key, items, resampling, value)
     return intervals.jackknife(
         lambda rows: STATISTICS[key](_rows(items.top, rows)) or 0.0,
         np.arange(len(items)),
@@ -535,7 +551,7 @@ def _less_bias(key: str, items: JudgedItems, resampling: Resampling) -> interval
     )
 
 
-def _of_ranks(_: str, items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+def _of_ranks(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
     top = items.top
     return intervals.delong(top.confidence, top.correct, confidence_level=resampling.level, clusters=items.clusters)
 

@@ -303,27 +303,32 @@ def selective_scores(
 def selective_of(top: TopLabel) -> SelectiveResult:
     """Compute `selective_scores` from precomputed top labels."""
     n_items = len(top)
-    order = np.argsort(-top.confidence, kind="stable")
-    confidence = top.confidence[order]
-    wrong = mean_of_ties(confidence, (~top.correct[order]).astype(np.float64))
-    rank = np.arange(1, n_items + 1)
-    risk = np.cumsum(wrong) / rank
-    n_wrong = int(n_items - np.count_nonzero(top.correct))
-    best = np.maximum(rank - (n_items - n_wrong), 0) / rank
+    aurc, e_aurc, confidence, risk = ranked(top)
     points = np.unique(np.ceil(np.arange(1, CURVE_POINTS + 1) * n_items / CURVE_POINTS).astype(np.intp)) - 1
-    aurc = float(risk.mean())
     return SelectiveResult(
         aurc=aurc,
-        # Rounding may carry a perfect ranking below 0.
-        e_aurc=max(aurc - float(best.mean()), 0.0),
+        e_aurc=e_aurc,
         auroc=auroc(top.confidence, top.correct),
-        accuracy=(n_items - n_wrong) / n_items,
+        accuracy=np.count_nonzero(top.correct) / n_items,
         n_items=n_items,
         curve=tuple(
             CoveragePoint(float((point + 1) / n_items), float(min(risk[point], 1.0)), float(confidence[point]))
             for point in points
         ),
     )
+
+
+def ranked(top: TopLabel) -> tuple[float, float, Floats, Floats]:
+    """Return AURC, E-AURC, the confidences in falling order and the risk where answers end after each, (N,) each."""
+    order = np.argsort(-top.confidence, kind="stable")
+    confidence = top.confidence[order]
+    wrong = mean_of_ties(confidence, (~top.correct[order]).astype(np.float64))
+    rank = np.arange(1, len(top) + 1)
+    risk = np.cumsum(wrong) / rank
+    best = np.maximum(rank - np.count_nonzero(top.correct), 0) / rank
+    aurc = float(risk.mean())
+    # Rounding may carry a perfect ranking below 0.
+    return aurc, max(aurc - float(best.mean()), 0.0), confidence, risk
 
 
 def auroc(scores: Floats, events: NDArray[np.bool_]) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse, special
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, cluster_codes
@@ -197,8 +197,8 @@ def macro_f1_of(
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
     below = np.mean(resamples < value - 1e-12) / 2 + np.mean(resamples <= value + 1e-12) / 2
     least = 1 / (len(resamples) + 1)
-    shift = 2 * stats.norm.ppf(np.clip(below, least, 1 - least))
-    corrected = np.quantile(resamples, stats.norm.cdf(shift + stats.norm.ppf(tails)))
+    shift = 2 * special.ndtri(np.clip(below, least, 1 - least))
+    corrected = np.quantile(resamples, special.ndtr(shift + special.ndtri(tails)))
     likely = np.quantile(posterior, tails)
     return value, Interval(
         low=float(min(value, corrected[0], likely[0])),

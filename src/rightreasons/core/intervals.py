@@ -8,7 +8,7 @@ DeLong's of an AUROC (`delong`), and that of the calibration error, beside it. C
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -329,9 +329,10 @@ def placements_of(scores: Floats, events: NDArray[np.bool_]) -> tuple[float, Flo
     placements = np.empty(len(scores))
     for kind, sign in ((events, 1.0), (~events, -1.0)):
         others = np.sort(sign * scores[~kind])
-        own = sign * scores[kind]
-        both = np.searchsorted(others, own, side="left") + np.searchsorted(others, own, side="right")
-        placements[kind] = both / (2 * len(others))
+        rows = np.flatnonzero(kind)
+        rows = rows[np.argsort(sign * scores[rows])]  # in order, so that the search stays in the cache
+        both = sum(np.searchsorted(others, sign * scores[rows], side=side) for side in ("left", "right"))
+        placements[rows] = both / (2 * len(others))
     return float(placements[events].mean()), placements
 
 
@@ -567,14 +568,17 @@ def bootstrap(
     codes = cluster_codes(clusters, n_items)
     members = None if codes is None else _members(codes)
     n_units = len(members) if members else n_items
+    if n_units > LARGE:
+        whole = statistic(*arrays)
+        parts = [statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)]
+        if whole is not None and (interval := interval_of_groups(whole, parts, resampling.level)) is not None:
+            return interval
 
     def figure(units: NDArray[np.intp]) -> float:
         rows = np.concatenate([members[unit] for unit in units]) if members else units
         value = statistic(*(array[rows] for array in arrays))
         return np.nan if value is None else float(value)
 
-    if n_units > LARGE and (interval := _of_groups(figure, n_units, resampling.level)) is not None:
-        return interval
     rng = np.random.default_rng(resampling.seed)
     resamples = [figure(rng.integers(n_units, size=n_units)) for _ in range(resampling.resamples)]
     groups: list[NDArray[np.intp]] = []
@@ -632,15 +636,25 @@ def jackknife(statistic: Callable[..., float], *columns: Any, clusters: Any = No
     return Interval(float(center - half), float(center + half), level, "jackknife, less the bias")
 
 
-def _of_groups(figure: Callable[[NDArray[np.intp]], float], n_units: int, level: float) -> Interval | None:
-    """Return the t interval of a figure of random groups of units; None where it is undefined in one of them."""
-    groups = np.array_split(np.random.default_rng(5).permutation(n_units), N_GROUPS)
-    figures = np.array([figure(np.sort(units)) for units in groups])  # in order, which memory is read faster in
-    center = figure(np.arange(n_units))
-    if not np.isfinite([*figures, center]).all():
+def random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.intp]]:
+    """Return the items of each of `N_GROUPS` random groups of as many items, or clusters, as can be.
+
+    Example:
+        >>> [len(group) for group in random_groups(82)][:3]
+        [3, 3, 2]
+    """
+    codes = cluster_codes(clusters, n_items)
+    codes = np.arange(n_items) if codes is None else codes
+    return _members(np.random.default_rng(5).permutation(int(codes.max()) + 1)[codes] % N_GROUPS)
+
+
+def interval_of_groups(value: float, figures: Sequence[float | None], level: float) -> Interval | None:
+    """Return the t interval of a figure by those of random groups; None where it is undefined in one of them."""
+    known = np.array([figure for figure in figures if figure is not None])
+    if len(known) < len(figures) or not np.isfinite([value, *known]).all():
         return None
-    half = _student(N_GROUPS - 1, level) * float(figures.std(ddof=1)) / np.sqrt(N_GROUPS)
-    return Interval(center - half, center + half, level, f"t interval of {N_GROUPS} random groups")
+    half = _student(len(known) - 1, level) * float(known.std(ddof=1)) / np.sqrt(len(known))
+    return Interval(value - half, value + half, level, f"t interval of {len(known)} random groups")
 
 
 def mcnemar(first: Any, second: Any) -> PairedTest:

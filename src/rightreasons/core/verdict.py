@@ -11,7 +11,7 @@ import dataclasses
 import math
 from typing import Literal
 
-from scipy import stats
+from scipy import special
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
@@ -72,7 +72,7 @@ class Power:
             >>> Power("decides", tests=8, part=0.5).told(1000)
             '1,000 items tell differences of 6 points; its verdict looks for 10'
         """
-        z = float(stats.norm.ppf(1 - 0.05 / (2 * self.tests)))
+        z = float(special.ndtri(1 - 0.05 / (2 * self.tests)))
         small = MARGINS[self.margin].small
         width = z / 2 / math.sqrt(max(self.part * n_items, 1))
         line = f"{counted(n_items, 'item')} tell differences of {100 * width:.0f} points; its verdict looks for"

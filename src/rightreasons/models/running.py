@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import torch
 import xxhash
 from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
@@ -30,10 +29,10 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.stopping import is_watched, stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
-from rightreasons.models.batching import frozen
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Unpack
 
 
@@ -172,10 +171,13 @@ def default_device() -> str:
     """Return the device of this process: its GPU if there is one, else the CPU."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return str(_state().device)
+    import torch
+
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _state() -> Any:
+    import torch
     from accelerate import PartialState
 
     count, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
@@ -207,6 +209,8 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
     Returns:
         32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
     """
+    import torch
+
     digest = xxhash.xxh3_128(type(model).__name__.encode())
     config: Any = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
@@ -471,6 +475,8 @@ def run_model(
     Raises:
         ValueError: If `out` holds other files, or another command is writing results of another run to it.
     """
+    from rightreasons.models.batching import frozen
+
     with contextlib.ExitStack() as held:
         store = None
         if (out := how.get("out")) is not None:
@@ -609,11 +615,8 @@ class _Work:
         except _OF_ITEMS as error:
             launched.append((items, functools.partial(_raise, error)))
             return False
-        if isinstance(columns, Mapping):
-            launched.append((items, lambda: columns))
-            return False
-        launched.append((items, columns))
-        return True
+        launched.append((items, (lambda: columns) if isinstance(columns, Mapping) else columns))
+        return not isinstance(columns, Mapping)
 
     def _read(self, items: NDArray[np.int64], read: Later) -> list[NDArray[np.int64]]:
         """Wait for the columns of a batch; return its halves where they are to be computed by themselves."""
@@ -621,7 +624,7 @@ class _Work:
             self.computed.append(Chunk(items, read()))
         except _OF_ITEMS as error:
             # An item is not at fault for a batch that is too large for the memory.
-            too_large = isinstance(error.__cause__ or error, torch.OutOfMemoryError)
+            too_large = type(error.__cause__ or error).__name__ == "OutOfMemoryError"  # torch's, without torch
             if (self.fail_fast and not too_large) or (too_large and len(items) == 1):
                 raise
             if too_large:

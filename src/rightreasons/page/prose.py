@@ -289,7 +289,9 @@ class Prose:
         return re.sub(r"\n\s*\n", _PARAGRAPH, body)
 
     def _compile(self, text: str) -> Any:
-        return _environment().from_string(self._macros + text)
+        # Macros are compiled with each text: only where it calls one.
+        calls = any(f"{name}(" in text for name in re.findall(r"macro (\w+)", self._macros))
+        return _environment().from_string(self._macros + text if calls else text)
 
 
 class Say:

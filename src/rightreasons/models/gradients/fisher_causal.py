@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.models.batching import Encoded, Places, check_fast, sent
+from rightreasons.models.batching import Encoded, Places, check_fast, length_batches, pad, sent
 from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
@@ -308,12 +307,12 @@ class CausalFisher:
             for item in batch.tolist():
                 if item in self._failures:
                     raise ValueError(self._failures[item])
-            prompts, real = self._prompts(batch)
-            embeddings = embedding_input.look_up(prompts).requires_grad_()
+            prompts = pad(self.items.encoded, batch, scorer.model.device)
+            embeddings = embedding_input.look_up(prompts["input_ids"]).requires_grad_()
             with torch.enable_grad():
                 scores = self._scores(embedding_input, embeddings, batch, way.name)
                 leading: FisherEigen = solver(scores, embeddings)
-            return columns_of(leading, scores, embeddings, real)
+            return columns_of(leading, scores, embeddings, prompts["attention_mask"])
 
         return run_model(
             scorer.model,
@@ -339,26 +338,12 @@ class CausalFisher:
     def _batches(self, batch_size: int, max_tokens: int | None) -> list[NDArray[np.int64]]:
         """Cut items into batches of one number of choices and of like length, the longest first."""
         sizes = np.array([width(item, PADDED) for item in self._asked])
-        order = np.lexsort((-sizes, self.counts))
-        batches: list[NDArray[np.int64]] = []
-        for _, group in itertools.groupby(order.tolist(), key=lambda item: int(self.counts[item])):
-            rest = np.array(list(group), dtype=np.int64)
-            while len(rest):
-                rows = int(sizes[rest[0]] * self.counts[rest[0]])
-                size = batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // max(rows, 1)))
-                batches.append(rest[:size])
-                rest = rest[size:]
+        batches = []
+        for count in np.unique(self.counts):
+            items = np.flatnonzero(self.counts == count)
+            room = None if max_tokens is None else max(1, max_tokens // int(count))
+            batches += [items[rows] for rows in length_batches(sizes[items], batch_size=batch_size, max_tokens=room)]
         return batches
-
-    def _prompts(self, batch: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Return the tokens of some prompts, padded on the right, and which of them are real."""
-        prompts = [self._asked[item].prompt for item in batch]
-        table = np.zeros((len(prompts), max(map(len, prompts))), dtype=np.int64)
-        real = np.zeros_like(table)
-        for row, prompt in enumerate(prompts):
-            table[row, : len(prompt)], real[row, : len(prompt)] = prompt, 1
-        device = self._scorer.model.device
-        return sent(table, device), sent(real, device)
 
     def _scores(
         self, embedding_input: EmbeddingInput, embeddings: Tensor, batch: NDArray[np.int64], way: str
