@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -133,8 +133,27 @@ async def serve(delay: float) -> None:
     await server.serve_forever()
 
 
-def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 2000) -> None:
-    """Measure the mean number of requests that a server works on, of those that may be in flight."""
+def bare(url: str, bodies: Sequence[bytes], in_flight: int) -> None:
+    """Send requests by urllib3 from as many threads as requests in flight, and read the replies as JSON alone."""
+    pool, left = urllib3.PoolManager(maxsize=in_flight), iter(bodies)
+    headers = {"Content-Type": "application/json"}
+
+    def work() -> None:
+        for body in left:
+            json.loads(pool.request("POST", f"{url}/v1/chat/completions", body=body, headers=headers).data)
+
+    threads = [threading.Thread(target=work) for _ in range(in_flight)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, rounds: int = 3) -> None:
+    """Measure the mean number of requests that a server works on, of those that may be in flight.
+
+    Beside it, in the same process and by turns, that of a bare loop of urllib3, which is the bound.
+    """
     stub = subprocess.Popen([sys.executable, __file__, "--stub", str(delay)], stdout=subprocess.PIPE, text=True)
     try:
         url = f"http://127.0.0.1:{int((stub.stdout or sys.stdin).readline())}"
@@ -143,19 +162,30 @@ def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 2000) ->
         engine = ServerEngine(client, "toy", trial, chat=True)
         turns = [{"role": "user", "content": "Which of these is it, what do you think? Answer with one line."}]
         asked = [Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"})) for n in range(count)]
-        with tempfile.TemporaryDirectory() as folder:
-            engine.generate(asked[: 2 * in_flight], progress=False)
-            urllib3.request("GET", f"{url}/busy")
-            begin, before = time.monotonic(), time.process_time()
-            engine.generate(asked, progress=False, out=Path(folder) / "run")
-            seconds, used = time.monotonic() - begin, time.process_time() - before
-        share = urllib3.request("GET", f"{url}/busy").json() / seconds / in_flight
+        bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in asked]
+
+        def ours() -> None:
+            with tempfile.TemporaryDirectory() as folder:
+                engine.generate(asked, progress=False, out=Path(folder) / "run")
+
+        ways = {"engine": ours, "bare loop": lambda: bare(url, bodies, in_flight)}
+        engine.generate(asked[: 2 * in_flight], progress=False)
+        found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, ask in ways.items():
+                urllib3.request("GET", f"{url}/busy")
+                begin, before = time.monotonic(), time.process_time()
+                ask()
+                seconds, used = time.monotonic() - begin, time.process_time() - before
+                share = urllib3.request("GET", f"{url}/busy").json() / seconds / in_flight
+                found[way].append((share, 1000 * used / count))
     finally:
         stub.kill()
-    print(
-        f"{count:,} requests of {delay} s, {in_flight} in flight: {seconds:.1f} s, {share:.1%} of the limit in flight, "
-        f"{1000 * used / count:.2f} ms of processor time per request, load {os.getloadavg()[0]:.1f}"
-    )
+    print(f"{count:,} requests of {delay} s, {in_flight} in flight, {rounds} rounds, load {os.getloadavg()[0]:.1f}")
+    for way, rows in found.items():
+        share, used = np.median(rows, axis=0)
+        print(f"{way:<10} {share:.1%} of the limit in flight, {used:.2f} ms of processor time per request")
+    print(f"ratio {np.median([a / b for (a, _), (b, _) in zip(*found.values(), strict=True)]):.2f}")
 
 
 def main() -> None:
@@ -168,6 +198,7 @@ def main() -> None:
         asyncio.run(serve(given.stub))
     if given.busy:
         measure_busy()
+        measure_busy(8, 0.4, 160)
     if given.llama is not None:
         try_llama(given.llama)
 

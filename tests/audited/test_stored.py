@@ -219,7 +219,7 @@ def test_choices_bring_the_cues(tmp_path):
             assert one == two
     for file, sentence in (
         (shuffled[:7], "a prediction for each item of data in .*, but 33 of 40 have none, such as the id"),
-        ([*shuffled, shuffled[0]], "Expected distinct ids"),
+        ([*shuffled, shuffled[0]], "Expected each `id of .*` once"),
         ([{"probs": p} for p in scores[:5]], "one prediction per item of .*items.jsonl in .*, 40, .* but got 5"),
         ([{"confidence": 0.5, "correct": 1}], "Expected class scores in .* to go with .*items.jsonl"),
     ):

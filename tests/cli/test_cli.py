@@ -286,7 +286,7 @@ def test_data(capsys, tmp_path):
             ("audit", "{tiny}", "trec"),
             "Expected the labels of trec to be among those of the model (negative, positive)",
         ),
-        (("compare", "{reviews}", "{reviews}"), "Expected a column of labels, such as"),
+        (("compare", "{reviews}", "{reviews}"), "Expected a column with the labels in"),
         (("data", "build", "sst3"), "Did you mean 'sst2'?"),
         (("audt",), "Expected the name of a command, but got 'audt'. Did you mean 'audit'"),
         (("audit", "{tiny}", "{reviews}", "--limt", "3"), "No such option: --limt"),

@@ -147,9 +147,9 @@ class TestBadFiles:
             (xml(balanced_items(i4={"premise": "  "})), "'premise' of item 4 has none"),
             (xml(balanced_items(i4={"choices": ("Same.", "Same. ")})), "two different alternatives in item 4"),
             (xml(balanced_items()).replace("<p>Premise 4.</p>", ""), "one <p> in item 4 .* has 0"),
-            ("", "columns id, premise"),
-            ("id,premise\n1,x\n", "question, choice1, choice2, label are missing"),
-            (b"\xff\xfe\x00", "neither"),
+            ("", "XML, or a table in UTF-8, in .*: Empty CSV file"),
+            ("id,premise\n1,x\n", "it lacks question, choice1, choice2, label; it has id, premise"),
+            (b"\xff\xfe\x00", "XML, or a table in UTF-8, in .* cannot be read"),
         ],
     )  # fmt: skip
     def test_one_sentence_and_nothing_written(self, tmp_path, text, message):
@@ -282,7 +282,7 @@ class TestMirror:
             (({**ITEMS[0], "label": 2},), ["x"], ValueError, "label of 0 or 1 in item 'a'"),
             (({**ITEMS[0], "choices": ["A", "B", "C"]},), ["x"], ValueError, "it has 3 choices"),
             (({**ITEMS[0], "choices": ["A", "A"]},), ["x"], ValueError, "two different choices"),
-            (({"id": "a", "text": "x", "label": 0},), ["x"], ValueError, "column `premise`"),
+            (({"id": "a", "text": "x", "label": 0},), ["x"], ValueError, "it lacks premise"),
         ],
     )  # fmt: skip
     def test_one_sentence(self, rows, prompts, error, message):

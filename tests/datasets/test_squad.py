@@ -116,7 +116,7 @@ def test_questions_are_opened_from_files_names_and_datasets(tmp_path):
 
 def test_questions_that_cannot_be_opened_are_told(tmp_path):
     rows = datasets.Dataset.from_list([{"id": "1", "question": "Who?", "context": "Ann."}])
-    with pytest.raises(ValueError, match="but answers is missing"):
+    with pytest.raises(ValueError, match="but it lacks answers"):
         open_questions(rows)
     empty = [{"id": "1", "question": "Who?", "context": "Ann.", "answers": {"text": [""][:0], "answer_start": [0][:0]}}]
     with pytest.raises(ValueError, match="but there is none"):

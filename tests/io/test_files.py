@@ -246,7 +246,7 @@ def test_what_is_wrong_in_parquet(tmp_path):
     )
     for table, message in (
         (pa.table({"a": pa.array([], pa.string())}), "at least one row"),
-        (pa.table([[1], [2]], names=["a", "a"]), "distinct column names in .* 'a' comes more than once"),
+        (pa.table([[1], [2]], names=["a", "a"]), "each `column of .*` once, but 'a' comes again"),
         (pa.table({"a": deep}), "columns of at most 64 levels"),
         (damaged, "columns that `datasets` can hold"),
         (odd, "columns that `datasets` can hold"),

@@ -168,7 +168,7 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
             "a log-likelihood per choice of each item of samples.jsonl, but item 1",
         ),
         ({"filtered_resps": [["nan", "False"], ["-1.0", "False"]]}, "a log-likelihood per choice.* item 1 has .*nan"),
-        ({"doc_id": 0}, "each item of samples.jsonl once, but the document 0 comes twice"),
+        ({"doc_id": 0}, "Expected each `doc_id of samples.jsonl` once, but '0' comes again at item 1"),
     ],
 )
 def test_samples_that_cannot_be_read(tmp_path, change, message):

@@ -89,9 +89,15 @@ def test_positive_probability_alone():
     [
         ("", "Expected a table of predictions, but the text is empty."),
         ("p0,p1,label", "Expected at least one row in the text, but it has none."),
-        ("a,b\n1,2", r"Expected a column of labels, such as .*, in the text, but its columns are: a, b."),
+        (
+            "a,b\n1,2",
+            r"Expected a column with the labels in the text, such as label, .*, but its columns are a, b;",
+        ),
         ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
-        ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
+        (
+            "p0,p1,label,gold\n.5,.5,1,1",
+            "Expected one column with the labels in the text, but got label and gold; name",
+        ),
         (
             "p0,p1,logits,label\n.5,.5,1,1",
             "Expected scores once in the text, but got logits and p0, p1: choose by `scores` or `score_columns`.",
@@ -203,8 +209,8 @@ def test_scores_win_over_answers(tmp_path):
     ("text", "sentence"),
     [
         ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
-        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 holds 0.5"),
-        ("prediction,answer\n1,0\n", "one column of answers in answers.csv, but got prediction and answer"),
+        ("prediction\n1\n0.5\n", "whole numbers .* in column 'prediction', but item 1 holds 0.5"),
+        ("prediction,answer\n1,0\n", "one column with the answers in answers.csv, but got prediction and answer"),
         ("prediction\n", "at least one row in answers.csv"),
     ],
 )
@@ -263,7 +269,7 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
         (
             "a.jsonl",
             f'{{"predictions": {10**30}}}',
-            "numbers of classes, below .* in column 'predictions', but item 0 holds 1000",
+            "whole numbers below .* in column 'predictions', but item 0 holds 1000",
         ),
         ("a.jsonl", f'{{"probs": {10**400}}}', "in column 'probs', but item 0 holds 1000"),
         ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 holds 1000"),
@@ -336,13 +342,13 @@ def test_options_name_what_no_name_tells():
     assert (read.kind, read.references.tolist()) == ("confidence", [1, 0])
     for options, sentence in (
         ({"score_columns": "a,c", "label_column": "y"}, "the column 'c' that `score_columns` names in the table"),
-        ({"score_columns": "a,a", "label_column": "y"}, "distinct columns in `score_columns`, but 'a' comes twice"),
+        ({"score_columns": "a,a", "label_column": "y"}, "each `score_columns` once, but 'a' comes again"),
         ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
         ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
         ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 holds 'yes'"),
         ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
         ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
-        ({"score_columns": "a,b"}, "a column of labels, .*: name it with `label_column`"),
+        ({"score_columns": "a,b"}, "a column with the labels .*; name it with label_column="),
         ({"scores": "softmax"}, "'softmax'"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -411,7 +417,10 @@ def test_confidence_goes_beside_correctness():
             "from 0 to 1, in column 'confidence' .*, but row 0 holds 85.5",
         ),
         ("answer,confidence\nx,.5\n", "says whether each answer was right"),
-        ("answer,confidence,conf,correct\nx,.5,.5,1\n", "one column of confidence in the text, but got confidence and"),
+        (
+            "answer,confidence,conf,correct\nx,.5,.5,1\n",
+            "one column with the confidence in the text, but got confidence and",
+        ),
         (
             "answer,confidence,label\nx,.5,x\ny,.5,\n",
             "a label in each row of the column 'label' of the text, but row 1",
@@ -580,5 +589,5 @@ def test_probabilities_beside_what_was_right_need_no_labels():
     assert found.used == "confidence: prob0, prob1 (the largest); right: correct"
     with pytest.raises(ValueError, match="Expected labels in the table, or probabilities of all classes"):
         find_predictions({**columns, "prob1": [0.5, 3.0, 0.3]})
-    with pytest.raises(ValueError, match="Expected a column of labels, such as label, labels, gold"):
+    with pytest.raises(ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})

@@ -82,7 +82,10 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
     [
         (lambda text: text.replace("\n", "3\n").replace("answer3", "answer"), "from 1 to 2 in row 2 of rater-1.csv"),
         (lambda text: text, "but got ''"),
-        (lambda text: text.replace("answer", "reply", 1), "`item` and `answer` in rater-1.csv, but they are"),
+        (
+            lambda text: text.replace("answer", "reply", 1),
+            "the columns item, answer in rater-1.csv, but it lacks answer; it has item",
+        ),
         (lambda text: text.partition("\n")[0], "at least one row in rater-1.csv"),
         (lambda text: "item,answer\nffff,1\n", "not in the data: 'ffff'"),
         (
@@ -115,7 +118,7 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
         read_rating_sheets(data, files)
     with pytest.raises(ValueError, match="at least 2 raters"):
         read_rating_sheets(data, files[:1])
-    with pytest.raises(ValueError, match="`choice1`"):
+    with pytest.raises(ValueError, match="it lacks choice1; it has"):
         write_rating_sheets(data.remove_columns("choice1"), tmp_path)
 
 

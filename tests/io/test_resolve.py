@@ -11,8 +11,9 @@ import pytest
 
 import rightreasons
 from rightreasons.datasets import Case, Functionality, Suite
-from rightreasons.io.columns import with_nested
+from rightreasons.io.columns import read_columns, with_nested
 from rightreasons.io.files import description_of
+from rightreasons.io.judged import read_confidence
 from rightreasons.io.predictions import find_predictions, read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
@@ -381,10 +382,10 @@ def test_what_releases_hold_is_told_apart(tmp_path):
     upper = {"Question": ["Who?"], "A": ["x"], "B": ["y"], "C": ["z"], "D": ["w"], "Answer": ["C"]}
     assert [(row.value, row.label) for row in resolve(upper).mapping] == [("C", "choice 2")]
     answers = resolve({"qid": ["7", "8", "9"], "gold": ["yes", "no", "no"], "pred": ["yes", "maybe", "no"]})
-    assert (answers.kind, answers.readable, answers.columns["right"]) == ("predictions", True, ("gold", "pred"))
+    assert (answers.kind, answers.readable, answers.columns["right"]) == ("predictions", True, ("pred", "gold"))
     alone = resolve({"id": ["7", "8"], "prediction": [4, 2]})
     assert not alone.readable
-    assert alone.doubts[0].startswith("Expected a column of labels, such as label, ")
+    assert alone.doubts[0].startswith("Expected a column with the labels in ")
     flat = {"id": ["2"], "question": ["Whom?"], "context": ["Ann met Bob."]}
     asked = resolve({**flat, "answers": [{"text": ["Bob"], "answer_start": [8]}]})
     assert (asked.kind, asked.items[0]["question"]) == ("question_answering", "Whom?")
@@ -422,3 +423,21 @@ def test_the_last_word_of_one_name_tells_a_text_and_a_better_label_is_told():
     assert found.doubts == ("The column 'category' is taken for the labels; expected_label may be meant instead.",)
     assert not resolve({"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}).readable  # two of them
     assert resolve({"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}).label_names == ("e", "n")
+
+
+def test_all_columns_of_many_classes_are_shown():
+    """A sentence lists twelve at most; the table of what is read has them all, also with commas in their names."""
+    rows = {f"p_{name}": [0.0, 1.0] if name == "a, b" else [1 / 13, 0.0] for name in ("a, b", *"cdefghijklmno")}
+    rows["p_a, b"] = [0.0, 1.0]
+    found = resolve({**rows, "label": ["c", "a, b"]})
+    assert found.columns == {"scores": tuple(rows), "labels": ("label",)}
+
+
+def test_every_door_takes_a_data_yaml(tmp_path):
+    (tmp_path / "a.csv").write_text("id|confidence|correct|label\na|0,9|1|no\nb|0,4|0|yes\n")
+    (tmp_path / "data.yaml").write_text("data: a.csv\nseparator: '|'\n")
+    source = tmp_path / "data.yaml"
+    assert as_table(source)["id"][:] == ["a", "b"]
+    assert read_predictions(source).predictions.tolist() == [0.9, 0.4]
+    assert read_columns(source)["label"] == ["no", "yes"]
+    assert read_confidence(source).confidence["confidence"].tolist() == [0.9, 0.4]

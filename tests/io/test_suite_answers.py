@@ -197,8 +197,8 @@ def test_texts(tmp_path):
     [
         (SOFT[:-1], "one line for each of the 7 examples of the suite 'tiny', in its order, in p.txt, but got 6"),
         (["0.1 0.2 0.7", *SOFT], "but got 8"),
-        ([*SOFT[:3], "0.5 0.5", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 2"),
-        ([*SOFT[:3], "", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 0"),
+        ([*SOFT[:3], "0.5 0.5", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 holds \\['0.5', '0.5'\\]"),
+        ([*SOFT[:3], "", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 holds \\[\\]"),
     ],
 )
 def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
@@ -209,8 +209,8 @@ def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
 @pytest.mark.parametrize(
     ("file_format", "rows", "sentence"),
     [
-        ("softmax", ["0.5 x 0.5"] * 7, "in each line of p.txt, but the one of example 0 has '0.5 x 0.5'"),
-        ("pred_and_conf", ["1 sure"] * 7, "numbers for probabilities .* 'sure'"),
+        ("softmax", ["0.5 x 0.5"] * 7, "in each line of p.txt, but that of example 0 holds .*'x'"),
+        ("pred_and_conf", ["1 sure"] * 7, "numbers for probabilities .* holds .'sure'"),
         ("softmax", ["0.5"] * 7, "2 or more cells in each line of p.txt for the format softmax, but got 1"),
         ("binary_conf", ["0.5 0.5"] * 7, "Expected 1 cells? in each line .* binary_conf, but got 2"),
         ("pred_and_softmax", ["0 0.5"] * 7, "3 or more cells"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +19,7 @@ from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
-from rightreasons.core.validation import check_logits, check_ragged, check_scores
+from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 
 if TYPE_CHECKING:
@@ -227,6 +226,9 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         FileNotFoundError: If a file is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
+    from rightreasons.io.files import dataset_of, table_of
+    from rightreasons.io.tables import choose_split, open_task_items
+
     path = str(stored.predictions)
     unread = ("revision", *(("split", "config", "data_dir") if dataset is None else ()))
     odd = next((name for name in unread if getattr(settings, name) is not None), None)
@@ -244,7 +246,13 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
             "audited alone."
         )
     else:
-        task, name, items = _items_of(dataset, settings, read, where)
+        asked = settings.task or ("classification" if read.label_names else None)
+        if asked is None and isinstance(read.predictions, list):
+            asked = "multiple_choice"
+        opened, splits = open_task_items(dataset, settings, asked)
+        task = "classification" if opened == "classification" else "multiple_choice"
+        name = choose_split(splits, settings.split, where=where)
+        items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
     tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(path)
@@ -260,7 +268,8 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
     used = read.used + match
     rows = None
     if read.answers_once and answers is not None:
-        rows = _as_dataset({name: read.columns[name] for name in ("id", "prompt", "choices", "label")})
+        held = {name: read.columns[name] for name in ("id", "prompt", "choices", "label")}
+        rows = dataset_of(table_of(held, path), path)
     met = read.match_in_words if dataset is None else ""
     model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met)
     return StoredSource(model, data, name, spare)
@@ -294,9 +303,7 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
         raise ValueError(
             f"Expected items as they are in {path}, but it has only {listing(sorted(set(columns['asked'])))}."
         )
-    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+    check_ids(ids, f"id of {path}")
     if read.answers_once and "options" not in columns:
         return read.take(rows), None
     logits = (
@@ -334,10 +341,11 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     import datasets
     import pyarrow as pa
 
-    from rightreasons.io.columns import TEXT_COLUMNS, named_column, usual_column
+    from rightreasons.io.columns import TEXT_COLUMNS, find_column, named_column
+    from rightreasons.io.files import dataset_of, table_of
     from rightreasons.io.tables import open_multiple_choice
 
-    table = _as_dataset(read.columns)
+    table = dataset_of(table_of(read.columns, path), path)
     if read.references is None:
         items = open_multiple_choice(
             table,
@@ -347,8 +355,7 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
             first_label=settings.first_label,
         )
         return "multiple_choice", items
-    text = settings.text_column
-    text = usual_column(table, TEXT_COLUMNS) if text is None else named_column(table, text, "text_column", path)
+    text = find_column(table, settings.text_column, TEXT_COLUMNS, "text_column", path)
     ids = read.ids if read.ids is not None and len(set(read.ids)) == len(read) else map(str, range(len(read)))
     own: dict[str, Any] = {
         "id": list(ids),
@@ -370,50 +377,12 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
 
 
-def _as_dataset(columns: Mapping[str, Any]) -> datasets.Dataset:
-    """Return the columns that Arrow can hold; no question reads the others, such as a column of unlike objects."""
-    import datasets
-    import pyarrow as pa
-
-    held = {}
-    for name, column in columns.items():
-        try:
-            flat = isinstance(column, np.ndarray) and column.ndim == 1
-            held[name] = pa.array(column if flat else list(column))
-        except (TypeError, ValueError, OverflowError, NotImplementedError):  # pyarrow's errors are among these
-            continue
-    return datasets.Dataset(pa.table(held))
-
-
-def _items_of(
-    dataset: Any, settings: AuditOptions, read: Predictions, where: str
-) -> tuple[Task, str, datasets.Dataset]:
-    """Open the split of a data set that the predictions are about."""
-    from rightreasons.io.tables import choose_split, open_splits
-
-    task: Task = "multiple_choice"
-    asked = settings.task or ("classification" if read.label_names else None)
-    if asked == "classification":
-        task, splits = "classification", open_splits(dataset, **settings.source("classification"))
-    elif asked == "multiple_choice" or isinstance(read.predictions, list) or settings.choices_column is not None:
-        splits = open_splits(dataset, **settings.source("multiple_choice"))
-    else:
-        try:
-            splits = open_splits(dataset, **settings.source("multiple_choice"))
-        except ValueError:  # no choices that are known by their names: texts
-            task, splits = "classification", open_splits(dataset, **settings.source("classification"))
-    name = choose_split(splits, settings.split, where=where)
-    return task, name, splits[name]
-
-
 def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> tuple[str, ...]:
     """Return the id of each prediction: its own where the items have it, or else that of the item in its place."""
     ids = tuple(items["id"][:])
     own = read.ids
     if own is not None and not set(own).isdisjoint(ids):
-        twice = next((name for name, count in Counter(own).items() if count > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+        check_ids(own, f"id of {path}")
         _check_texts(read, own, items, path, where)
         return own
     if len(read) != len(ids):

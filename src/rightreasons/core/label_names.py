@@ -120,7 +120,9 @@ def label_rows(values: Iterable[Any], column: LabelColumn) -> tuple[LabelRow, ..
         >>> [(row.value, row.count, row.label, row.rule) for row in rows]
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
-    pairs = Counter(zip(("" if value is None else str(value) for value in values), column.ids.tolist(), strict=True))
+    pairs: Counter[tuple[str, int]] = Counter()
+    for (value, number), count in Counter(zip(values, column.ids.tolist(), strict=True)).items():
+        pairs["" if value is None else str(value), number] += count
     rows = []
     for (value, number), count in pairs.most_common():
         label = column.names[number] if number >= 0 else ""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
+from rightreasons.core.label_names import listing
 
 MAX_NESTING = 64
 """Levels of lists and objects within one another."""
@@ -655,6 +656,29 @@ def check_same_length(**columns: Any) -> int:
         counts = [str(length) for length in lengths.values()]
         raise ValueError(f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}.")
     return next(iter(lengths.values()))
+
+
+def check_columns(present: Sequence[str], needed: Sequence[str], where: object, remedy: str = "") -> None:
+    """Check that a table has some columns.
+
+    Args:
+        present: The columns that it has.
+        needed: Those that it has to have.
+        where: What it is called.
+        remedy: What helps, at the end of the sentence.
+
+    Example:
+        >>> check_columns(["text", "class"], ["text", "label"], "the data set")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected the columns text, label in the data set, but it lacks label; it has text, class.
+    """
+    lacking = [name for name in needed if name not in present]
+    if lacking:
+        raise ValueError(
+            f"Expected the columns {', '.join(needed)} in {where}, but it lacks {', '.join(lacking)}; it has "
+            f"{listing(list(present)) or 'none'}{remedy}."
+        )
 
 
 def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:

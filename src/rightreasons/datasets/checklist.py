@@ -8,8 +8,8 @@ for an MFT, an invariance for an INV.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,12 +18,10 @@ import datasets
 
 from rightreasons.datasets.builder import Builder, Config, sha256_of
 from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.checklist import PickledTest, pickled_tests, read_pickled_suite, replacements
+from rightreasons.datasets.suites.checklist import PickledTest, Texts, read_pickled_suite, replacements
 from rightreasons.datasets.suites.suite import Suite, example_features
 
 Row = dict[str, Any]
-
-_DAMAGED = (AttributeError, EOFError, LookupError, OSError, RecursionError, TypeError, UnicodeError, zlib.error)
 
 _TESTS = json.loads(Path(__file__).with_name("checklist.json").read_text("utf-8"))
 
@@ -131,15 +129,8 @@ def read_checklist(
     Raises:
         ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
     """
-    try:
-        functionalities = [_functionality(test, paper_labels, run) for test in pickled_tests(path)]
-    except FileNotFoundError:
-        raise
-    except _DAMAGED as error:
-        raise ValueError(
-            f"Expected a released suite of CheckList in {path}, but it cannot be read: {error!r}."
-        ) from error
-    return Suite(name, text_columns, tuple(each for each in functionalities if each.cases or not run), label_names)
+    made = functools.partial(_functionality, paper_labels=paper_labels)
+    return read_pickled_suite(path, text_columns=text_columns, name=name, label_names=label_names, run=run, made=made)
 
 
 def convert_checklist(path: Path, *, text_columns: Sequence[str] | None = None) -> Suite:
@@ -164,10 +155,9 @@ def convert_checklist(path: Path, *, text_columns: Sequence[str] | None = None) 
     return read_pickled_suite(path, text_columns=text_columns)
 
 
-def _functionality(test: PickledTest, paper_labels: bool, run: bool) -> Functionality:
+def _functionality(test: PickledTest, texts: Texts, paper_labels: bool) -> Functionality:
     corrected = PAPER_LABELS.get(test.name) if paper_labels else None
     kind = test.kind if corrected is None else "MFT"
-    _, texts = test.texts(run=run)
     if corrected is None:
         labels = test.labels(texts)
     else:

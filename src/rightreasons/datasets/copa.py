@@ -5,7 +5,6 @@ An item is a premise, a question (for its cause or its effect), and two alternat
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +18,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from rightreasons.core.errors import one_line
-from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_seed, read_json
-from rightreasons.datasets.builder import Builder, Config, Source, members, sources_of
+from rightreasons.datasets.builder import Builder, Config, Source, members, read_csv, sources_of
 from rightreasons.datasets.perturbing.planting import check_mirrored, choices_of
 
 # --------------------------------------------------------------------------------- files: XML, an archive of it, or CSV
@@ -121,18 +119,7 @@ def _from_xml(content: bytes, where: str) -> Iterator[Row]:
 
 
 def _from_csv(content: bytes, where: str) -> Iterator[Row]:
-    try:
-        reader = csv.DictReader(io.StringIO(content.decode("utf-8"), newline=""), strict=True)
-        rows = list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"Expected XML or CSV in {where}, but it is neither: {error}.") from None
-    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise ValueError(
-            f"Expected the columns {', '.join(_COLUMNS)} in {where}, but {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing; it has {listing(reader.fieldnames or ())}."
-        )
-    for row in rows:
+    for row in read_csv(io.BytesIO(content), where, _COLUMNS, what="XML, or a table in UTF-8,"):
         if row["label"] not in ("0", "1"):
             raise ValueError(
                 f"Expected the label of item {row['id']} in {where} to be 0 or 1 (choices count from 0 here), "

@@ -367,7 +367,7 @@ class ImdbContrast(PairedReviews):
     NAME = "imdb_contrast"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        originals, contrasts = (_tsv_rows(file) for file in files.values())
+        originals, contrasts = (list(_csv_rows(file, "\t"))[1:] for file in files.values())
         if len(originals) != len(contrasts):
             raise ValueError(
                 f"Expected as many contrasts as originals in {self.NAME!r}, but got {len(contrasts)} and "
@@ -384,7 +384,7 @@ class ImdbCounterfactual(PairedReviews):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         pairs: dict[str, list[list[str]]] = {}
-        for row in _tsv_rows(next(iter(files.values()))):
+        for row in list(_csv_rows(next(iter(files.values())), "\t"))[1:]:
             pairs.setdefault(row[2], []).append(row)
         for pair, rows in pairs.items():
             if len(rows) != 2:
@@ -393,15 +393,10 @@ class ImdbCounterfactual(PairedReviews):
             yield from self.opposed(split, pair, *rows)
 
 
-def _tsv_rows(file: Path) -> list[list[str]]:
-    """Read the rows of a tab-separated file with quotes, without its header."""
-    with file.open(encoding="utf-8", newline="") as stream:
-        return list(csv.reader(stream, delimiter="\t"))[1:]
-
-
-def _csv_rows(file: Path, delimiter: str, *, columns: int) -> Iterator[list[str]]:
+def _csv_rows(file: Path, delimiter: str, *, columns: int | None = None) -> Iterator[list[str]]:
+    """Yield the rows of a file with quotes, and check the number of their cells where it is known."""
     with open(file, encoding="utf-8", newline="") as stream:
         for number, row in enumerate(csv.reader(stream, delimiter=delimiter), start=1):
-            if len(row) != columns:
+            if columns is not None and len(row) != columns:
                 raise ValueError(f"Expected {columns} columns in {file}, but row {number} has {len(row)}.")
             yield row

@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
@@ -25,7 +25,8 @@ _MARKUP = (
     ("<", re.compile(r"</?answer>", re.IGNORECASE), "□"),
     ("_", re.compile(r"(?<!\w)_+|_+(?!\w)"), ""),
     ("<", re.compile(r"</?[A-Za-z]\w*\s*/?>"), ""),
-    ("", re.compile(r"\\[()\[\]]|[$*`]"), ""),
+    ("\\", re.compile(r"\\[()\[\]]"), ""),
+    *((sign, re.compile(re.escape(sign)), "") for sign in "$*`"),
     ("", re.compile(r"\n[ \t]*(?:#+|>|[-•–—])[ \t]+"), "\n"),
 )
 """What is taken off a text first, where it holds a sign; a boxed or tagged answer stays between squares."""
@@ -34,63 +35,21 @@ _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
 
 
-def _alternatives() -> dict[str, str]:
-    """Return the lists of answer_patterns.yaml, each as one group; a list may name another."""
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of answer_patterns.yaml; in each, and in a list, <name> stands for any entry of a list."""
     import yaml
 
     lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
+    patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items()}
 
     def filled(pattern: str) -> str:
-        return re.sub(r"<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
+        return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
 
-    return {name: filled(group) for name, group in groups.items()}
-
-
-_SAID = _alternatives()
+    return {name: re.compile(filled(pattern)) for name, pattern in patterns.items()}
 
 
-def _pattern(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile(re.sub(r"<([a-z_]+)>", lambda match: _SAID[match[1]], pattern), flags)
-
-
-_LEAD = _pattern(r"\b(?=an|ap|be|c[aehlo]|he|i\b|it|ja|l[aö]|o[dp]|от|pr|r[eié]|s[ouve]|th|ve|we|đá)<lead>", re.NOFLAG)
-_LEAD_WITHIN = _pattern(r"(?=[उا答选選正解回应该정답□])<lead_within_words>", re.NOFLAG)
-"""What an answer follows, in small letters. How words begin is looked at first: most begin no lead."""
-
-_OPENING = re.compile(r"[\s\"'(\[{□:]*")
-_FILLING = _pattern("<filling>*")
-_END = _pattern(r"\s*<end>")
-_MORE = _pattern(r"[\s)\]}\"'□.]*<more>\s*")
-_BUT = _pattern(r".*?\b<but>\b(?: rather)?,?(?: (?:it is|it's|is|the answer is))?\s*")
-_DANGER = _pattern("<danger>", re.NOFLAG)
-_RETRACTION = _pattern("<retraction>", re.NOFLAG)
-_REFUTED = _pattern(
-    r"\W*(?:which|and|but|this|that|and that|but that)?,? ?(?:is|was|would be) (?:wrong|incorrect|false|not)\b"
-)
-_NEXT = _pattern(r"\n\s*(?:question|q|problem|exercise|user|human)\s*\d*\s*:")
-"""Where a model that goes on writing asks itself the next question."""
-
-_RIGHT = _pattern(
-    r"\s*<looks>\s+(?:the |la |die |der )?(?:most |only )?<correct>(?: <kind_of_answer>)?"
-    r"\s*(?:$|[\n.,;!)]|because\b|since\b)"
-)
-_SUBJECT = _pattern(
-    r"(?:<subject_opening>,? )?<subject>(?: of (?:the|this) (?:\w+ )?\w+)? <said_of> (?:an? |the )?(?:<clearly> )?"
-)
-_OBJECT = _pattern(r"(?: <object>)?\s*(?:$|[\n.!;]|because\b|since\b)")
-_WEAK = _pattern("it|so|thus|hence|therefore")
-"""Leads that are no statement unless an answer follows at once."""
-
-_TURN = re.compile(r"\b(?:but|however|so|thus|hence|therefore)\b")
-"""What begins a statement anew within its sentence."""
-
-_INTERJECTION = re.compile(r"(?:no|yes|wait|hmm|actually|okay|well|right)\b[,.!:]")
-
-_LAST_LINE = re.compile(r"\W*ANSWER\W*:[ \t]*(?P<answer>.+)", re.IGNORECASE)
-"""The form that is asked for, at the end of a text."""
-
-_STOP = re.compile(r"[.!?;](?=\s|$|\")|[\n。]")
+_SAID = _patterns()
 
 
 def read_answer(
@@ -135,9 +94,10 @@ def read_answer(
     """
     known = _known(tuple(answers), tuple(others))
     plain = plain_text(text)
-    more = _NEXT.search(plain)
-    plain = plain if more is None else plain[: more.start()].rstrip()
-    line = None if cut else _LAST_LINE.match(plain, plain.rfind("\n") + 1)
+    more = _SAID["next"].search(plain)
+    if more is not None:
+        plain = plain[: more.start()].rstrip()
+    line = None if cut else _SAID["last_line"].match(plain, plain.rfind("\n") + 1)
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
         return asked_for
@@ -173,42 +133,89 @@ def _shorter(named: tuple[Any, ...]) -> int:
     return -len(named[0])
 
 
+class _Names(NamedTuple):
+    """Answers without their texts, which items have in common.
+
+    Attributes:
+        marks: Whether they are marks.
+        answers: (answer, place), longer ones first.
+        mention: What finds marks.
+        words: Their places by their words.
+        firsts: What lines begin with that are one of them.
+        names: (answer, place) by the first letter in small, longer ones first.
+    """
+
+    marks: bool
+    answers: list[tuple[str, int]]
+    mention: re.Pattern[str] | None
+    words: Mapping[str, set[int]]
+    firsts: frozenset[str]
+    names: Mapping[str, list[tuple[str, int]]]
+
+
+def _by_letter(names: Iterable[tuple[str, int]]) -> Mapping[str, list[tuple[str, int]]]:
+    letters: dict[str, list[tuple[str, int]]] = {}
+    for name, place in names:
+        letters.setdefault(name[:1].lower(), []).append((name, place))
+    return letters
+
+
 @functools.lru_cache(maxsize=256)
-def _names_of(
-    answers: tuple[str, ...],
-) -> tuple[bool, list[tuple[str, int]], re.Pattern[str] | None, Mapping[str, set[int]]]:
-    """Return whether answers are marks, the answers, longer ones first, what finds marks, and their places by words."""
+def _names_of(answers: tuple[str, ...]) -> _Names:
     marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
     names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
     mention = "|".join(re.escape(name) for name, _ in names)
-    found = re.compile(rf"(?<![\w'])(?:{mention})(?![\w'+])") if marks else None
-    return marks, sorted(names, key=_shorter), found, _places(names)
+    # What begins with one of some letters is found faster than what begins with a look behind it.
+    begun = rf"(?:{mention})(?<![\w'].)" if all(len(name) == 1 for name, _ in names) else rf"(?<![\w'])(?:{mention})"
+    found = re.compile(rf"{begun}(?![\w'+])") if marks else None
+    words = _places(names)
+    firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
+    firsts |= {name.partition(" ")[0] for name in words}
+    names.sort(key=_shorter)
+    return _Names(marks, names, found, words, frozenset(firsts), _by_letter(names))
 
 
 class _Known:
-    """The answers and their texts, by their words."""
+    """The answers and their texts, by their words. Items have texts of their own: little is made of them beforehand."""
 
     def __init__(self, answers: tuple[str, ...], others: Sequence[str]) -> None:
-        self.marks, self.answers, self.mention, self._words = _names_of(answers)
-        texts = [(plain_text(other), place) for place, other in enumerate(others)]
-        self._of_texts = _places(texts)
-        if not self.marks:
-            self._words = _places([*self.answers, *texts])
-        self.texts = sorted((pair for pair in texts if len(pair[0]) > 1), key=_shorter)
-        both = [(*pair, self.marks) for pair in self.answers] + [(*pair, False) for pair in self.texts]
-        self._names = sorted(both, key=_shorter)
-        self._begins = {name[:1].lower() for name, _, _ in both}
+        self.marks, self.answers, self.mention, self._words, self._firsts, self._names = _names_of(answers)
+        self._others = others
+        if not self.marks and others:
+            self._words = _places([*self.answers, *((plain_text(other), place) for place, other in enumerate(others))])
+
+    @functools.cached_property
+    def texts(self) -> list[tuple[str, int]]:
+        """The texts and their places, longer ones first."""
+        return sorted(((plain_text(other), place) for place, other in enumerate(self._others)), key=_shorter)
+
+    @functools.cached_property
+    def _letters(self) -> str:
+        """What texts are in small letters."""
+        return "\n".join(["", *(text.lower() for text, _ in self.texts)])
+
+    @functools.cached_property
+    def _of_texts(self) -> Mapping[str, set[int]]:
+        return _places(self.texts)
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
-        words = _words(line)
-        if not words or "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+        places = self._words.get(line.casefold(), set())
+        if len(places) == 1 and line:
+            return next(iter(places))
+        # Most lines begin like no answer.
+        first = _WORD.search(line)
+        begun = first[0].lower() if first is not None else ""
+        if not begun or (line.isascii() and begun not in self._firsts and begun not in self._letters):
             return NO_ANSWER
+        if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+            return NO_ANSWER
+        words = _words(line)
         places = self._words.get(words, set())
         places = places if len(places) == 1 else self._of_texts.get(words, set())
         if len(places) == 1:
             return next(iter(places))
-        for match in (_MARKED.match(line), _BEHIND.search(line)) if self.marks else ():
+        for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)) if self.marks else ():
             if match is not None:
                 places = self._words.get(match["mark"].casefold(), set())
                 rest = _words(line[: match.start()] + line[match.end("mark") :])
@@ -218,21 +225,25 @@ class _Known:
 
     def at(self, text: str, start: int, *, small: bool = True) -> tuple[int, int]:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
-        first = NO_ANSWER, start
-        for name, place, exact in self._names if text[start : start + 1].lower() in self._begins else ():
-            part = text[start : start + len(name)]
+        first, letter = (NO_ANSWER, start), text[start : start + 1].lower()
+        names = self._names.get(letter, ())
+        if f"\n{letter}" in self._letters:
+            own = _by_letter([pair for pair in self.texts if len(pair[0]) > 1]).get(letter, ())
+            names = sorted((*names, *own), key=_shorter)
+        for name, place in names:
             end = start + len(name)
-            if part.isdecimal() and re.match(r"[.,]?\d", text[end:]):
-                continue  # a part of a number
-            if part == name or (part.lower() == name.lower() and (small or not exact)):
-                if _END.match(text, end):
+            part = text[start:end]
+            if part == name or (part.lower() == name.lower() and (small or not self.marks or len(name) > 1)):
+                if name.isdecimal() and _DIGITS.match(text, end):
+                    continue  # a part of a number
+                if _SAID["end"].match(text, end):
                     return place, end
                 first = (place, end) if first[0] == NO_ANSWER else first
         return first
 
     def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
         """Return the answer at a position, or after marks and articles there, and where it ends."""
-        for filling in (_OPENING, _FILLING):
+        for filling in (_SAID["opening"], _SAID["filling"]):
             match = filling.match(text, start)
             place, end = self.at(text, match.end() if match else start, small=small)
             if place != NO_ANSWER:
@@ -258,13 +269,10 @@ class _Known:
         return found
 
 
-_MARKED = re.compile(
-    r"\W*(?:the )?(?:(?:option|choice|letter|answer|label|选项|選項|選択肢|보기)\s*)?\W*(?P<mark>\d+"
-    r"|[^\W_])(?!\w)",
-    re.IGNORECASE,
-)
+_DIGITS = re.compile(r"[.,]?\d")
 
-_BEHIND = re.compile(r"\s\((?P<mark>\d+|[^\W_])\)\W*$")
+_KINDS = ("option", "choice", "letter", "answer", "label")
+"""The words of the pattern `marked` that a mark may be written together with."""
 
 
 def _words(text: str) -> str:
@@ -275,116 +283,138 @@ class _Reading:
     """The reading of one text."""
 
     def __init__(self, text: str, known: _Known) -> None:
-        self.text, self.known, self.same = text, known, functools.cache(known.same)
+        self.text, self.known = text, known
         self.lower = text.replace("İ", "i").lower()  # the one letter that would become two
-        self.leads = (_LEAD,) if text.isascii() else (_LEAD, _LEAD_WITHIN)
 
     def answer(self) -> int:
-        whole = self.same(self.text) if "\n" not in self.text else NO_ANSWER
-        if whole != NO_ANSWER or not self.text:
-            return whole
-        lines = [match.span() for match in re.finditer(r"[^\n]*[^\s][^\n]*", self.text)]
-        # The last statement decides: lines are read from the end.
-        for start, end in reversed(lines):
-            said = max(self._statements(start, end, ends=start in (lines[0][0], lines[-1][0])), default=None)
-            if said is not None:
-                break
-        else:
+        text = self.text
+        if "\n" not in text:
+            whole = self.known.same(text)
+            if whole != NO_ANSWER or not text:
+                return whole
+        # The last statement decides: lines are read from the end, long ones by sentences.
+        said, start = None, len(text) + 1
+        while start and said is None:
+            line_end = end = start - 1
+            start = text.rfind("\n", 0, end) + 1
+            while end > start and said is None:
+                begin = max(start, text.rfind(". ", start, max(start, end - 100)) + 1)
+                said, end = self._statement(begin, end), begin
+            if said is None or said[0] == start:
+                said = max(filter(None, (said, self._line(start, line_end))), default=None)
+        if said is None:
             return self._begun()
         _, end, place = said
-        taken_back = _RETRACTION.search(self.lower, end) and self.known.mentions(self.text[end:]) - {place}
+        taken_back = _SAID["retraction"].search(self.lower, end) and self.known.mentions(text[end:]) - {place}
         return NO_ANSWER if taken_back else place
 
-    def _statements(self, start: int, end: int, *, ends: bool) -> Iterator[tuple[int, int, int]]:
-        """Yield where each statement of a line begins and ends, and its answer; `NO_ANSWER` where that is not plain.
+    def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Return where the last statement of a part begins and ends, and its answer; None where it makes none.
 
-        Args:
-            start: Where the line begins.
-            end: Where it ends.
-            ends: Whether it is the first or the last line, which may be an answer by itself.
+        The answer is `NO_ANSWER` where it is not plain.
         """
         text, known = self.text, self.known
-        place = self.same(text[start:end].strip()) if ends else NO_ANSWER
-        if place != NO_ANSWER:
-            # Options that are listed again are no answer.
-            alike = {self.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
-            yield start, end, place if alike == {place} else NO_ANSWER
-        for match in (each for form in self.leads for each in form.finditer(self.lower, start, end)):
-            said = self._said(match)
+        last: tuple[int, int, int] | None = None
+        leads = [*_SAID["lead"].finditer(self.lower, start, end)]
+        if not text.isascii():
+            leads = sorted([*leads, *_SAID["lead_within_words"].finditer(self.lower, start, end)], key=re.Match.start)
+        for lead in reversed(leads):
+            if last is not None and lead.start() < last[0]:
+                break
+            said = self._said(lead)
             if said is not None:
-                yield match.start(), *said
-        for match in known.mention.finditer(text, start, end) if known.mention else ():
-            right = _RIGHT.match(text, match.end())
+                last = max(last or (0, 0, 0), (lead.start(), *said))
+        for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
+            right = _SAID["right"].match(text, match.end())
             if right is not None:
                 denied = self._denied(match.start())
-                yield match.start(), right.end(), NO_ANSWER if denied else known.at(text, match.start())[0]
+                place = NO_ANSWER if denied else known.at(text, match.start())[0]
+                last = max(last or (0, 0, 0), (match.start(), right.end(), place))
+        return last
+
+    def _line(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Return the same of a line that is an answer by itself, as the first line and the last one may be."""
+        text, known = self.text, self.known
+        if (start == 0) == (end == len(text)):
+            return None
+        place = known.same(text[start:end].strip())
+        if place == NO_ANSWER:
+            return None
+        # Options that are listed again are no answer.
+        alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
+        return start, end, place if alike == {place} else NO_ANSWER
 
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
         text, begin = self.text, lead.end()
-        stop = _STOP.search(text, begin)
-        rest = text[begin : stop.end() if stop else len(text)]
         # A small letter is an answer only after a mark such as a colon.
         place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
-        denied = re.search(r"n't|not\b", lead[0]) is not None
-        if place == NO_ANSWER or not _END.match(text, end) or denied:
-            return self._corrected(lead, rest)
+        if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
+            return self._corrected(lead)
         if text[end : end + 1] == "?" or self._denied(lead.start()):
             return end, NO_ANSWER
-        more = _MORE.match(text, end)
+        more = _SAID["more"].match(text, end)
         if more is not None:
             second, behind = self.known.after(text, more.end())
-            if second not in (NO_ANSWER, place) and _END.match(text, behind):
+            if second not in (NO_ANSWER, place) and _SAID["end"].match(text, behind):
                 return behind, NO_ANSWER
-        return end, NO_ANSWER if _REFUTED.match(text, end) else place
+        return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
 
-    def _corrected(self, lead: re.Match[str], rest: str) -> tuple[int, int] | None:
+    def _corrected(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
-        if _WEAK.match(lead[0]) or not self.known.mentions(rest):
+        if _SAID["weak"].match(lead[0]):
             return None
-        end = lead.end() + len(rest)
-        but = _BUT.match(rest)
+        stop = _SAID["stop"].search(self.text, lead.end())
+        end = stop.end() if stop else len(self.text)
+        rest = self.text[lead.end() : end]
+        if not self.known.mentions(rest):
+            return None
+        but = _SAID["but"].match(rest)
         if but is not None and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
-            if place != NO_ANSWER and _END.match(rest, behind):
+            if place != NO_ANSWER and _SAID["end"].match(rest, behind):
                 return end, place
         return end, NO_ANSWER
 
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
-        before = self.lower[self.lower.rfind("\n", 0, place) + 1 : place]
-        for form in (_STOP, _TURN):
-            before = before[max((match.end() for match in form.finditer(before)), default=0) :]
-        return _DANGER.search(_INTERJECTION.sub("", before)) is not None
+        start = max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
+        return start < place and _denies(self.lower[start:place])
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
         text, known = self.text, self.known
-        opening = _OPENING.match(text)
+        opening = _SAID["opening"].match(text)
         place, end = known.at(text, opening.end() if opening else 0, small=False)
-        mark = re.match(r"[)\]\"']*[.),;–—\n-]\s|[)\]]\s", text[end:])
+        mark = _SAID["begun"].match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
-            for name, of in known.texts if known.marks else ():
+            texts = [pair for pair in known.texts if known.marks and len(pair[0]) > 1]
+            for name, of in texts:
                 at = rest.lower().find(name.lower()) if of == place else -1
                 rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
-            another = any(name.lower() in rest.lower() for name, of in known.texts if known.marks and of != place)
-            if (
-                not another
-                and not known.mentions(rest)
-                and not re.match(r"\W*(?:not|wait|actually|no)\b", rest, re.IGNORECASE)
-            ):
+            another = any(name.lower() in rest.lower() for name, of in texts if of != place)
+            if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest):
                 return place
         if known.marks:
             return NO_ANSWER
         said: set[int] = set()
-        for sentence in _STOP.split(text):
-            subject = _SUBJECT.match(sentence.strip())
+        for sentence in _SAID["stop"].split(text):
+            subject = _SAID["subject"].match(sentence.strip())
             if subject is not None:
                 place, end = known.at(sentence.strip(), subject.end())
-                if place != NO_ANSWER and _OBJECT.match(sentence.strip(), end):
+                if place != NO_ANSWER and _SAID["object"].match(sentence.strip(), end):
                     said.add(place)
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
+
+
+@functools.lru_cache(maxsize=4096)
+def _denies(before: str) -> bool:
+    """Return whether what stands before a statement says that it is none."""
+    for last in (_SAID["last_stop"], _SAID["turn"]):
+        match = last.match(before)
+        before = before if match is None else before[match.end() :]
+    return _SAID["danger"].search(_SAID["interjection"].sub("", before)) is not None
 
 
 _WORDS = (
@@ -399,18 +429,6 @@ _WORDED = re.compile(
     r"(?=\s*(?:percent|per cent|%))",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
-    r"(?<![\w.,-])(\d+(?:[.,]\d+)?|\.\d+)(?:\s*(%|percent\b|per cent\b|prozent\b)|\s*(?:/|out of|von|sur"
-    r"|of)\s*(\d+)(?![\w.]))?"
-    r"(?![\w]|[.,]\d)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(
-    r"\b(?:probability|confidence|certainty|wahrscheinlichkeit|probabilité|confiance|probabilidad|confianza)\b",
-    re.IGNORECASE,
-)
-_RANGE = re.compile(r"\d%?\s*[-–]\s*\.?\d")
-_DENIED = re.compile(r"\bnot\b|n't\b|\b(?:between|less|more|at least|at most|over|under|below|above)\b", re.IGNORECASE)
 
 
 def read_probability(text: str) -> float | None:
@@ -430,8 +448,8 @@ def read_probability(text: str) -> float | None:
     text = _WORDED.sub(
         lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
     )
-    found = list(_NUMBER.finditer(text))
-    labels = list(_LABEL.finditer(text))
+    found = list(_SAID["number"].finditer(text))
+    labels = list(_SAID["probability"].finditer(text))
     named = [
         one
         for one in found
@@ -440,7 +458,7 @@ def read_probability(text: str) -> float | None:
             for label in labels
         )
     ]
-    if _RANGE.search(text) or (
+    if _SAID["range"].search(text) or (
         not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
     ):
         return None
@@ -449,7 +467,7 @@ def read_probability(text: str) -> float | None:
     found = named or shares or [one for one in found if alone or not one[1].isdecimal()]
     values = {_share(match) for match in found}
     is_denied = any(
-        _DENIED.search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
+        _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
     )
     value = next(iter(values)) if len(values) == 1 and not is_denied else -1.0
     return value if value >= 0 else None

@@ -43,6 +43,8 @@ class ChoiceForm:
     seen: frozenset[int] | None = None
 
 
+_USUAL: Mapping[str, Sequence[str]] = columns.USUAL_COLUMNS["choices"]
+
 FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
 """The environment variable that names a file like choice_forms.yaml, whose formats come first."""
 
@@ -50,9 +52,6 @@ FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
 _COUNTED = re.compile(r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE)
 # A choice that begins with its letter: "(A) yes", "A) yes", "A. yes".
 _MARKED = re.compile(r"\s*\(?([A-Z])[).:]\s*(.*\S)\s*", re.DOTALL)
-_PASSAGES = ("context", "passage", "article", "premise")
-_QUESTIONS = ("prompt", "question", "query", "question_stem", "stem", "goal", "sentence", "text", "input")
-_RIGHT = ("label", "answer", "answerkey", "answer_key", "gold", "target", "correct", "correct_answer", "correct_option")
 
 
 @functools.cache
@@ -100,17 +99,14 @@ def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceFo
             number = match[2].isdigit()
             place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
             series.setdefault((match[1].lower(), number), {})[place] = column
-    by_lower = {column.lower(): column for column in sorted(present)}
-    if not prompt:
-        parts = (next((by_lower[name] for name in names if name in by_lower), "") for names in (_PASSAGES, _QUESTIONS))
-        prompt = tuple(filter(None, parts))
+    usual = {what: columns.usual_column(dict.fromkeys(sorted(present), ()), each) for what, each in _USUAL.items()}
+    prompt = prompt or tuple(name for what in ("passage", "question") if (name := usual[what]))
     for (_, number), places in series.items():
         first = min(places)
         if prompt and len(places) > 1 and first <= number and {*places} == {*range(first, first + len(places))}:
-            label = next((by_lower[name] for name in _RIGHT if name in by_lower), None)
             counts = number and first == 0  # so do labels; where choices count from 1, labels may count from 0
             choices = tuple(places[place] for place in sorted(places))
-            return ChoiceForm(prompt, choices, label, seen=None if counts else frozenset())
+            return ChoiceForm(prompt, choices, usual["label"], seen=None if counts else frozenset())
     return None
 
 
@@ -124,7 +120,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     present = {*data.column_names, *nested}
     prompt, choices = _names(options.prompt_column), _names(options.choices_column)
     if prompt and choices:
-        label = columns.usual_column(data, ("label", "answer", "answerkey", "gold", "target"))
+        label = columns.usual_column(data, _USUAL["label"])
         form = ChoiceForm(prompt, choices, label, seen=frozenset())
     else:
         known = _forms(present, prompt)
@@ -152,7 +148,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
     if form.label is None and options.require_labels:
-        raise columns.no_column(data, "right choices", ("label", "answer", "answerKey"), "label_column", name)
+        columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
     return data, form
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
@@ -33,10 +32,11 @@ from rightreasons.io.files import (
     collection_paused,
     column_of,
     dataset_of,
+    described,
     short_reason,
     values_in,
 )
-from rightreasons.io.reading import NO_FORM, as_table, only_part
+from rightreasons.io.reading import as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("usual_columns.json").read_text("utf-8")
@@ -87,15 +87,58 @@ def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str
     return next((name for known in usual for name in _names(table) if name.lower() == known), None)
 
 
-def no_column(
-    table: datasets.Dataset | Columns, what: str, usual: Sequence[str], option: str, where: str
-) -> ValueError:
-    """Build the error for a column that has none of the usual names."""
-    return OptionError(
-        f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
-        f"{listing(_names(table))}; name it with {option}={no_heading(table)}.",
-        option=option,
-    )
+def find_column(
+    table: datasets.Dataset | Columns, named: str | None, usual: Sequence[str], option: str, where: str, what: str = ""
+) -> str | None:
+    """Return the column that an option names, or else the first of a usual name.
+
+    Args:
+        table: The table.
+        named: The name that the option gives; None for a usual one.
+        usual: The usual names, in lower case.
+        option: The option.
+        where: What the table is called, for errors.
+        what: What the column holds, where there has to be one; "" where there may be none.
+    """
+    if named is not None:
+        return named_column(table, named, option, where)
+    found = usual_column(table, usual)
+    return found if found is not None or not what else one_column((), table, what, usual, option, where)
+
+
+def one_column(
+    found: Sequence[str], table: datasets.Dataset | Columns, what: str, usual: Sequence[str], option: str, where: str
+) -> str:
+    """Return the only one of the columns that were found.
+
+    Args:
+        found: The columns that may hold it.
+        table: The table.
+        what: What the column holds, for errors.
+        usual: Its usual names.
+        option: The option that names it; "" where none does.
+        where: What the table is called, for errors.
+
+    Raises:
+        OptionError: If there is none, or several.
+
+    Example:
+        >>> one_column([], {"a": [1]}, "labels", ("label", "gold"), "label_column", "x.csv")
+        Traceback (most recent call last):
+        ...
+        rightreasons.core.errors.OptionError: Expected a column with the labels in x.csv, such as label, gold, but its \
+columns are a; name it with label_column=.
+    """
+    if len(found) == 1:
+        return found[0]
+    expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
+    if not found:
+        expected = (
+            f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
+            f"{listing(_names(table))}"
+        )
+    remedy = f"; name it with {option}={no_heading(table) if not found else ''}" if option else ""
+    raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:
@@ -375,15 +418,12 @@ class NamedLabels(list[str | None]):
         super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
 
 
-def read_columns(
-    source: Any, *, log_filter: str | None = None, form: FileForm = NO_FORM, names: Iterable[str | None] = ()
-) -> Columns:
+def read_columns(source: Any, *, log_filter: str | None = None, names: Iterable[str | None] = ()) -> Columns:
     """Read the columns of a table; the cells of a csv or tsv file stay texts.
 
     Args:
-        source: A file of predictions, or a table in memory, as `as_table` takes them.
+        source: A file of predictions, or a table in memory, as `as_table` takes them, or a data.yaml.
         log_filter: The filter or scorer of a log whose answers are meant, where there are several.
-        form: How a file is to be read where it does not say so.
         names: Names that may be those of fields, or expressions over columns, which become columns too.
 
     Raises:
@@ -391,11 +431,12 @@ def read_columns(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
-    where = source_name(source)
-    if isinstance(source, (str, os.PathLike)) and "://" not in str(source) and not Path(source).is_file():
-        raise FileNotFoundError(f"Expected a file of predictions at {source}, but there is no such file.")
-    form = form if log_filter is None else dataclasses.replace(form, log_filter=log_filter)
-    return columns_in(with_nested(only_part(as_table(source, form=form, where=where), where), names), where)
+    told, where = described(source), source_name(source)
+    file = told.source
+    if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
+        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
+    table = only_part(as_table(told, form=FileForm(log_filter=log_filter), where=where), where)
+    return columns_in(with_nested(table, names), where)
 
 
 @collection_paused()
@@ -431,5 +472,6 @@ def _plain_column(column: pa.ChunkedArray) -> Column:
 
 
 def source_name(source: Any) -> str:
-    """Return what a file or a table is called in errors."""
-    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
+    """Return what a file or a table is called in errors; of a data.yaml, what it describes."""
+    held = described(source).source
+    return Path(held).name if isinstance(held, (str, os.PathLike)) else "the table"

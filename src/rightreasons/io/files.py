@@ -56,10 +56,11 @@ from rightreasons.core.validation import (
     MAX_JSON_CHARACTERS,
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
+    check_ids,
     parse_json,
     read_text,
 )
-from rightreasons.io.logs import LIGHTEVAL, inspect_columns, is_inspect, is_log, log_columns, read_archive
+from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
 
 EXPANSION = 100
@@ -219,8 +220,8 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
-            if isinstance(table, pa.Table) and {*table.column_names} >= LIGHTEVAL:
-                table = table_of(log_columns(table.select(sorted(LIGHTEVAL)).to_pylist(), where), where)
+            if isinstance(table, pa.Table) and is_log(dict.fromkeys(table.column_names)):
+                table = table_of(log_columns(table.to_pylist(), where), where)
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
@@ -430,8 +431,15 @@ def _depth(kind: pa.DataType) -> int:
 # ------------------------------------------------------------------------------------------------- csv and tsv
 
 
-def _encoding(path: Path, where: str, given: str | None) -> str:
-    """Return the encoding of a text: the given one, that of its mark, UTF-8, or cp1252, which is told."""
+def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) -> str:
+    """Return the encoding of a text: the given one, that of its mark, UTF-8, or else the usual cp1252, which is told.
+
+    Args:
+        path: The file.
+        where: What it is called, for errors.
+        given: The encoding that is given.
+        usual: Whether it may be cp1252: JSON is not written in it.
+    """
     with path.open("rb") as stream:
         if given is None and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             given = "utf-16"
@@ -446,7 +454,7 @@ def _encoding(path: Path, where: str, given: str | None) -> str:
         except UnicodeDecodeError:
             stream.seek(0)
             text = stream.read(_BLOCK).decode("cp1252", "replace")
-    if given is not None or "\ufffd" in text or _CONTROL.search(text):
+    if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
         raise OptionError(
             f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
             option="encoding",
@@ -483,29 +491,30 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     with path.open("rb") as stream:
         if not any(b'"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
             return False
-    plain: set[int] = set()
-    doubled = re.compile(f'(?:^|{re.escape(separator)})"[^{re.escape(separator)}]*""[^{re.escape(separator)}\r\n]')
+    mark = re.escape(separator)
+    doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
+    widths: set[int] = set()  # of the lines, if marks are no quotes
     with path.open(encoding=encoding, newline="") as text:
         for line in text:
-            if '""' in line and doubled.search(line):
+            if line.strip():
+                widths.add(line.count(separator))
+            if len(widths) > 1 or ('""' in line and doubled.search(line)):
                 break
-            plain.add(line.count(separator) + bool(line.strip()))
         else:
-            if len(plain - {0}) < 2:
-                return False
+            return False
     try:
         with path.open(encoding=encoding, newline="") as text:
-            widths = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
+            quoted = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
     except csv.Error:
         return False
-    return len(widths) == 1 and max(widths) > 1
+    return len(quoted) == 1 and max(quoted) > 1
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
     """Return the names of the columns, each once: an empty or a repeated heading gets a name of its own."""
     headings = list(first if names is None else names)
-    if names is not None and len(set(names)) < len(names):
-        raise ValueError(f"Expected distinct column names in {where}, but got {listing(names)}.")
+    if names is not None:
+        check_ids(names, f"column name of {where}")
     if max(len(headings), len(first)) > MAX_COLUMNS:
         raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(first):,}.")
     seen: dict[str, None] = {}
@@ -609,7 +618,7 @@ def _rows(path: Path, form: FileForm, where: str, skipped: int) -> Iterator[list
 
 
 def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
-    encoding = _encoding(path, where, form.encoding or ("utf-8-sig" if not _is_utf16(path) else "utf-16"))
+    encoding = _encoding(path, where, form.encoding, usual=False)
     with path.open(encoding=encoding, newline="") as stream:
         if lines or _is_json_lines(stream, where):
             stream.seek(0)
@@ -622,11 +631,6 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
     return document_table(content, form, where, path.stat().st_size)
-
-
-def _is_utf16(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -> Parsed:
@@ -805,9 +809,7 @@ def read_parquet(path: Path, where: str) -> pa.Table:
     allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
         names = file.schema_arrow.names
-        if len(set(names)) < len(names):
-            double = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Expected distinct column names in {where}, but {double!r} comes more than once.")
+        check_ids(names, f"column of {where}")
         if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."

@@ -26,17 +26,25 @@ from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_count, check_each, check_ids, check_ragged, check_scores, check_seed
+from rightreasons.core.validation import (
+    check_columns,
+    check_count,
+    check_each,
+    check_ids,
+    check_ragged,
+    check_scores,
+    check_seed,
+)
 from rightreasons.datasets.perturbing.planting import choices_of
 from rightreasons.io import predictions
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
+    find_column,
     named_column,
     read_columns,
     source_name,
-    usual_column,
 )
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
 
@@ -142,8 +150,7 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
     """
     if len(files) < 2:
         raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
-    if "label" not in dataset.column_names:
-        raise ValueError("Expected a column `label` in the data set, to compare the answers with.")
+    check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
     ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
@@ -162,11 +169,7 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     """Return what a sheet shows of each item, by its code."""
     prompt = "prompt" if "prompt" in dataset.column_names else "premise"
     choices = ("choices",) if "choices" in dataset.column_names else ("choice1", "choice2")
-    for column in ("id", prompt, *choices):
-        if column not in dataset.column_names:
-            raise ValueError(
-                f"Expected a column `{column}` in the items to rate, but they have {', '.join(dataset.column_names)}."
-            )
+    check_columns(dataset.column_names, ("id", prompt, *choices), "the items to rate")
     if len(dataset) == 0:
         raise ValueError("Expected at least one item to rate, but the data set is empty.")
     shown = [column for column in (prompt, "question") if column in dataset.column_names]
@@ -181,10 +184,7 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
 def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
     columns = read_columns(file)
-    if not columns.keys() >= {ITEM, ANSWER}:
-        raise ValueError(
-            f"Expected the columns `item` and `answer` in {file.name}, but they are {listing([*columns])}."
-        )
+    check_columns([*columns], (ITEM, ANSWER), file.name)
     answers: dict[str, int] = {}
     for line, cells in enumerate(zip(columns[ITEM], columns[ANSWER], strict=True), 2):
         code, answer = (str(cell).strip() for cell in cells)
@@ -305,7 +305,10 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
 def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
     """Return the rows of one file, once per column of confidence; the index is the number of the row."""
     columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-    item, by, group = (_column_of(columns, options, what, usual, where) for what, usual in ROWS.items())
+    named = {what: getattr(options, f"{what}_column") for what in ROWS}
+    item, by, group = (
+        find_column(columns, named[what], usual, f"{what}_column", where) for what, usual in ROWS.items()
+    )
     names = listed_names(options.confidence_column) or [
         name for name in columns if name.lower() in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
     ]
@@ -319,14 +322,14 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         )
     if names:
         labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
-        named = PredictionOptions(correct_column=options.correct_column)
-        right, used = predictions.correctness(columns, where, labels, named)
+        of_right = PredictionOptions(correct_column=options.correct_column)
+        right, told = predictions.correctness(columns, where, labels, of_right)
         read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(
                 f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
             )
-        used = f"confidence: {listing(names)}; {used}"
+        used = f"confidence: {listing(names)}; right: {' is '.join(told)}"
     else:
         likeliest, right, used = _top_label(columns, where, options)
         read = {"": likeliest}
@@ -338,21 +341,13 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         "group": None if group is None else [str(value) for value in columns[group]],
         "correct": right,
     }
-    told = {"where": where, "used": used, "by_row": item is None}
+    shared = {"where": where, "used": used, "by_row": item is None}
     return pd.concat(
         pd.DataFrame(
             {**rows, "name": [f"{one} {column}".strip() or "confidence" for one in sources], "confidence": values}
-        ).assign(**told)
+        ).assign(**shared)
         for column, values in read.items()
     )
-
-
-def _column_of(
-    columns: Columns, options: ConfidenceOptions | JudgmentOptions, what: str, usual: Sequence[str], where: str
-) -> str | None:
-    """Return the column that the options name for something, or else the one that is usually called so."""
-    named = getattr(options, f"{what}_column")
-    return usual_column(columns, usual) if named is None else named_column(columns, named, f"{what}_column", where)
 
 
 def _source_in(name: str) -> str:
@@ -360,12 +355,13 @@ def _source_in(name: str) -> str:
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
+    cells = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in column]  # decimal commas
     check_each(
-        column,
+        cells,
         lambda cell: (value := predictions.number_in(cell)) is not None and not (value < 0 or value > 1),
         f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
     )
-    return [value for cell in column if (value := predictions.number_in(cell)) is not None]
+    return [value for cell in cells if (value := predictions.number_in(cell)) is not None]
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
@@ -535,14 +531,14 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[dict[str, Any]]:
     """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
     columns, where = read_columns(source), source_name(source)
-    names = {what: _column_of(columns, options, what, usual, where) for what, usual in USUAL.items()}
-    for what in needed:
-        if names[what] is None:
-            raise ValueError(
-                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
-                f"{listing(list(columns))}; name it with `{what}_column`."
-            )
-    taken = {what: columns[name] for what, name in names.items() if name is not None}
+    taken = {}
+    for what, usual in USUAL.items():
+        option = f"{what}_column"
+        name = find_column(
+            columns, getattr(options, option), usual, option, where, what.replace("_", " ") if what in needed else ""
+        )
+        if name is not None:
+            taken[what] = columns[name]
     rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
     check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
     return rows

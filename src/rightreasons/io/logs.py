@@ -16,6 +16,7 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -29,10 +30,11 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each
+from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each, check_ids
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
+Form: TypeAlias = "Mapping[str, Any]"
 
 # -------------------------------------------------------------------------------------------------- what all logs share
 
@@ -390,10 +392,7 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
 
 def _exported(samples: Sequence[Row], metadata: Sequence[Row], where: str, scorer: str | None) -> LogColumns:
     """Return the columns of requests that `rightreasons data export` wrote: with scores, or with answers alone."""
-    ids = [str(own["id"]) for own in metadata]
-    twice = next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None
-    if twice is not None:
-        raise ValueError(f"Expected each request of {where} once, but {twice!r} comes twice: it has several epochs.")
+    check_ids([own["id"] for own in metadata], f"request of {where}, in one epoch,")
     columns = exported_columns(metadata, None, where)
     if "arm" in columns:
         return columns | _thought(list(map(_reply_of, samples)))
@@ -615,25 +614,29 @@ NORMALIZED = ("per_character", "per_byte", "unconditional")
 _SIGN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
 _METRICS = ("correct", "exact_match", "acc", "em")
 
-LIGHTEVAL = frozenset(("doc", "metric", "model_response"))
-"""Columns of the details of lighteval."""
 
-EVERY_EVAL = frozenset(("sample_id", "interaction_type", "input", "output", "evaluation"))
-"""Keys of the samples of Every Eval Ever."""
+@functools.cache
+def _forms() -> tuple[Form, ...]:
+    """Return the formats that log_forms.yaml describes."""
+    import yaml
+
+    return tuple(yaml.safe_load(Path(__file__).with_name("log_forms.yaml").read_text("utf-8")))
 
 
-def _keys_of(row: object) -> frozenset[str] | None:
-    return next((keys for keys in _READERS if isinstance(row, Mapping) and row.keys() >= keys), None)
+def _form_of(row: object) -> Form | None:
+    """Return the format of which a sample of a log is; None for what is none."""
+    forms = ({"keys": KEYS}, *_forms())
+    return next((form for form in forms if isinstance(row, Mapping) and row.keys() >= set(form["keys"])), None)
 
 
 def is_log(row: object) -> bool:
-    """Tell whether a JSON object is a sample of a log.
+    """Tell whether a JSON object, or a row of a table, is a sample of a log.
 
     Example:
         >>> is_log({"text": "good", "label": 1})
         False
     """
-    return _keys_of(row) is not None
+    return _form_of(row) is not None
 
 
 def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) -> LogColumns:
@@ -666,61 +669,51 @@ def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) 
         >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
-    keys = _keys_of(rows[0]) or KEYS
+    form = _form_of(rows[0]) or {"keys": KEYS}
+    own, keys = form in _forms(), form["keys"]
     check_each(
         rows,
-        lambda row: (
-            _keys_of(row) == keys and (keys == KEYS or all(isinstance(row[key], (Mapping, str)) for key in keys))
-        ),
+        lambda row: _form_of(row) == form and (not own or all(isinstance(row[key], (Mapping, str)) for key in keys)),
         f"a sample with {', '.join(sorted(keys))} in each line of {where}",
         unit="line",
         first=1,
     )
-    return _READERS[keys](rows, where, log_filter)
+    return _by_paths(rows, where, form) if own else _lm_eval(rows, where, log_filter)
 
 
-def _lighteval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
-    """Return the columns of lighteval's details: likelihoods of choices, or generated answers."""
-    documents, replies = [row["doc"] for row in rows], [row["model_response"] for row in rows]
-    golds = [_listed(document.get("gold_index")) for document in documents]
-    choices = [[str(text).removeprefix(" ") for text in _listed(document.get("choices"))] for document in documents]
-    columns: LogColumns = {"id": _distinct([str(document.get("id")) for document in documents])}
-    asked = [str(document.get("query", "")) for document in documents]
-    scores = [_listed(reply.get("logprobs")) for reply in replies]
+def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
+    """Return the columns of a log whose format is a table of paths: likelihoods of choices, or generated answers."""
+
+    def held(name: str) -> list[Any]:
+        paths = [path.split(".") for path in form.get(name, ())]
+        found = ((_at(row, *path) for path in paths) for row in rows)
+        return [next((value for value in values if value not in (None, "", [])), None) for values in found]
+
+    golds, choices, scores, targets = (
+        list(map(_listed, held(name))) for name in ("gold", "choices", "scores", "target")
+    )
+    choices = [[str(text).removeprefix(" ") for text in own] for own in choices]
+    asked = [str(text or "") for text in held("asked")]
+    columns: LogColumns = {"id": _distinct(list(map(str, held("id"))))}
     if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
-        odd = next((name for name, own in zip(columns["id"], golds, strict=True) if len(own) != 1), None)
-        if odd is not None:
-            raise ValueError(f"Expected one right choice of each item of {where}, but {odd!r} has another number.")
+        expected = f"the number of one right choice of each item of {where}"
+        check_each(golds, lambda own: len(own) == 1, expected, unit="item", names=columns["id"])
         columns |= {"prompt": asked, "choices": choices, "label": [int(own[0]) for own in golds]}
         columns["logits"] = [[float(value) for value in own] for own in scores]
         return columns | _normalized(columns["logits"], choices)
-    texts = [_listed(reply.get("text_post_processed")) or _listed(reply.get("text")) for reply in replies]
-    answers = [Reply.of(str(own[0]) if own else "") for own in texts]
-    targets = [
-        "; ".join(own[place] for place in gold if 0 <= place < len(own))
-        for gold, own in zip(golds, choices, strict=True)
-    ]
-    return columns | _generated(asked, answers, targets) | _correct([row["metric"] for row in rows])
-
-
-def _every_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
-    """Return the columns of samples of Every Eval Ever: answers, and whether they were right."""
-    answers = [
-        Reply.of(
-            str((_listed(row["output"].get("raw")) or [""])[-1]),
-            thinking="\n".join(map(str, _listed(row["output"].get("reasoning_trace")))),
-        )
-        for row in rows
-    ]
-    asked = [str(row["input"].get("raw") or row["input"].get("formatted") or "") for row in rows]
-    targets = ["; ".join(map(str, _listed(row["input"].get("reference")))) for row in rows]
-    columns: LogColumns = {"id": _distinct([str(row["sample_id"]) for row in rows])}
-    metrics = [{"correct": row["evaluation"].get("is_correct")} for row in rows]
-    return columns | _generated(asked, answers, targets) | _correct(metrics)
-
-
-def _generated(asked: Sequence[str], replies: Sequence[Reply], targets: Sequence[str]) -> LogColumns:
-    return _answered(asked, [reply.text for reply in replies], targets, _lacks(replies, [False] * len(replies)))
+    said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
+    thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
+    replies = [Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)]
+    for target, gold, own in zip(targets, golds, choices, strict=True):
+        target += [own[place] for place in gold if 0 <= place < len(own)]
+    columns |= _answered(
+        asked,
+        [reply.text for reply in replies],
+        ["; ".join(map(str, own)) for own in targets],
+        _lacks(replies, [False] * len(replies)),
+    )
+    told = held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
+    return columns | _correct([own or {} for own in told])
 
 
 def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
@@ -762,14 +755,6 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
         if all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
     return columns if exported else {"id": ids, **columns, **field_columns(documents, columns)}
-
-
-_READERS: Mapping[frozenset[str], Callable[[Sequence[Any], str, str | None], LogColumns]] = {
-    KEYS: _lm_eval,
-    LIGHTEVAL: _lighteval,
-    EVERY_EVAL: _every_eval,
-}
-"""What the rows of each log hold, and what turns them into columns."""
 
 
 def _kind(row: Row, requests: list[list[Any]], where: str) -> str:
@@ -877,8 +862,4 @@ def _ids(rows: Sequence[Row], documents: Sequence[Row], where: str) -> list[str]
     names = [document.get("id") for document in documents]
     if all(isinstance(name, (str, int)) for name in names) and len(set(names)) == len(names):
         return [str(name) for name in names]
-    numbers = sorted(str(row["doc_id"]) for row in rows)
-    twice = next((name for name, before in zip(numbers[1:], numbers, strict=False) if name == before), None)
-    if twice is not None:
-        raise ValueError(f"Expected each item of {where} once, but the document {twice} comes twice.")
-    return [str(row["doc_id"]) for row in rows]
+    return check_ids([row["doc_id"] for row in rows], f"doc_id of {where}")

@@ -13,6 +13,7 @@ usual_columns.json has the usual names of each.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import CLASS_COLUMNS, class_column
@@ -50,6 +52,7 @@ from rightreasons.io.columns import (
     check_once,
     columns_in,
     named_column,
+    one_column,
     read_columns,
     renamed_labels,
     renamed_values,
@@ -87,7 +90,8 @@ class Predictions:
         kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
         ids: N ids of the items where there is a column of them, or else None.
         columns: All columns of the file.
-        used: In words, which columns were taken for what.
+        taken: What was read -> the columns that it was read from.
+        remark: What was done to the first of these, in brackets; "" for nothing.
         label_match: In words, how labels and classes were matched; "" where there are no names.
         answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
         mapping: The mapping table: every value of the labels with its count, its class and the rule by which they met.
@@ -101,7 +105,8 @@ class Predictions:
     kind: str = "top_label"
     ids: tuple[str, ...] | None = None
     columns: Columns = dataclasses.field(default_factory=dict)
-    used: str = ""
+    taken: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    remark: str = ""
     label_match: str = ""
     answers_once: bool = False
     mapping: tuple[LabelRow, ...] = ()
@@ -109,6 +114,14 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.predictions)
+
+    @property
+    def used(self) -> str:
+        """In words, which columns were taken for what."""
+        parts = {what: " is ".join(names) if what == "right" else listing(names) for what, names in self.taken.items()}
+        words = [f"{what}: {names}" for what, names in parts.items()]
+        words[:1] = [word + self.remark for word in words[:1]]
+        return "; ".join((["answers without scores"] if self.answers_once else []) + words)
 
     @property
     def match_in_words(self) -> str:
@@ -199,10 +212,9 @@ def read_predictions(
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
     told = described(path)
-    options, given, where = told.options(options), told.given, source_name(told.source)
+    options, given, where = told.options(options), told.given, source_name(told)
     label_column = label_column or given.get("label_column")
-    names = options.names_of_columns(label_column)
-    columns = read_columns(told.source, log_filter=options.log_filter, form=told.form, names=names)
+    columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns(label_column))
     alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
     return alone or find_predictions(
         columns,
@@ -230,13 +242,12 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    told = described(path)
-    where = source_name(told.source)
-    columns = _answers_by_id(read_columns(told.source, log_filter=log_filter, form=told.form))
+    where = source_name(path)
+    columns = _answers_by_id(read_columns(path, log_filter=log_filter))
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
     if answers and not _candidates(scored, where):
-        name = _one_column(answers, "answer", columns, where)
+        name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         confident = _called(columns, "confidence")
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
@@ -326,7 +337,7 @@ def find_predictions(
         return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
     label = None
     if with_labels:
-        label = _one_column(labels, "label", columns, where)
+        label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, others if options.score_columns is None else columns)
     check_once(columns, (*chosen.columns, label), where)
@@ -361,7 +372,8 @@ def find_predictions(
         scores=options.scores or chosen.kind,
         ids=find_ids(columns),
         columns=columns,
-        used=f"scores: {listing(chosen.columns)}{rounded}" + ("" if label is None else f"; labels: {label}"),
+        taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
+        remark=rounded,
         label_match=match,
         mapping=mapping,
         doubt=doubt,
@@ -370,9 +382,9 @@ def find_predictions(
 
 def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1."""
-    words = {folded(str(value)) for value in labels if isinstance(value, str) and not _is_number(value)}
+    words = {folded(str(value)) for value in labels if isinstance(value, str) and not is_number(value)}
     named = {name: column for name, column in columns.items() if folded(name) in words}
-    if len(named) < 2 or not all(_is_number(value) for column in named.values() for value in column):
+    if len(named) < 2 or not all(is_number(value) for column in named.values() for value in column):
         return {}
     sums = sum(_numbers(column, name) for name, column in named.items())
     return {f"p_{name}": column for name, column in named.items()} if np.allclose(sums, 1, atol=0.02) else {}
@@ -444,9 +456,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
             )
         for name in names:
             named_column(table, name, "score_columns", where)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected distinct columns in `score_columns`, but {twice!r} comes twice.")
+        check_ids(names, "score_columns")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
         stated = USUAL["scores"].get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
@@ -484,24 +494,10 @@ def _are_numbers(names: Sequence[str]) -> bool:
     return list(names) == [str(number) for number in range(len(names))]
 
 
-@naming("label_column", "confidence_column")
-def _one_column(found: Sequence[str], what: str, columns: Columns, where: str) -> str:
-    if len(found) == 1:
-        return found[0]
-    remedy = "" if what == "answer" else f": name it with `{what}_column`"
-    noun = what if what == "confidence" else f"{what}s"
-    if found:
-        raise ValueError(f"Expected one column of {noun} in {where}, but got {' and '.join(found)}{remedy}.")
-    raise ValueError(
-        f"Expected a column of {noun}, such as {', '.join(USUAL[what][:5])}, in {where}, but its columns are: "
-        f"{listing(list(columns))}{remedy}."
-    )
-
-
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
     name = usual_column(columns, USUAL["id"])
-    return None if name is None else tuple(str(value) for value in columns[name])
+    return None if name is None else tuple(map(str, columns[name]))
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
@@ -521,13 +517,16 @@ def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
         raise ValueError(f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}.")
+    with contextlib.suppress(pa.ArrowException, TypeError, ValueError):  # what is no plain list of texts
+        if not isinstance(column, np.ndarray):  # Arrow reads texts many times as fast
+            return np.asarray(pa.array(column, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False))
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         # Decimal commas, as in much of Europe.
         if all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
             return np.asarray([value.replace(",", ".") for value in column], dtype=np.float64)
-        check_each(column, _is_number, f"numbers in column {name!r}", unit="item")
+        check_each(column, is_number, f"numbers in column {name!r}", unit="item")
         raise
 
 
@@ -553,14 +552,14 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
 
 def _score_row(row: Any, name: str, item: int) -> Any:
     """Return the number or the list in a cell: as JSON writes it, or numpy, "[0.9 1.e-01]"."""
-    if isinstance(row, str) and not _is_number(row):
+    if isinstance(row, str) and not is_number(row):
         try:
             row = parse_json(row, "the cell")
         except ValueError:
             row = row.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", row) else row
     if not isinstance(row, (list, tuple, np.ndarray)):
         check_each(
-            [row], _is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
+            [row], is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
         )
         return float(row)
     numbers = _numbers(row, f"{name}[{item}]")
@@ -578,10 +577,11 @@ def number_in(value: Any) -> float | None:
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
         return float("nan")
-    return None if isinstance(value, bool) or not _is_number(value) else float(value)
+    return None if isinstance(value, bool) or not is_number(value) else float(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, or writes one."""
     try:
         float(value)
     except (TypeError, ValueError, OverflowError):
@@ -669,8 +669,8 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
     """Read the confidence in given answers, and whether they were right."""
     name = options.confidence_column
     if name is None:
-        confident = _called(columns, "confidence")
-        name = _one_column(confident, "confidence", columns, where)
+        usual = USUAL["confidence"]
+        name = one_column(_called(columns, "confidence"), columns, "confidence", usual, "confidence_column", where)
     confidence = _numbers(columns[name], name)
     if confidence.ndim != 1 or _are_whole(columns[name]):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
@@ -683,8 +683,9 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
-    right, used = correctness(columns, where, labels, options)
-    return of_confidence(columns, confidence, right, f"confidence: {name}; {used}", scores=options.scores)
+    right, told = correctness(columns, where, labels, options)
+    found = of_confidence(columns, confidence, right, {"confidence": (name,), "right": told})
+    return dataclasses.replace(found, scores=options.scores)
 
 
 def _likeliest(columns: Columns, where: str, chosen: _Scores, options: PredictionOptions) -> Predictions:
@@ -697,38 +698,32 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
             f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
             option="label_column",
         )
-    right, used = correctness(columns, where, (), options)
-    used = f"confidence: {listing(chosen.columns)} (the largest); {used}"
-    return of_confidence(columns, table.max(axis=1), right, used)
+    right, told = correctness(columns, where, (), options)
+    found = of_confidence(columns, table.max(axis=1), right, {"confidence": chosen.columns, "right": told})
+    return dataclasses.replace(found, remark=" (the largest)")
 
 
 def of_confidence(
-    columns: Columns, confidence: NDArray[Any], right: Any, used: str, *, scores: str | None = "probabilities"
+    columns: Columns, confidence: NDArray[Any], right: Any, taken: Mapping[str, tuple[str, ...]]
 ) -> Predictions:
     """Return predictions of kind="confidence".
 
     Args:
         columns: All columns of the table.
-        confidence: (N,) the confidence in each answer.
+        confidence: (N,) the confidence in each answer, a probability.
         right: (N,) 1 where the answer was right, or 0.
-        used: What they were read from.
-        scores: What the confidences are, as in `Predictions`.
+        taken: What they were read from.
     """
+    ids = find_ids(columns)
     return Predictions(
-        predictions=confidence,
-        references=right,
-        scores=scores,
-        kind="confidence",
-        ids=find_ids(columns),
-        columns=columns,
-        used=used,
+        confidence, right, scores="probabilities", kind="confidence", ids=ids, columns=columns, taken=taken
     )
 
 
 @naming("correct_column")
 def correctness(
     columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
-) -> tuple[NDArray[np.int64], str]:
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
 
     Args:
@@ -738,12 +733,12 @@ def correctness(
         options: Its `correct_column` names the column, where its name is not one that says whether it was right.
 
     Returns:
-        (N,) 1 where the answer was right, or 0; and, in words, which columns were used.
+        (N,) 1 where the answer was right, or 0; and the column that says it, or those of answers and of labels.
     """
     correct = [options.correct_column] if options.correct_column is not None else _called(columns, "correct")
     answers = _answer_columns(columns)
     if not correct and len(answers) == 1 and len(labels) == 1:
-        return _agreement(columns, answers[0], labels[0], where), f"right: {answers[0]} is {labels[0]}"
+        return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         raise OptionError(
@@ -759,7 +754,7 @@ def correctness(
         f"1 and 0, or true and false, in column {name!r} of {where}",
         unit="item",
     )
-    return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
+    return np.array([text in _TRUE for text in texts], dtype=np.int64), (name,)
 
 
 def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray[np.int64]:
@@ -803,10 +798,10 @@ def without_scores(columns: Columns, where: str, *, options: PredictionOptions) 
     is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
     if not told and (len(labels) != 1 or not is_models):
         return None
-    right, used = correctness(columns, where, labels, options)
+    right, taken = correctness(columns, where, labels, options)
     if UNREAD in columns:
         right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    found = of_confidence(columns, np.ones(len(right)), right, f"answers without scores; {used}")
+    found = of_confidence(columns, np.ones(len(right)), right, {"right": taken})
     return dataclasses.replace(found, answers_once=True)
 
 
@@ -844,16 +839,13 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     lists = texts and all(isinstance(value, str) and _is_list(value) for value in values)
     check_each(
         values,
-        lambda value: isinstance(value, str) == texts and _is_answer(value) and not lists,
-        f"whole numbers or texts in column {name!r}",
+        lambda value: (
+            isinstance(value, str) == texts and _is_answer(value) and not lists and (texts or abs(value) < 2**63)
+        ),
+        f"texts, or whole numbers below 2**63, in column {name!r}",
         unit="item",
     )
-    if texts:
-        return values
-    check_each(
-        values, lambda value: abs(value) < 2**63, f"numbers of classes, below 2**63, in column {name!r}", unit="item"
-    )
-    return np.asarray(values, dtype=np.int64)
+    return values if texts else np.asarray(values, dtype=np.int64)
 
 
 def _plain(column: Column) -> list[Any]:
@@ -864,13 +856,13 @@ def _typed(column: Column) -> list[Any]:
     """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
     values = _plain(column)
     cells = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(_is_number, cells)) or not cells:
+    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(is_number, cells)) or not cells:
         return values
     return [float(value) if value.strip() else float("nan") for value in values]
 
 
 def _is_answer(value: Any) -> bool:
-    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+    return isinstance(value, (str, int)) or (is_number(value) and float(value).is_integer())
 
 
 def _is_list(text: str) -> bool:

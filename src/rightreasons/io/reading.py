@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -24,6 +25,7 @@ from rightreasons.io.files import (
     FileForm,
     data_type,
     dataset_of,
+    described,
     is_class_score,
     plain_name,
     read_file,
@@ -65,9 +67,10 @@ def as_table(
     Args:
         source: A name of the catalog; a file (csv, tsv, jsonl, json, parquet, npz, a log of lm-evaluation-harness or
             inspect_ai), perhaps compressed; its address (https://, hf://, s3://, …); a folder of files or of
-            `save_to_disk`; a hub id. Or in memory: a Dataset in any format, also streamed; a DataFrame of pandas or
-            polars; a Table of pyarrow; a list of dictionaries; a dictionary of columns; what a pipeline of transformers
-            or `Trainer.predict` returns; a mapping from split names to any of these.
+            `save_to_disk`; a hub id; a data.yaml of `rightreasons look`. Or in memory: a Dataset in any format, also
+            streamed; a DataFrame of pandas or polars; a Table of pyarrow; a list of dictionaries; a dictionary of
+            columns; what a pipeline of transformers or `Trainer.predict` returns; a mapping from split names to any of
+            these.
         config: A configuration of a data set of the catalog or the hub.
         data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
@@ -89,6 +92,9 @@ def as_table(
         >>> as_table({"train": {"text": ["Fine."]}, "dev": {"text": ["Dull."]}})["dev"].num_rows
         1
     """
+    told = described(source)
+    source, config = told.source, config or told.given.get("config")
+    form = dataclasses.replace(told.form, **{name: said for name, said in vars(form).items() if said is not None})
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, where or "the data set")
     name = os.fspath(source)
@@ -355,9 +361,11 @@ def _joined(files: Sequence[Path], form: FileForm) -> pa.Table:
 def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Fill the columns that a split lacks with nulls: a public test split often comes without labels."""
     fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
-    filled = {}
-    for split, table in tables.items():
-        for name in fields.keys() - set(table.column_names):
-            table = table.append_column(fields[name], pa.nulls(table.num_rows, fields[name].type))
-        filled[split] = table
-    return filled
+    lacking = {
+        split: pa.schema([field for name, field in fields.items() if name not in table.column_names])
+        for split, table in tables.items()
+    }
+    return {
+        split: pa.concat_tables([table, lacking[split].empty_table()], promote_options="default")
+        for split, table in tables.items()
+    }

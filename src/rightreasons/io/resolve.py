@@ -33,8 +33,6 @@ from rightreasons.io.reading import as_table
 SHOWN = 3
 """How many items are shown."""
 
-Parts = Mapping[str, datasets.Dataset]
-
 
 @dataclasses.dataclass(frozen=True)
 class Resolution(Result):
@@ -87,10 +85,10 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         ('down', 'up')
     """
     told = described(table)
-    where = source_name(told.source)
+    where = source_name(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        opened = as_table(told.source, told.given.get("config"), form=told.form, where=where)
+        opened = as_table(told, where=where)
     doubts = [str(warning.message) for warning in caught]
     parts = {str(opened.split or tables.ONLY_SPLIT): opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     names = label_names if label_names is not None else told.given.get("label_names")
@@ -108,10 +106,11 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         found = readers[kind](found, told, columns if kind == "predictions" else parts, names, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, doubts=(str(error), *doubts), readable=False)
-    return dataclasses.replace(found, doubts=(*found.doubts, *doubts))
+    taken = {what: which for what, which in found.columns.items() if which}
+    return dataclasses.replace(found, columns=taken, doubts=(*found.doubts, *doubts))
 
 
-def _kind(told: Described, columns: Columns, parts: Parts, where: str) -> str:
+def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) -> str:
     given = told.given
     if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
         return "question_answering"
@@ -147,16 +146,10 @@ def _predictions(
         first_label=told.given.get("first_label"),
         options=options,
     )
-    taken = {}
-    for part in read.used.split("; "):
-        what, _, which = part.partition(": ")
-        taken[what] = tuple(
-            name for name in columns if name in which.replace(" is ", ", ").partition(" (")[0].split(", ")
-        )
     items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
         found,
-        columns=taken,
+        columns=read.taken,
         mapping=read.mapping,
         label_names=read.label_names or (),
         items=tuple(items),
@@ -164,7 +157,9 @@ def _predictions(
     )
 
 
-def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
+def _texts(
+    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
+) -> Resolution:
     options = told.options(TextOptions(require_labels=False))
     options = options if names is None else options.replaced(label_names=tuple(names))
     named = (options.text_column, options.text_pair_column, options.label_column)
@@ -188,15 +183,17 @@ def _texts(found: Resolution, told: Described, parts: Parts, names: Sequence[str
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
     return dataclasses.replace(
         found,
-        columns={what: which for what, which in columns.items() if which},
+        columns=columns,
         mapping=mapping,
         label_names=tuple(opened[first].features["label"].names) if label is not None else (),
-        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+        items=_items(opened[first]),
         doubts=(*doubts, *(_order_told(mapping) if options.label_names is None else ())),
     )
 
 
-def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
+def _choices(
+    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
+) -> Resolution:
     options = told.options(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
@@ -211,21 +208,27 @@ def _choices(found: Resolution, told: Described, parts: Parts, names: Sequence[s
         )
     return dataclasses.replace(
         found,
-        columns={what: which for what, which in columns.items() if which},
+        columns=columns,
         mapping=mapping,
-        items=tuple(opened[first].select(range(min(SHOWN, len(opened[first])))).to_list()),
+        items=_items(opened[first]),
     )
 
 
-def _questions(found: Resolution, told: Described, parts: Parts, names: Sequence[str] | None, where: str) -> Resolution:
+def _questions(
+    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
+) -> Resolution:
     first = next(iter(parts.values()))
     opened = tables.open_questions(told.source if "paragraphs" in first.column_names else first)
     return dataclasses.replace(
         found,
         splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},
         columns={name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
-        items=tuple(opened.select(range(min(SHOWN, len(opened)))).to_list()),
+        items=_items(opened),
     )
+
+
+def _items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
+    return tuple(data.select(range(min(SHOWN, len(data)))).to_list())
 
 
 def _rule(value: str, place: int) -> str:

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import listing, numbers_said
-from rightreasons.core.validation import check_one_of, read_text
+from rightreasons.core.validation import check_each, check_one_of, read_text
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import SUFFIXES
 from rightreasons.io.files import data_type, unpacked
-from rightreasons.io.predictions import ModelAnswers, read_answers
+from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
 
 FORMATS = {
     "pred_only": (1, 1),
@@ -127,16 +127,15 @@ def _read_lines(text: str, suite: Suite, name: str, form: str) -> ModelAnswers:
             f"Expected {wanted} cells in each line of {name} for the format {form}, but got {width}: name another "
             "format (--predictions-format, file_format=)."
         )
-    if any(len(row) != width for row in rows):
-        number = next(number for number, row in enumerate(rows) if len(row) != width)
-        raise ValueError(
-            f"Expected {width} cells in each line of {name}, as in its first, but the one of example {number} has "
-            f"{len(rows[number])}."
-        )
+    expected = f"{width} cells in each line of {name}, as in its first"
+    check_each(rows, lambda row: len(row) == width, expected, unit="that of example")
     answers = _answers([row[0] for row in rows]) if form.startswith("pred") else None
     if form == "pred_only":
         return ModelAnswers(None, answers, form=form)
-    numbers = _numbers([row[answers is not None :] for row in rows], name)
+    cells = [row[answers is not None :] for row in rows]
+    expected = f"numbers for probabilities in each line of {name}"
+    check_each(cells, lambda row: all(map(is_number, row)), expected, unit="that of example")
+    numbers = np.array(cells, dtype=np.float64)
     if form == "pred_and_conf":
         return ModelAnswers(None, answers, confidences=numbers[:, 0], form=form)
     return ModelAnswers(numbers[:, 0] if form == "binary_conf" else numbers, answers, kind="probabilities", form=form)
@@ -146,15 +145,3 @@ def _answers(cells: list[str]) -> NDArray[np.int64] | list[str]:
     if all(_WHOLE.fullmatch(cell) for cell in cells):
         return np.array([int(float(cell)) for cell in cells], dtype=np.int64)
     return cells
-
-
-def _numbers(rows: list[list[str]], name: str) -> NDArray[np.float64]:
-    for number, row in enumerate(rows):
-        try:
-            list(map(float, row))
-        except ValueError:
-            raise ValueError(
-                f"Expected numbers for probabilities in each line of {name}, but the one of example {number} has "
-                f"{' '.join(row)[:40]!r}."
-            ) from None
-    return np.array(rows, dtype=np.float64)

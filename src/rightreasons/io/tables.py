@@ -10,8 +10,8 @@ import dataclasses
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import datasets
 import numpy as np
@@ -23,12 +23,20 @@ from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_count, check_each, check_ids, check_one_of, check_same_length, check_seed
+from rightreasons.core.validation import (
+    check_columns,
+    check_count,
+    check_each,
+    check_ids,
+    check_one_of,
+    check_same_length,
+    check_seed,
+)
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
-from rightreasons.io.files import described
+from rightreasons.io.files import FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 
@@ -158,10 +166,11 @@ def chosen_rows(
 ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
 
+Parts: TypeAlias = "Mapping[str, datasets.Dataset]"
+"""The tables of the splits by their names; the only one of a data set without splits is called ""."""
+
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 OptionsOfTable = TypeVar("OptionsOfTable", bound=TableOptions)
-
-_OF_FILES = ("column_names", "separator", "encoding")
 
 
 @takes(TextOptions)
@@ -214,7 +223,8 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
     name, tables, options = _opened(name_or_path, config, options)
-    tables = _with_nested(tables, (options.text_column, options.text_pair_column, options.label_column))
+    named = (options.text_column, options.text_pair_column, options.label_column)
+    tables = {part: with_nested(data, named) for part, data in tables.items()}
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
     # The class names are those of all splits together: one split may lack a class.
@@ -291,7 +301,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
     name, tables, options = _opened(name_or_path, config, options)
     unlabeled = options.replaced(require_labels=False)
     numbers: set[int] = set()
-    for part in [tables] if isinstance(tables, datasets.Dataset) else tables.values():
+    for part in tables.values():
         numbers |= numbers_in(*choice_form(part, unlabeled, name))
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
@@ -395,35 +405,23 @@ def open_task_items(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Splits, OptionsOfTable]:
+def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Parts, OptionsOfTable]:
     """Return what a data set is called in errors, its tables, and the options that its description completes."""
     told = described(name_or_path)
     options = told.options(options)
     name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
-    given = {key: value for key in _OF_FILES if (value := getattr(options, key)) is not None}
-    tables = as_table(
-        told.source,
-        config or told.given.get("config"),
-        data_dir=options.data_dir,
-        revision=options.revision,
-        form=dataclasses.replace(told.form, **given),
-    )
-    return name, _with_nested(tables, (options.id_column,)), options
+    form = FileForm(options.column_names, options.separator, encoding=options.encoding)
+    tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
+    parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
+    return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
 
 
-def _with_nested(tables: Splits, names: Iterable[str | None]) -> Splits:
-    if isinstance(tables, datasets.Dataset):
-        return with_nested(tables, names)
-    return datasets.DatasetDict({part: with_nested(data, names) for part, data in tables.items()})
-
-
-def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
+def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:
     """Make one split, or all of them."""
-    if isinstance(tables, datasets.Dataset):
-        name_of_table = str(tables.split) if tables.split is not None else None
-        if split is not None and split != name_of_table:
+    if "" in tables:
+        if split not in (None, tables[""].split):
             raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
-        return make(tables, "")
+        return make(tables[""], "")
     if split is None:
         return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
     return make(tables[choose_split(tables, split, where=name)], split)
@@ -447,14 +445,12 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
         ends = {name: re.split(r"[\W_]|(?<=[a-z])(?=[A-Z])", name)[-1].lower() for name in data.column_names}
         ended = [name for name, end in ends.items() if end in columns.TEXT_COLUMNS and name != pair]
         usual_text = ended[0] if len(ended) == 1 else None
-    if usual_text is None:
-        raise columns.no_column(data, "texts", columns.TEXT_COLUMNS, "text_column", name)
-    return usual_text, pair
+    return usual_text or columns.one_column((), data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
 
 
-def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None:
+def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
     """Refuse items of multiple choice: the position of the right choice is no class of the prompt."""
-    for data in (tables,) if isinstance(tables, datasets.Dataset) else tables.values():
+    for data in tables.values():
         form = known_form({*data.column_names, *nested_names(data)}, label_column)
         if form is not None:
             raise OptionError(
@@ -467,18 +463,14 @@ def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None
 
 def find_label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
     """Return the column of labels, the named one or a usual one; None where there need not be one."""
-    if label_column is not None:
-        return columns.named_column(data, label_column, "label_column", name)
-    column = columns.usual_column(data, columns.LABEL_COLUMNS)
-    if column is None and required:
-        raise columns.no_column(data, "labels", columns.LABEL_COLUMNS, "label_column", name)
-    return column
+    what = "labels" if required else ""
+    return columns.find_column(data, label_column, columns.LABEL_COLUMNS, "label_column", name, what)
 
 
-def labels_of_splits(tables: Any, options: TextOptions, name: str) -> dict[str, LabelColumn]:
-    """Read the labels of every split that has some; the only table of a data set without splits is called ""."""
+def labels_of_splits(tables: Parts, options: TextOptions, name: str) -> dict[str, LabelColumn]:
+    """Read the labels of every split that has some."""
     labeled = {}
-    for part, data in ({"": tables} if isinstance(tables, datasets.Dataset) else tables).items():
+    for part, data in tables.items():
         column = find_label_column(data, options.label_column, options.require_labels, name)
         if column is not None:
             labeled[part] = (data, column)
@@ -603,12 +595,7 @@ def open_questions(
         rows = tables[choose_split(tables, split, where=name, others=True)]
     if "paragraphs" in rows.column_names:
         rows = datasets.Dataset.from_list(list(questions_in(rows, name)), features=question_features())
-    missing = [column for column in EXTRACTIVE_ANSWERS if column not in rows.column_names]
-    if missing:
-        raise ValueError(
-            f"Expected the columns {', '.join(EXTRACTIVE_ANSWERS)} in {name}, but {', '.join(missing)} is missing; it "
-            f"has {', '.join(rows.column_names)}."
-        )
+    check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     check_ids(rows["id"][:], f"id of {name}")
     held = rows["answers"][:]
     check_each(held, _are_answers, f"`answers` in {name} to be objects of two lists, `text` and `answer_start`")

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import os
 from collections import Counter
@@ -384,30 +385,37 @@ class Prompted:
                 out=_part(how.get("out"), "answers"),
             )
         )
-        rows, failures = [], dict(found.failures)
+        rows, failures = list[list[int]](), dict(found.failures)
         lacks: Counter[str] = Counter()
         for item, replies in zip(items, found.replies, strict=True):
             self.replies[item.id] = replies
-            read = np.array([self.read(item, reply) for reply in replies], dtype=int)
-            lacking = [
-                reply.lack or f"no answer in {reply.text.strip()[:80]!r}"
-                for reply, place in zip(replies, read, strict=True)
-                if place == NO_ANSWER
-            ]
-            lacks.update(lack if not lack.startswith("no answer") else "give no answer" for lack in lacking)
-            counts = np.bincount(read[read != NO_ANSWER], minlength=len(asked.answers(item)))
-            if item.id not in failures and not counts.sum():
+            counts, lacking = [0] * len(asked.texts(item)), list[str]()
+            for reply in replies:
+                place = self.read(item, reply)
+                if place == NO_ANSWER:
+                    lacks[reply.lack or "give no answer"] += 1
+                    lacking.append(reply.lack or f"no answer in {reply.text.strip()[:80]!r}")
+                else:
+                    counts[place] += 1
+            if item.id not in failures and not any(counts):
                 if self.assumed and item.label >= 0:
                     counts[item.label if self.assumed == "right" else (item.label + 1) % len(counts)] = 1
                 else:
                     failures[item.id] = lacking[0]
-            # A share of 0 has no logarithm; the least positive number stands for it.
-            shares = counts / max(counts.sum(), 1)
-            rows.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
+            rows.append(counts)
+        # A share of 0 has no logarithm; the least positive number stands for it.
+        told = Ragged.of(np.array([*itertools.chain(*rows)], dtype=np.float64), [*map(len, rows)])
+        shares = told.values / np.repeat(np.maximum(told.reduce(np.add), 1), told.lengths)
+        logs = Ragged.of(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), told.lengths)
         total = sum(map(len, found.replies))
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
-        return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+        return (
+            [*logs],
+            failures,
+            found.truncated,
+            "; ".join(filter(None, [found.way, rate + (named and f" ({named})")])),
+        )
 
     def _again(self, requests: Sequence[Request]) -> Answers:
         """Return what was answered before."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.intervals import Interval, bounded_mean, sign_flip_p_value
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import check_same_length
+from rightreasons.core.validation import check_columns, check_same_length
 
 if TYPE_CHECKING:
     from rightreasons.io.judged import Judgments
@@ -245,10 +245,7 @@ def judge_pairs(
     Raises:
         ValueError: If the scorer does not see both answers at once, or columns are missing.
     """
-    needed = ("item", "prompt", "first_text", "second_text")
-    missing = [name for name in needed if name not in rows]
-    if missing:
-        raise ValueError(f"Expected the columns {', '.join(needed)} of pairs to judge, but {missing[0]} is missing.")
+    check_columns([*rows], ("item", "prompt", "first_text", "second_text"), "the pairs to judge")
     if not scorer.joint:
         raise ValueError(
             f"Expected a judge that sees both answers at once, but {scorer.name} scores each by itself: ask it with "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.store import digest_of_arrays, json_lines, write_text
-from rightreasons.core.validation import check_labels, check_texts
+from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_questions, open_task_items
 from rightreasons.models.batching import Encoded, encode
@@ -83,12 +83,7 @@ def as_dataset(table: Table, task: str, name: str) -> Any:
             f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
             f"{type(table).__name__}."
         )
-    missing = [column for column in COLUMNS[task] if column not in dataset.column_names]
-    if missing:
-        raise ValueError(
-            f"Expected `{name}` to have the columns {', '.join(COLUMNS[task])} of a {task} dataset, but it lacks "
-            f"{' and '.join(missing)}; it has {', '.join(dataset.column_names) or 'none'}."
-        )
+    check_columns(dataset.column_names, COLUMNS[task], f"`{name}`, a {task} dataset,")
     if len(dataset) == 0:
         raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
     return dataset

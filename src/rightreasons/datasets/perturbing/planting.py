@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_fraction, check_ids, check_kind, check_one_of, check_seed, check_texts
+from rightreasons.core.validation import (
+    check_columns,
+    check_fraction,
+    check_ids,
+    check_kind,
+    check_one_of,
+    check_seed,
+    check_texts,
+)
 from rightreasons.datasets.perturbing.edits import WORDS
 
 if TYPE_CHECKING:
@@ -60,11 +68,7 @@ def mirror_dataset(
 
     check_kind(dataset, "dataset", hf.Dataset)
     column = prompt_column or ("prompt" if "prompt" in dataset.column_names else "premise")
-    for name in ("id", "label", column):
-        if name not in dataset.column_names:
-            raise ValueError(
-                f"Expected a column `{name}` in the data set to mirror, but it has {', '.join(dataset.column_names)}."
-            )
+    check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
     items = [dict(row) for row in dataset]
     check_ids((row["id"] for row in items), "id")
     chosen = _prompts_by_item(items, prompts)
@@ -322,12 +326,8 @@ def _label_names(splits: Mapping[str, datasets.Dataset]) -> list[str]:
         where = f"split {split!r}" if split else "the data set"
         if not isinstance(data, hf.Dataset):
             raise TypeError(f"Expected {where} to be a datasets.Dataset, but got {type(data).__name__}.")
-        for column in ("id", "text", "label"):
-            if column not in data.column_names:
-                raise ValueError(
-                    f"Expected a column `{column}` in {where} to plant cues in, but it has "
-                    f"{', '.join(data.column_names)}: open it with `open_dataset`."
-                )
+        place = f"{where} to plant cues in"
+        check_columns(data.column_names, ("id", "text", "label"), place, ": open it with `open_dataset`")
         for column in COLUMNS:
             if column in data.column_names:
                 raise ValueError(f"Expected no column `{column}` in {where}, as planting adds one, but it is there.")

@@ -18,9 +18,9 @@ import pickletools
 import re
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from rightreasons.core.suites import TEST_TYPES, skips_first
 from rightreasons.datasets.builder import members
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
+
+Texts: TypeAlias = "dict[int, tuple[tuple[str, ...], ...]]"
+"""Number of a case -> the texts of its examples."""
 
 MAX_BYTES = 256 << 20
 """The maximum size of a pickle."""
@@ -225,12 +228,12 @@ class PickledTest:
             raise TypeError(f"Expected a list of cases, but got {type(cases).__name__}.")
         return cases
 
-    def texts(self, *, run: bool = True) -> tuple[tuple[str, ...], dict[int, tuple[tuple[str, ...], ...]]]:
+    def texts(self, *, run: bool = True) -> tuple[tuple[str, ...], Texts]:
         """Return the columns, and the texts of the examples of each case that was run, or of every case."""
         cases = self.cases
         nested = bool(cases) and isinstance(cases[0], list)
         columns: tuple[str, ...] = ()
-        texts: dict[int, tuple[tuple[str, ...], ...]] = {}
+        texts: Texts = {}
         for row in _rows(self.value("run_idxs") if run else None, len(cases)):
             pairs = [_example(example) for example in (cases[row] if nested else [cases[row]])]
             for names, _ in pairs:
@@ -259,16 +262,28 @@ class PickledTest:
         return read
 
 
-def read_pickled_suite(path: Path, *, text_columns: Sequence[str] | None = None) -> Suite:
+def read_pickled_suite(
+    path: Path,
+    *,
+    text_columns: Sequence[str] | None = None,
+    name: str = "",
+    label_names: tuple[str, ...] | None = None,
+    run: bool = True,
+    made: Callable[[PickledTest, Texts], Functionality] | None = None,
+) -> Suite:
     """Read a suite that CheckList has saved.
 
     Args:
         path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
         text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two, or
             the keys where an example is a dictionary.
+        name: The name of the suite; "" for that of the file.
+        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
+        run: Whether to read the cases alone that were run, in the order of CheckList's files of predictions.
+        made: Makes a functionality of a test and the texts of its cases; None to say what the pickle itself expects.
 
     Returns:
-        The suite, with the cases that were run, in CheckList's order, called as the file.
+        The suite.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -278,8 +293,8 @@ def read_pickled_suite(path: Path, *, text_columns: Sequence[str] | None = None)
     columns = tuple(text_columns or ())
     for test in pickled_tests(path):
         try:
-            names, texts = test.texts()
-            functionality = _functionality(test, texts) if texts else None
+            names, texts = test.texts(run=run)
+            functionality = (made or _functionality)(test, texts) if texts else None
         except _DAMAGED as error:
             told = str(error)
             told = told if told.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
@@ -295,7 +310,8 @@ def read_pickled_suite(path: Path, *, text_columns: Sequence[str] | None = None)
                 f"those of {test.name!r} have {', '.join(names)}."
             )
         read.append(functionality)
-    return Suite(path.name.removesuffix("".join(path.suffixes)) or path.name, columns, tuple(read))
+    name = name or path.name.removesuffix("".join(path.suffixes)) or path.name
+    return Suite(name, columns, tuple(read), label_names)
 
 
 def pickled_tests(path: Path) -> list[PickledTest]:
@@ -383,7 +399,7 @@ def _from_bytes(dtype: Any, content: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------ one test
 
 
-def _functionality(test: PickledTest, texts: Mapping[int, tuple[tuple[str, ...], ...]]) -> Functionality:
+def _functionality(test: PickledTest, texts: Texts) -> Functionality:
     spec = _expectation(test.state.get("expect"), test.state.get("agg_fn", "all"), test.plain)
     labels: dict[int, tuple[Any, ...]] = {}
     try:

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyarrow import csv
-
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_count, check_each, check_kind
-from rightreasons.datasets.builder import available_datasets, load_builder
-from rightreasons.datasets.suites.cases import Case, Functionality, check_label_names
+from rightreasons.core.validation import check_count, check_each, check_kind
+from rightreasons.datasets.builder import available_datasets, load_builder, read_csv
+from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 
 PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
@@ -41,19 +38,7 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         ValueError: If a column is missing, there is no row, or a row lacks a value.
     """
     check_kind(path, "path", str | os.PathLike)
-    try:
-        table = csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(block_size=MAX_CELL_CHARACTERS),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(column_types=dict.fromkeys((*COLUMNS, "case_id"), pa.string())),
-        )
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"Expected a table in UTF-8 in {path}, but it cannot be read as such: {error}.") from None
-    missing = [column for column in COLUMNS if column not in table.column_names]
-    if missing:
-        raise ValueError(f"Expected the columns {', '.join(COLUMNS)} in {path}, but it lacks {', '.join(missing)}.")
-    rows = table.to_pylist()
+    rows = read_csv(path, path, COLUMNS, optional=("case_id",))
     if not rows:
         raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
     words = rows[0]["label_gold"].strip() in LABEL_NAMES
@@ -124,8 +109,8 @@ def open_suite(
     else:
         raise unknown_name("suite", name_or_path, known)
     if label_names is not None:
-        check_label_names(label_names, suite.name)
-        suite = dataclasses.replace(suite, label_names=tuple(label_names))
+        names: Any = label_names  # the suite checks them
+        suite = dataclasses.replace(suite, label_names=names)
     if max_cases is None:
         return suite
     check_count(max_cases, "max_cases")

@@ -127,7 +127,7 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
             yield f"line {number}", parse_json(line, str(file), line=number)
 
 
-def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:
+def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
     if type(header.get("version")) is not int or header["version"] != VERSION:
@@ -136,13 +136,9 @@ def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
-    label_names = header.get("label_names")
-    if label_names is not None:
-        check_label_names(label_names, str(file))
     name = header.get("name", file.stem)
-    if not isinstance(name, str):
-        raise ValueError(f"Expected `name` of {file} to be a text, but got {name!r}.")
-    return name, tuple(columns), None if label_names is None else tuple(label_names)
+    check_name(name, f"suite in {file}")
+    return name, tuple(columns), header.get("label_names")
 
 
 def _functionality(row: Any, where: str) -> Functionality:
@@ -161,15 +157,14 @@ def _functionality(row: Any, where: str) -> Functionality:
 
 def _row(functionality: Functionality) -> dict[str, Any]:
     check_plain(functionality)
-    cases: list[dict[str, Any]] = []
-    for case in functionality.cases:
-        examples: Sequence[Any] = [texts[0] if len(texts) == 1 else list(texts) for texts in case.examples]
-        entry: dict[str, Any] = {"id": case.id, "examples": examples}
-        if case.labels is not None:
-            entry["labels"] = list(case.labels)
-        if case.meta is not None:
-            entry["meta"] = [None if pair is None else list(pair) for pair in case.meta]
-        cases.append(entry)
+    cases = [
+        {
+            "id": case.id,
+            "examples": [texts[0] if len(texts) == 1 else texts for texts in case.examples],
+            **{name: held for name, held in (("labels", case.labels), ("meta", case.meta)) if held is not None},
+        }
+        for case in functionality.cases
+    ]
     return {
         "functionality": functionality.name,
         "functionality_class": functionality.functionality_class,
@@ -240,6 +235,7 @@ class Suite:
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
         if self.label_names is not None:
             check_label_names(self.label_names, self.name)
+            object.__setattr__(self, "label_names", tuple(self.label_names))
             numbered = tuple(by_number(functionality, self.label_names) for functionality in self.functionalities)
             object.__setattr__(self, "functionalities", numbered)
         for functionality in self.functionalities:

@@ -338,6 +338,7 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
+        more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
         spent: The bound of requests or of the price that ended them; "" for none.
@@ -352,6 +353,7 @@ class Client:
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
         self.usage = Usage()
+        self.more = options.more()
         self.retries = options.retries
         self.ended = ""
         self._key = os.environ.get(options.key_variable, "")
@@ -426,10 +428,11 @@ class Client:
 
         def counted(reply: Any) -> T:
             value = read(reply)
+            used = Usage.of(reply, characters_of(prompt))
             with self._lock:
-                self.usage.add(reply, characters_of(prompt))
+                self.usage += used
             item = getattr(self._here, "item", None) or self.item()
-            item.usage.add(reply, characters_of(prompt))
+            item.usage += used
             names = (reply.get("model"), reply.get("system_fingerprint"))
             item.served = " ".join(self._say(name) for name in names if name)
             return value
@@ -474,7 +477,7 @@ class Client:
             if failure.status in _REFUSED or failure.ends or self.ended or attempt == self.retries:
                 break
             with self._lock:
-                self.usage.repeated += 1
+                self.usage += Usage(repeated=1)
             self._stop.wait(failure.wait if failure.wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311
             pause = min(2 * pause, _STEEPEST_PAUSE)
         if attempt and failure.status not in _REFUSED:
@@ -485,11 +488,12 @@ class Client:
 
     def _wait_for_turn(self) -> None:
         """Wait until another request may be sent, by the rate that the user set and the pause that the server asks."""
-        with self._lock:
-            turn = max(time.monotonic(), self._next_turn)
-            if self.options.requests_per_minute:
-                self._next_turn = turn + 60 / self.options.requests_per_minute
-        self._stop.wait(max(0.0, turn - time.monotonic()))
+        if self.options.requests_per_minute or self._next_turn:
+            with self._lock:
+                turn = max(time.monotonic(), self._next_turn)
+                if self.options.requests_per_minute:
+                    self._next_turn = turn + 60 / self.options.requests_per_minute
+            self._stop.wait(max(0.0, turn - time.monotonic()))
         with self._lock:
             self.spent = self.spent or self._spent()
             self._sent += not self.spent and not self.ended
@@ -719,7 +723,7 @@ class Endpoint:
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         known = {name: value for name, value in parameters.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
-        body |= {**self.extra, **self.client.options.more()}
+        body |= {**self.extra, **self.client.more}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
 
 

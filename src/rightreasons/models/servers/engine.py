@@ -155,7 +155,7 @@ class ServerEngine:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
         asked: list[Any] = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
-        more = [self.trial.chat.extra, self.client.options.more()]
+        more = [self.trial.chat.extra, self.client.more]
         asked += more if any(more) else []
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
@@ -351,14 +351,13 @@ class ServerEngine:
                     f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
                     f"failed: {trouble}"
                 )
-        usage, progress = self.client.usage, how.get("progress", True)
+        before, progress = self.client.usage, how.get("progress", True)
 
         def begin(waiting: Sequence[Request]) -> None:
             if progress and waiting:
                 cost = self.cost(waiting, kind, new_tokens, n).sentence(self.client.options, "about ", "at most ")
                 print(f"Asking {self.name}: {cost}", file=sys.stderr)
 
-        before = dataclasses.replace(usage)
         flown = fly(
             self.client,
             requests,
@@ -370,8 +369,9 @@ class ServerEngine:
         )
         self.earlier += flown.earlier
         self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
-        if progress and usage.requests > before.requests:
-            print(f"Asked {self.name}: {(usage - before).sentence(self.client.options)}", file=sys.stderr)
+        used = self.client.usage - before
+        if progress and used.requests:
+            print(f"Asked {self.name}: {used.sentence(self.client.options)}", file=sys.stderr)
         if self.client.spent:
             raise ValueError(
                 f"Expected answers of {self.name} within a bound, but {self.client.spent}: what was answered is kept, "

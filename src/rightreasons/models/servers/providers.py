@@ -37,8 +37,7 @@ class Provider(Client):
         from inspect_ai.model import GenerateConfig, get_model
 
         provider, _, self._name = url.removeprefix(INSPECT).partition("/")
-        self._more = self.options.more()
-        own = {name: value for name, value in self._more.items() if name not in GenerateConfig.model_fields}
+        own = {name: value for name, value in self.more.items() if name not in GenerateConfig.model_fields}
         # Repeating and waiting are this client's, which counts and stores them.
         config = GenerateConfig(
             max_retries=0,
@@ -69,7 +68,7 @@ class Provider(Client):
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
         asked = {_RENAMED.get(name, name): value for name, value in body.items() if name not in ("model", "messages")}
         form = asked.pop("response_format", None)
-        unknown = sorted(set(asked) - set(GenerateConfig.model_fields) - set(self._more))
+        unknown = sorted(set(asked) - set(GenerateConfig.model_fields) - set(self.more))
         if unknown or "prompt_logprobs" in asked:
             raise RequestError(
                 f"inspect_ai has no parameter {(unknown or ['prompt_logprobs'])[0]} for providers", status=400

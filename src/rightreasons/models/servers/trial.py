@@ -161,7 +161,7 @@ def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
         ValueError: If its thinking cannot be turned on or off as asked.
     """
     options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
-    asked = [client.options.more(), list(options.header), options.key_variable]
+    asked = [client.more, list(options.header), options.key_variable]
     place = trial_file([client.url, model, thinking, asked, package_code(), today])
     if place is None:
         return try_server(client, model, thinking)

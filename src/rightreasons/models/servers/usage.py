@@ -17,7 +17,7 @@ CHARACTERS_PER_TOKEN = 4.0
 """What a token of English has, for an estimate of a server that reported no tokens in its trial."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Usage:
     """What was asked of a server so far.
 
@@ -39,24 +39,21 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Return what was asked together."""
-        return Usage(*map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other)))
+        return Usage(*map(operator.add, vars(self).values(), vars(other).values()))
 
     def __sub__(self, other: Usage) -> Usage:
         """Return what was asked since."""
-        return Usage(*map(operator.sub, dataclasses.astuple(self), dataclasses.astuple(other)))
+        return Usage(*map(operator.sub, vars(self).values(), vars(other).values()))
 
-    def add(self, reply: dict[str, Any], characters: int) -> None:
+    @classmethod
+    def of(cls, reply: Mapping[str, Any], characters: int) -> Usage:
         """Count a reply to a prompt of so many characters; where the server reports no tokens, they are estimated."""
-        self.requests += 1
         counts = tokens_used(reply)
-        self.characters += characters
-        if "prompt_tokens" not in counts:
-            self.unreported += 1
-            said = len(json.dumps(reply.get("choices"), ensure_ascii=False)) if "choices" in reply else 0
-            counts = {"prompt_tokens": round(characters / CHARACTERS_PER_TOKEN)}
-            counts["answer_tokens"] = round(said / CHARACTERS_PER_TOKEN)
-        self.prompt_tokens += counts["prompt_tokens"]
-        self.answer_tokens += counts.get("answer_tokens", 0)
+        if "prompt_tokens" in counts:
+            return cls(1, 0, counts["prompt_tokens"], counts.get("answer_tokens", 0), characters=characters)
+        said = len(json.dumps(reply["choices"], ensure_ascii=False)) if "choices" in reply else 0
+        prompts, answers = (round(size / CHARACTERS_PER_TOKEN) for size in (characters, said))
+        return cls(1, 0, prompts, answers, unreported=1, characters=characters)
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""
