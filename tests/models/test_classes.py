@@ -84,7 +84,7 @@ def test_a_gpu_has_its_next_batch_before_the_last_is_read(classifier, chooser, m
     want, log = both(), []
     hooks = [each.model.register_forward_hook(lambda *_: log.append("model")) for each in (classifier, chooser)]
     pinned = []
-    monkeypatch.setattr("rightreasons.models.batching._queues", lambda device: True)
+    monkeypatch.setattr("rightreasons.models.batching.QUEUES", "cpu")
     monkeypatch.setattr("torch.cuda.Event", Event)
     monkeypatch.setattr("torch.cuda.current_stream", lambda device: None)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.shape) or tensor)

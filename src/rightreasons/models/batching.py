@@ -25,6 +25,9 @@ attention that becomes another one for short texts (BigBird), rotary factors of 
 
 
 SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+QUEUES = "cuda"
+"""The type of the devices that compute, and copy, while this process goes on."""
+
 TOKENS_PER_ITEM = 128
 """What a batch of so many items may hold for each of them: a language model batches by tokens."""
 
@@ -372,7 +375,9 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
 def sent(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device; a GPU fetches it from pinned memory, for which nobody waits."""
     tensor = torch.from_numpy(array)
-    return tensor.pin_memory().to(device, non_blocking=True) if _queues(device) else tensor.to(device)
+    return (
+        tensor.pin_memory().to(device, non_blocking=True) if torch.device(device).type == QUEUES else tensor.to(device)
+    )
 
 
 def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
@@ -390,14 +395,21 @@ def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
         >>> read()
         [0, 1, 2]
     """
-    waits = [_copy(tensor.detach()) for tensor in tensors]
-    return lambda: then(*(wait() for wait in waits))
+    waits: list[Callable[[], NDArray[Any]]] = []
+    for tensor in tensors:
+        waits.append(_copy(tensor) if tensor.device.type == QUEUES else tensor.detach().cpu().numpy)
+
+    def read() -> T:
+        arrays = []
+        for wait in waits:
+            arrays.append(wait())
+        return then(*arrays)
+
+    return read
 
 
 def _copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
-    if not _queues(tensor.device):
-        return lambda: np.asarray(tensor.cpu().numpy())
-    copy, copied = tensor.to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
+    copy, copied = tensor.detach().to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
     copied.record(torch.cuda.current_stream(tensor.device))
 
     def wait() -> NDArray[Any]:
@@ -405,11 +417,6 @@ def _copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
         return np.array(copy.numpy())  # pinned memory is scarce, and goes back
 
     return wait
-
-
-def _queues(device: str | torch.device) -> bool:
-    """Tell whether a device computes, and copies, while this process goes on."""
-    return torch.device(device).type == "cuda"
 
 
 def check_fast(tokenizer: Any) -> None:

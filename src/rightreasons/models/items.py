@@ -310,10 +310,10 @@ class Items:
         encoded, model = self.encoded, self.classifier.model
 
         def run(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
-            named = fails_at(self.classifier.name, self.ids[int(batch[0])])
-            with padding_token(model, encoded.padding["input_ids"]):
-                columns = named(lambda: compute(self.inputs(batch), batch))()
-            return columns if isinstance(columns, Mapping) else named(columns)
+            about = self.classifier.name, self.ids[int(batch[0])]
+            with padding_token(model, encoded.padding["input_ids"]), fails_at(*about):
+                columns = compute(self.inputs(batch), batch)
+            return columns if isinstance(columns, Mapping) else fails_at(*about)(columns)
 
         return run_model(
             model,

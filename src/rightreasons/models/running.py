@@ -601,7 +601,8 @@ class _Work:
                     last = time.monotonic()
         finally:
             with contextlib.suppress(Exception):  # that of the batch before ends the run
-                self.computed += [Chunk(items, read()) for items, read in launched]
+                for items, read in launched:
+                    self.computed.append(Chunk(items, read()))
             self._flush()
 
     def _launch(self, queue: deque[NDArray[np.int64]], launched: deque[tuple[NDArray[np.int64], Later]]) -> bool:
