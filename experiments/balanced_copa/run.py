@@ -37,7 +37,7 @@ from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.page.plots import Drawing
+from rightreasons.page.plots import Bar, Drawing
 from rightreasons.training.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
@@ -195,9 +195,9 @@ def _save(picture: Drawing, path: Path) -> None:
     Image.open(io.BytesIO(picture.png)).convert("RGB").quantize(64).save(path, optimize=True)
 
 
-def _bars(row: Mapping[str, Any]) -> plots_cues.Bars:
+def _bars(row: Mapping[str, Any]) -> Bar:
     gap, parts = row["gap"], ("accuracy", "easy_accuracy", "hard_accuracy")
-    return plots_cues.Bars(
+    return Bar(
         NAMES[row["training_set"]],
         tuple(gap[part] for part in parts),
         tuple(gap[f"{part}_interval"]["low"] for part in parts),

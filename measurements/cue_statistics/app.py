@@ -1,6 +1,8 @@
 """The demo of this measurement: type items with their choices, and see which words give the answers away."""
 
-from rightreasons.cues.plots import CuePoint, cue_productivity
+from types import SimpleNamespace
+
+from rightreasons.cues.plots import cue_productivity
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -18,9 +20,8 @@ EXAMPLE = {
 
 
 def draw(result):
-    keys = ("cue", "applicability", "productivity", "low", "high")
-    points = [CuePoint(*(row[key] for key in keys), row["p_holm"] < 0.05) for row in result["cues"][:15]]
-    return cue_productivity("cues", cues=points, chance=result["cues"][0]["chance"]).svg if points else ""
+    cues = [SimpleNamespace(**row) for row in result["cues"][:15]]
+    return cue_productivity("cues", cues=cues, chance=cues[0].chance).svg if cues else ""
 
 
 def build():

@@ -200,7 +200,7 @@ def test_audit_of_a_local_file(capsys, tiny, reviews, tmp_path):
     columns = ("--text-column", "review", "--label-column", "verdict")
     code, out, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
     assert code == 0
-    assert f"Labels of {reviews} matched with the model's by name: negative, positive." in told
+    assert f"Labels of {reviews} matched with the classes by name: negative, positive." in told
     assert "Does its confidence match its accuracy?" in out
     assert f"Report: {tmp_path / 'report' / 'index.html'}" in out
     said = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))

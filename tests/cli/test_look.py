@@ -42,3 +42,22 @@ def test_a_model_that_the_labels_do_not_fit_is_told(table, tmp_path, capsys):
     assert "c=contradiction,e=entailment,n=neutral" in looked.out
     fits = run(capsys, "look", "rows.csv", "model", "--label-names", "c=contradiction,e=entailment,n=neutral")
     assert "match by name: contradiction, entailment, neutral" in " ".join(fits.out.split())
+
+
+def test_a_refused_column_names_the_look_that_explains_it_and_a_warning_is_a_line(capsys, tmp_path):
+    path = tmp_path / "meine daten.csv"
+    path.write_bytes("Text;Ergebnis;Gut;Öde\nschön;Gut;0,9;0,1\nöde;Öde;0,2;0,8\n".encode("cp1252"))
+    code, _, told = run(capsys, "calibration", path)
+    assert (code, told.count("\n")) == (2, 2)
+    assert told.startswith("meine daten.csv is not in UTF-8 and is read as cp1252")
+    assert told.endswith(f"name it with --label-column. `rightreasons look '{path}'` shows what would be read.\n")
+
+
+def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,label\ngood,up\n ,down\nbad,down\n,\n")
+    code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
+    assert (code, told.count("row 1 is empty; --drop-empty leaves such rows out.")) == (2, 1)
+    code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml", "--drop-empty")
+    assert code == 0, told
+    assert "drop_empty: true" in (tmp_path / "data.yaml").read_text()

@@ -159,8 +159,7 @@ odd_texts = st.lists(
     tokenizer=st.sampled_from([None, str.split]),
 )
 def test_reading_in_batches_is_the_definition(data, prompt, features, tokenizer):
-    # Two items at a time, and slots so few that short words displace one another.
-    with patch.object(extraction, "BATCH", 2), patch.object(extraction, "_MOST_BITS", 1):
+    with patch.object(extraction, "BATCH", 2):
         prompts = [prompt] * len(data)
         table = extract_cues(data, prompts=prompts, features=sorted(features), tokenizer=tokenizer)
     columns = zip(table.item.tolist(), table.choice.tolist(), [table.names[k] for k in table.cue], strict=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 
 # Sets of three, two, two and two items whose items are no neighbors; the last row is in none.
 NAMES = ["a", "b", "a", "c", "b", "c", "a", "d", "d", None]

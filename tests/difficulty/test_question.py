@@ -12,7 +12,7 @@ from scipy import stats
 
 from command_line import run
 from rightreasons.core.store import Records
-from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.data_maps import EpochScores, write_epoch
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.difficulty.plots import difficulty_scatter

@@ -414,7 +414,7 @@ def test_confidence_goes_beside_correctness():
         ),
         (
             "answer,confidence,correct\nx,85.5,1\n",
-            "from 0 to 1, in column 'confidence' .*, but row 0 holds 85.5",
+            "from 0 to 1 in confidence of the text, but got 85.5: where these are percentages",
         ),
         ("answer,confidence\nx,.5\n", "says whether each answer was right"),
         (

@@ -182,6 +182,49 @@ def test_german_excel_is_read_at_once(tmp_path):
         assert as_table(path, form=rightreasons.io.files.FileForm(encoding="cp1252")).num_rows == 2
 
 
+def test_german_excel_shows_percentages(tmp_path):
+    """With "sep=;" above, empty rows below, a heading before the label, and one label in capitals."""
+    path = tmp_path / "ergebnis.csv"
+    rows = (
+        "sep=;\nNr;Ergebnis;Sicherheit Gut;Sicherheit Nicht gut\n1;Gut;56,5 %;43,5 %\n2;NICHT GUT ;7,25%;92,75%\n;;;\n"
+    )
+    path.write_text(rows, encoding="utf-8-sig")
+    read = read_predictions(path, label_column="Ergebnis")
+    assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
+    assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
+    with pytest.raises(ValueError, match="where they are one class, say label_names='GUT=Gut'"):
+        open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
+
+
+@pytest.mark.parametrize("names", [("p_Gut", "p_Öde"), ("Gut", "Öde")])
+def test_percentages_are_told_to_be_such(names):
+    table = {names[0]: [56.4, 10.0], names[1]: [43.6, 90.0], "label": ["Gut", "Öde"]}
+    with pytest.raises(ValueError, match=r"fractions from 0 to 1 in p_Gut, p_Öde .*, say scores=percentages"):
+        read_predictions(table)
+    read = read_predictions(table, scores="percentages")
+    assert (read.predictions.tolist(), read.scores) == ([[0.564, 0.436], [0.1, 0.9]], "probabilities")
+    sure = {"confidence": [85, 60], "correct": [1, 0]}
+    with pytest.raises(ValueError, match="got 85: where these are percentages, say scores=percentages"):
+        read_predictions(sure)
+    assert read_predictions(sure, scores="percentages").predictions.tolist() == [0.85, 0.6]
+
+
+def test_columns_of_log_probabilities_are_those_of_the_labels_they_end_in():
+    table = {"logp_Gut": [-0.1, -2.3], "logp_Öde": [-2.35, -0.1], "label": ["Gut", "Öde"]}
+    assert read_predictions(table).scores == "log_probabilities"
+    read = read_predictions(
+        {"x_Gut": [0.9, 0.2], "x_Öde": [0.1, 0.8], "label": ["Öde", "Gut"]}, score_columns="x_Öde,x_Gut"
+    )
+    assert (read.label_names, read.references.tolist()) == (("Öde", "Gut"), [0, 1])
+
+
+def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text("text,label\na,b\n")
+    with pytest.raises(ValueError, match="Expected utf16 text in .*plain.csv, but it holds other bytes"):
+        as_table(path, form=rightreasons.io.files.FileForm(encoding="utf16"))
+
+
 def test_splits_in_one_document_and_rows_without_headings(tmp_path):
     path = tmp_path / "clinc.json"
     path.write_text(json.dumps({"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]}))

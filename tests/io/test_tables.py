@@ -154,7 +154,7 @@ def test_ids_come_from_a_column_if_they_are_unique():
 
 def test_empty_texts_are_an_error_or_left_out_on_demand():
     rows = datasets.Dataset.from_dict({"text": ["a", "  ", None, "d"], "label": [0, 1, 1, 0]})
-    with pytest.raises(ValueError, match=r"row 1 is empty; drop_empty=True leaves such rows out"):
+    with pytest.raises(ValueError, match=r"row 1 is empty; `drop_empty` leaves such rows out"):
         open_dataset(rows)
     data = open_dataset(rows, drop_empty=True)
     assert (data["text"][:], data["id"][:], data["label"][:]) == (["a", "d"], ["0", "3"], [0, 0])

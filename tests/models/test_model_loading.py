@@ -221,7 +221,7 @@ def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
 
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
-    with pytest.raises(ValueError, match=r"distinct names in `id2label of .*`, but 'pos' comes again at position 1"):
+    with pytest.raises(ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."):
         load_classifier(folder)
 
 

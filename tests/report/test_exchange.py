@@ -7,7 +7,7 @@ import yaml
 from huggingface_hub import EvalResultEntry
 
 from command_line import run
-from rightreasons.report.exchange import every_eval_ever
+from rightreasons.report.card import every_eval_ever
 from rightreasons.report.runner import audit
 
 

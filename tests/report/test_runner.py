@@ -233,7 +233,7 @@ def test_a_model_without_names_is_matched_by_number(rows, tmp_path):
         "by number, as the model only numbers its classes (labels in alphabetical order): bad is LABEL_0, good is "
         "LABEL_1"
     )
-    assert told[0] == f"Labels of the data matched with the model's {mapping}."
+    assert told[0] == f"Labels of the data matched with the classes {mapping}."
     assert told[1] == "1 question (calibration) about 40 items of data."
     assert result.audit["dataset"]["label_mapping"] == mapping
     assert result.audit["dataset"]["label_classes"] == {"bad": "LABEL_0", "good": "LABEL_1"}

@@ -14,7 +14,7 @@ from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.difficulty.contrast_sets import ContrastItems, measure_contrast_sets
+from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.page.prose import decimal, percent

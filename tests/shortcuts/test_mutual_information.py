@@ -1,7 +1,6 @@
 """Local mutual information: worked figures, merging, options and bad input."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rightreasons.core.tokens import words
-from rightreasons.shortcuts import mutual_information as lmi_module
-from rightreasons.shortcuts.mutual_information import LmiCounts, count_words, lmi
+from rightreasons.shortcuts.mutual_information import LmiCounts, lmi
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]
@@ -117,16 +115,6 @@ def test_a_word_that_repeats_in_its_texts_keeps_the_level_of_its_p_value():
     assert rejected <= 20  # half of that is expected; counted by occurrences, about 70
 
 
-@pytest.mark.parametrize(
-    "texts", [["a b a", "A unbelievable thing", "crème a a", "incomprehensibilities incomprehensibilities a"]]
-)
-def test_fast_counts_of_texts_are_those_of_sets(texts):
-    occurrences, presences = count_words(texts)
-    rows = [words(text) for text in texts]
-    assert occurrences == Counter(word for row in rows for word in row)
-    assert presences == Counter(word for row in rows for word in set(row))
-
-
 def test_head_is_the_ceiling_of_five_percent_of_the_tokens_of_the_label():
     texts = [" ".join(f"a{i}" for i in range(n)) for n in (100, 21)]
     result = lmi(texts, [0, 1])
@@ -201,8 +189,7 @@ def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(d
     assert all(float(table.lmi.sum()) >= -1e-12 for table in result.by_label)
 
 
-def test_streams_of_batches_give_what_one_call_gives(monkeypatch):
-    monkeypatch.setattr(lmi_module, "BUFFER", 8)  # so that one batch is counted in several parts
+def test_streams_of_batches_give_what_one_call_gives():
     counts = LmiCounts()
     for i in (0, 2):
         counts.update(TEXTS[i : i + 2], LABELS[i : i + 2])

@@ -64,7 +64,10 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
-    label = _label_feature(datasets, scores.label_names)
+    # A ClassLabel requires distinct names; those of a model may be equal.
+    names = list(scores.label_names or ())
+    is_named = scores.label_names is not None and len(set(names)) == len(names)
+    label = datasets.ClassLabel(names=names) if is_named else datasets.Value("int64")
     logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
     features = datasets.Features(
         {
@@ -120,13 +123,6 @@ def safe_name(name: str) -> str:
         '___test__10__'
     """
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "split"
-
-
-def _label_feature(datasets: Any, names: Sequence[str] | None) -> Any:
-    # A ClassLabel requires distinct names; those of a model may be equal.
-    if names is None or len(set(names)) < len(names):
-        return datasets.Value("int64")
-    return datasets.ClassLabel(names=list(names))
 
 
 Role = Literal["primary", "comparison", "validation", "train"]

@@ -307,18 +307,13 @@ class _Tally:
 
 
 def _tally(top: TopLabel, options: CalibrationErrorOptions, vector: bool) -> _Tally:
-    pairs = _pairs(top, options)
-    sums = BinSums.of(pairs, options.n_bins, options.strategy)
-    n_correct, confidence = int(np.count_nonzero(top.correct)), float(top.confidence.sum())
-    return _Tally(len(top), n_correct, confidence, sums, positive_sums(top), vector)
-
-
-def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats, NDArray[np.bool_]]]:
     pairs = top.pairs(options.kind)
     if options.threshold > 0:
         kept = [scores > options.threshold for scores, _ in pairs]
         pairs = [(scores[keep], events[keep]) for (scores, events), keep in zip(pairs, kept, strict=True)]
-    return pairs
+    sums = BinSums.of(pairs, options.n_bins, options.strategy)
+    n_correct, confidence = int(np.count_nonzero(top.correct)), float(top.confidence.sum())
+    return _Tally(len(top), n_correct, confidence, sums, positive_sums(top), vector)
 
 
 def _result(

@@ -31,7 +31,7 @@ from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.classification import macro_f1_of
-from rightreasons.core.intervals import Estimate, FigureText, estimate_of, mean, rate, share
+from rightreasons.core.intervals import Estimate, FigureText, clusters_of, estimate_of, mean, rate, share
 from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
@@ -104,7 +104,7 @@ class JudgedItems:
         """
         rows = np.flatnonzero(labels >= 0)
         logits, labels = take_rows(logits, rows), labels[rows]
-        units = None if clusters is None else np.asarray(clusters)[rows]
+        units = clusters_of(clusters, rows)
         if probabilities is None:
             return cls(logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units)
         exact = take_rows(probabilities, rows)
@@ -115,7 +115,7 @@ class JudgedItems:
     @property
     def n_units(self) -> int:
         """The number of items or clusters that are independent."""
-        return len(self) if self.clusters is None else len(np.unique(self.clusters))
+        return intervals.count_units(self.clusters, len(self))
 
     @functools.cached_property
     def groups(self) -> list[TopLabel]:
@@ -273,7 +273,7 @@ def measure_calibration(
         decided=measure_figures(items, DECIDED, resampling=resampling.of_family(len(DECIDED))),
         bins=bins,
         consistency=null,
-        accuracies=tuple(rate(top.correct[group], resampling, _of(items, group)) for group in groups),
+        accuracies=tuple(rate(top.correct[group], resampling, clusters_of(items.clusters, group)) for group in groups),
     )
 
 
@@ -308,7 +308,7 @@ def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> l
     order = np.argsort(-items.top.confidence, kind="stable")
     for point in selective_of(items.top).curve:
         kept = order[: round(point.coverage * len(items))]
-        wrong = rate(~items.top.correct[kept], resampling, _of(items, kept))
+        wrong = rate(~items.top.correct[kept], resampling, clusters_of(items.clusters, kept))
         if wrong is not None:
             # Of equal confidences some are left out at random: the figure is the mean over which.
             low, high = min(wrong.low or 0.0, point.risk), max(wrong.high or 0.0, point.risk)
@@ -577,11 +577,6 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     return mean(losses, resampling, clusters=items.clusters)
 
 
-def _of(items: JudgedItems, rows: NDArray[Any]) -> NDArray[Any] | None:
-    """Return the clusters of some of the items."""
-    return None if items.clusters is None else items.clusters[rows]
-
-
 def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
     checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
     return calibration_of(items.top, checked, resampling, clusters=items.clusters)
@@ -619,7 +614,7 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
             lambda s: s[..., 0] / s[..., 1], sums, clusters=items.clusters, resampling=resampling
         )
         f1 = estimate_of(float(sums[:, 0].sum() / sums[:, 1].sum()), interval)
-    of_predicted, of_labels = _of(items, predicted), _of(items, labels)
+    of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
     return ClassFigures(
         label=k,
         n_items=n_items,

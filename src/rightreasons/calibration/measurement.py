@@ -46,7 +46,7 @@ from rightreasons.calibration.measure import (
 )
 from rightreasons.calibration.recalibration import Temperature
 from rightreasons.core.classification import label_errors
-from rightreasons.core.intervals import Estimate, estimate_of, paired_means
+from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, paired_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide
 from rightreasons.page import parts as p
@@ -227,7 +227,7 @@ def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> 
         (context.scores(one).predicted == one.labels)[list(side)]
         for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
     ]
-    clusters = None if split.clusters is None else split.clusters[[row for row, _ in rows]]
+    clusters = clusters_of(split.clusters, [row for row, _ in rows])
     change = paired_means(correct[0], correct[1], clusters=clusters, resampling=resampling)
     return estimate_of(change.difference, change.interval), change.p_value
 

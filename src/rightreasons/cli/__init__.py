@@ -12,10 +12,13 @@ import contextlib
 import contextvars
 import functools
 import json
+import logging
 import os
+import re
+import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             os.environ["WORLD_SIZE"] = "1"
         elif not is_first:  # the first one tells what all of them found
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
-    with stopped_by_signals() as stop_code, _plain_lines():
+    with stopped_by_signals() as stop_code, _plain_lines(words):
         code = _run(words, show_traceback, stop_code)
     raise SystemExit(code)
 
@@ -136,7 +139,7 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         if isinstance(error, ModuleNotFoundError):
             error = missing(error)
         expected = is_expected(error)
-        more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
+        more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
         typer.echo(f"Error: {_with_flags(error, words)}{more}", err=True)
         return 2 if expected else 1
     return int(code or 0)
@@ -150,13 +153,15 @@ def _end_bars() -> None:
 
 
 @contextlib.contextmanager
-def _plain_lines() -> Iterator[None]:
-    """Print what is said about stored results as a line, and not as a warning with its place in the code."""
+def _plain_lines(words: Sequence[str]) -> Iterator[None]:
+    """Print what we warn of as a line, and not with its place in the code; hubs that do not answer say so once."""
     show = warnings.showwarning
+    logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)  # it tells each of a dozen attempts
 
     def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, SetAsideWarning):
-            typer.echo(str(message), err=True)
+        ours = issubclass(category, UserWarning) and str(where[0]).startswith(str(Path(rightreasons.__file__).parent))
+        if ours or issubclass(category, SetAsideWarning):
+            typer.echo(with_flags(str(message), _flags(words)), err=True)
         else:
             show(message, category, *where, **more)
 
@@ -257,20 +262,39 @@ def _check_words(words: Sequence[str]) -> None:
         raise ValueError(f"Expected a value of {what}, but it is empty.")
 
 
+def _look_at(error: Exception, words: Sequence[str]) -> str:
+    """Name the `look` that explains what is refused about the columns of a file, where `look` takes the same option."""
+    files = [word for word in words[1:] if Path(word).suffix and Path(word).is_file()]
+    if words[0] == "look" or not files or not {*getattr(error, "option", ())} & {*_flags(["look"])}:
+        return ""
+    return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
+
+
 def _with_flags(error: Exception, words: Sequence[str]) -> str:
     """Write an error in one sentence, with the options that it carries as flags of the command."""
+    known = set(_flags(words))
+    return with_flags(in_one_sentence(error), [name for name in getattr(error, "option", ()) if name in known])
+
+
+def _flags(words: Sequence[str]) -> list[str]:
+    """Return the names of the flags of a command, as Python writes them."""
     command: Any = typer.main.get_command(_app)
     for word in words:
         if not hasattr(command, "get_command"):
             break
         command = command.get_command(None, word) or command
-    flags = {flag.lstrip("-").replace("-", "_"): flag for option in command.params for flag in option.opts[:1]}
-    sentence = in_one_sentence(error)
-    for name in getattr(error, "option", ()):
-        if (flag := flags.get(name, "")).startswith("--"):
-            for end in " .,;":  # `label_column=` of Python, without a value
-                sentence = sentence.replace(f"{name}={end}", flag + end)
-            sentence = sentence.replace(f"`{name}`", flag).replace(f"{name}=", f"{flag}=")
+    return [
+        flag[2:].replace("-", "_") for option in command.params for flag in option.opts[:1] if flag.startswith("--")
+    ]
+
+
+def with_flags(sentence: str, names: Iterable[str]) -> str:
+    """Write the options of a sentence as flags of a command, such as `--label-column`."""
+    for name in names:
+        flag = f"--{name.replace('_', '-')}"
+        # `label_column=` of Python stands without a value, or with one.
+        sentence = re.sub(rf"`{name}`|\b(?<!-){name}=(?=[ .,;]|$)", flag, sentence)
+        sentence = re.sub(rf"\b(?<!-){name}=", f"{flag}=", sentence)
     return sentence
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed, one_or_more, option
@@ -52,6 +52,7 @@ class LookOptions(Options):
     quote: str | None = option(None, "Quotation mark around the cells of a csv file.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
     column_names: str | None = option(None, "Comma-separated names of the columns of a file without a heading.")
+    drop_empty: bool = option(False, "Leave out rows with an empty text.")
 
     def told(self) -> dict[str, Any]:
         """Return what is given as a data.yaml says it."""
@@ -90,7 +91,7 @@ def look(
         raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
     found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
     _show(dataset, found)
-    doubts = [_with_flags(doubt) for doubt in (*found.doubts, *_of_model(found, model))]
+    doubts = [with_flags(doubt, LookOptions.names()) for doubt in (*found.doubts, *_of_model(found, model))]
     refusal = None if found.readable else doubts.pop(0)
     for doubt in doubts:
         typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
@@ -100,12 +101,6 @@ def look(
     if not is_description:
         write_description(out, {"data": place, **_said(found), **told})
     _tell_questions(found, dataset, model, None if is_description else out)
-
-
-def _with_flags(doubt: str) -> str:
-    for name in LookOptions.names():
-        doubt = doubt.replace(f"`{name}`", f"--{name.replace('_', '-')}").replace(f"{name}=", f"--{name}=")
-    return doubt
 
 
 def _said(found: Resolution) -> dict[str, Any]:

@@ -27,8 +27,7 @@ def card(
     A section that an earlier report wrote is replaced; the rest of the card stays as it is. To a .json goes a record of
     Every Eval Ever with all figures, to a .yaml one figure as the result of a benchmark of the hub.
     """
-    from rightreasons.report.card import write_card
-    from rightreasons.report.exchange import write_eval_results, write_every_eval_ever
+    from rightreasons.report.card import write_card, write_eval_results, write_every_eval_ever
 
     if to.suffix in (".yaml", ".yml"):
         if benchmark is None or figure is None:

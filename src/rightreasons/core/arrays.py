@@ -34,6 +34,7 @@ CLASS_COLUMNS: Mapping[str, str | None] = {
     "log_prob": "log_probabilities",
     "log_probability": "log_probabilities",
     "logprob": "log_probabilities",
+    "logp": "log_probabilities",
     "score": None,
 }
 """Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`; with the kind of score."""

@@ -481,7 +481,9 @@ def bootstrap_mean(
         inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
         return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters)
     sums = np.column_stack((checked, np.ones(len(checked))))
-    return bootstrap_sums(_mean_of_sums, sums, clusters=clusters, resampling=resampling, method=method)
+    return bootstrap_sums(
+        lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling, method=method
+    )
 
 
 def bootstrap_sums(
@@ -958,10 +960,6 @@ def _defined_interval(
     return quantile_interval(defined, level, mirrored_at=estimate if method == "basic" else None)
 
 
-def _mean_of_sums(sums: Floats) -> Floats:
-    return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
-
-
 def _vector(values: Any, name: str) -> Floats:
     """Check a vector of numbers, or of True and False, which count as 1 and 0."""
     array = to_numpy(values, name)
@@ -998,6 +996,24 @@ def cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     if names.dtype == object:
         names = names.astype(np.str_)
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
+
+
+def clusters_of(clusters: Any, rows: Any) -> Any:
+    """Return the clusters of some of the items; None where there are none."""
+    return None if clusters is None else np.asarray(clusters)[rows]
+
+
+def count_units(clusters: Any, n_items: int) -> int:
+    """Count what is independent among items: their clusters, or themselves where there are none."""
+    return n_items if clusters is None else len(np.unique(clusters))
+
+
+def unit_means(values: Floats, clusters: Any) -> Floats:
+    """Return the mean value of each cluster; the values themselves without clusters."""
+    if clusters is None:
+        return values
+    sums, sizes = _with_sizes(values, clusters).T
+    return np.asarray(sums / sizes, dtype=np.float64)
 
 
 def _cluster_sums(table: Floats, clusters: Any, rng: np.random.Generator | None = None) -> Floats:
@@ -1124,12 +1140,15 @@ def rate(flags: Any, resampling: Resampling, clusters: Any = None) -> Estimate |
         0.1
     """
     hits = np.asarray(flags, dtype=np.float64)
-    if not len(hits):
-        return None
+    return estimate_of(float(hits.mean()), rate_interval(hits, resampling, clusters)) if len(hits) else None
+
+
+def rate_interval(flags: Any, resampling: Resampling, clusters: Any = None) -> Interval:
+    """Return the interval of `rate`, of at least one flag."""
+    hits = np.asarray(flags, dtype=np.float64)
     if clusters is None:
-        return share(int(hits.sum()), len(hits), resampling)
-    interval = cluster_wilson(*_with_sizes(hits, clusters).T, confidence_level=resampling.level)
-    return estimate_of(float(hits.mean()), interval)
+        return wilson(int(hits.sum()), len(hits), confidence_level=resampling.level)
+    return cluster_wilson(*_with_sizes(hits, clusters).T, confidence_level=resampling.level)
 
 
 def mean(

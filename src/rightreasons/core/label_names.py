@@ -237,7 +237,7 @@ def other_order(scores: NDArray[np.float64], labels: NDArray[np.int64], names: S
 good, 1 is bad) it would be 100.0%: check which is which.'
     """
     from scipy.optimize import linear_sum_assignment
-    from scipy.stats import binom
+    from scipy.special import bdtr, bdtrc
 
     answers = (scores > 0.5).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
@@ -248,7 +248,7 @@ good, 1 is bad) it would be 100.0%: check which is which.'
     right = int(np.trace(counts))
     order = linear_sum_assignment(counts, maximize=True)[1]
     best = int(counts[range(n_classes), order].sum())
-    if not n_items or binom.cdf(right, n_items, chance) > 0.001 or binom.sf(best - 1, n_items, chance) > 0.001:
+    if not n_items or bdtr(right, n_items, chance) > 0.001 or bdtrc(best - 1, n_items, chance) > 0.001:
         return ""
     shown = [str(number) for number in range(n_classes)] if names is None else list(names)
     as_taken, otherwise = (
@@ -643,6 +643,9 @@ def _classes(
         return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
     twice = next((group for group in spellings.values() if len(group) > 1), None)
     if twice is not None:
+        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:])
+        if not remedy or "label_names" in remedy:
+            remedy = f"where they are one class, say label_names={renamed!r}"
         raise ValueError(
             f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
             f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."

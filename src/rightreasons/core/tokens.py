@@ -5,12 +5,11 @@ Also the words of a text, in the sense that every word-level statistic of this p
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +45,7 @@ like, and the whole forms."""
 STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
 """The function words of English, lower case; see `FUNCTION_WORDS`."""
 
+_WORD_OR_END = re.compile(rf"{WORD_PATTERN.pattern}|\n")
 _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
@@ -64,6 +64,24 @@ def words(text: str) -> list[str]:
         ['it', "'", 's', 'good', ',', 'isn', "'", 't', 'it', '?']
     """
     return WORD_PATTERN.findall(text.lower())
+
+
+def words_of_all(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    r"""Split many texts at once, which is faster than `words` of each where they are short.
+
+    Args:
+        texts: N texts, joined while they are split: a few megabytes at a time.
+
+    Returns:
+        The tokens of all texts in their order, and (T,) which text each is of.
+
+    Example:
+        >>> words_of_all(["Good film!", "", "A\nbore"])
+        (['good', 'film', '!', 'a', 'bore'], array([0, 0, 0, 2, 2]))
+    """
+    found = _WORD_OR_END.findall("\n".join(text.replace("\n", " ") for text in texts).lower())
+    is_end = np.fromiter(map("\n".__eq__, found), dtype=np.bool_, count=len(found))
+    return [word for word in found if word != "\n"], np.cumsum(is_end, dtype=np.int64)[~is_end]
 
 
 def category_codes(
@@ -235,97 +253,3 @@ def _bytes_of_letters(letters: Iterable[int]) -> dict[str, int]:
 
 
 _BYTE_OF_LETTER = _bytes_of_letters((*range(33, 127), *range(161, 173), *range(174, 256)))
-
-
-# -------------------- Find the words of many ASCII texts fast: eight bytes at a time, without a Python object per token
-
-
-WIDTH = 8
-"""Letters of one number of a key."""
-
-_END = "\0"
-"""What ends each of the joined texts: no plain text has it."""
-
-
-def _table(belongs: Callable[[str], object]) -> bytes:
-    """Return a table for `bytes.translate`: 1 for a character that belongs, 0 for another and for the end of a text."""
-    return bytes(code in range(1, 128) and bool(belongs(chr(code))) for code in range(256))
-
-
-# Asked of the pattern itself, so that the two ways cannot differ.
-_IS_TOKEN = _table(WORD_PATTERN.fullmatch)
-_IS_LETTER = _table(lambda letter: WORD_PATTERN.fullmatch(letter * 2))
-_FIRST_BYTES = np.array([(1 << (8 * length)) - 1 for length in range(WIDTH + 1)], dtype=np.uint64)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Scan:
-    """The tokens of some texts, in their order.
-
-    Attributes:
-        starts: (T,) where each token begins in the joined text.
-        is_short: (T,) whether it has a key of one number.
-        is_wide: (T,) whether it has a key of two.
-        keys: One for each short token.
-        wide_keys: (W, 2), one row for each wide token.
-        long: The other tokens.
-        ends: (N,) where each text ends in the joined text.
-    """
-
-    starts: NDArray[np.int64]
-    is_short: NDArray[np.bool_]
-    is_wide: NDArray[np.bool_]
-    keys: NDArray[np.uint64]
-    wide_keys: NDArray[np.uint64]
-    long: list[str]
-    ends: NDArray[np.int64]
-
-
-def is_plain(text: str) -> bool:
-    """Tell whether a text can be scanned: ASCII without a NUL, which would be taken for its end."""
-    return text.isascii() and _END not in text
-
-
-def scan(texts: Sequence[str]) -> Scan:
-    """Find the lower-case words and the marks of plain texts; they are joined, so pass a few megabytes at a time.
-
-    Example:
-        >>> found = scan(["A good film", "unbelievable incomprehensibility!"])
-        >>> key_words(key_bytes(found.keys)), key_words(key_bytes(found.wide_keys)), found.long
-        (['a', 'good', 'film', '!'], ['unbelievable'], ['incomprehensibility'])
-    """
-    # An end in front, so that the first word has an edge; some behind, so that the last has all bytes to read.
-    raw = f"{_END}{_END.join(texts)}{_END * 2 * WIDTH}".encode("ascii").lower()
-    tokens, letters = (np.frombuffer(raw.translate(table), dtype=np.bool_) for table in (_IS_TOKEN, _IS_LETTER))
-    inside = letters[1:] & letters[:-1]
-    starts = np.flatnonzero(tokens[1:] != inside) + 1
-    ends = np.flatnonzero(tokens[:-1] != inside) + 1
-    lengths = ends - starts
-    is_short, is_long = lengths <= WIDTH, lengths > 2 * WIDTH
-    is_wide = ~(is_short | is_long)
-    eight_bytes = np.ndarray((len(raw) - WIDTH + 1,), dtype="<u8", buffer=raw, strides=(1,))
-    first = starts[is_wide]
-    second = eight_bytes[first + WIDTH] & _FIRST_BYTES.take(lengths[is_wide] - WIDTH)
-    long = zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True)
-    return Scan(
-        starts=starts,
-        is_short=is_short,
-        is_wide=is_wide,
-        keys=eight_bytes[starts[is_short]] & _FIRST_BYTES.take(lengths[is_short]),
-        wide_keys=np.stack((eight_bytes[first], second), axis=1),
-        long=[raw[start:end].decode("ascii") for start, end in long],
-        ends=np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == 0)[1 : len(texts) + 1],
-    )
-
-
-def key_bytes(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
-    """Return the letters of each key, (T,): the keys are (T,) or (T, W)."""
-    n_numbers = int(np.prod(keys.shape[1:]))
-    letters = np.ascontiguousarray(keys, dtype="<u8").reshape(len(keys), n_numbers).view(f"S{WIDTH * n_numbers}")
-    return letters.reshape(-1)
-
-
-def key_words(letters: NDArray[np.bytes_]) -> list[str]:
-    """Return the words of the letters of keys."""
-    words: list[str] = letters.astype(f"U{letters.dtype.itemsize}").tolist()
-    return words

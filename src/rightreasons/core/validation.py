@@ -842,7 +842,8 @@ def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None 
         index = int(np.flatnonzero(bad)[0])
         raise ValueError(
             f"Expected probabilities between 0 and 1 in `{name}`, but row {_row_of(index, values, rows)} holds "
-            f"{float(values.reshape(-1)[index]):.6g}; for raw model outputs say scores='logits'."
+            f"{float(values.reshape(-1)[index]):.6g}; divide percentages by 100, and say scores='logits' of raw model "
+            "outputs."
         )
     return np.clip(values, 0.0, 1.0)
 

@@ -130,7 +130,9 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int
     value, low, high = estimate.value, estimate.low, estimate.high
     n_units = n_items if n_units is None else n_units
     if n_units < MIN_ITEMS:
-        return Decision("unknown", n_items, math.ceil(MIN_ITEMS * n_items / max(n_units, 1)))
+        # Where the interval is wide, so few items say little of their spread: as many as any share takes.
+        units = MIN_ITEMS if max(-low, high) < margin.small else max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
+        return Decision("unknown", n_items, math.ceil(units * n_items / max(n_units, 1)))
     if max(low, -high) > margin.large:
         return Decision("large", n_items)
     if max(-low, high) < margin.small:

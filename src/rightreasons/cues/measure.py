@@ -137,9 +137,14 @@ class CueFigures(Result):
     model: ModelOnCues | None
 
     @property
+    def alpha(self) -> float:
+        """Below which a p-value is significant."""
+        return 1 - self.statistics.confidence_level
+
+    @property
     def significant(self) -> tuple[Cue, ...]:
         """The cues whose productivity differs from chance after Holm's correction."""
-        return tuple(cue for cue in self.statistics.cues if cue.p_holm < 1 - self.statistics.confidence_level)
+        return tuple(cue for cue in self.statistics.cues if cue.p_holm < self.alpha)
 
     @property
     def conclusion(self) -> Conclusion:
@@ -183,8 +188,7 @@ class CueFigures(Result):
 
     def telling(self, limit: int) -> tuple[Cue, ...]:
         """Return cues for a table: first those that differ from chance, then others, each by applicability."""
-        others = [cue for cue in self.statistics.cues if cue not in self.significant]
-        return (*self.significant, *others)[:limit]
+        return tuple(sorted(self.statistics.cues, key=lambda cue: cue.p_holm >= self.alpha)[:limit])
 
 
 def measure_cues(

@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.cues.statistics import Cue
-from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
-
-Floats = NDArray[np.float64]
+from rightreasons.page.plots import PALETTE, Bar, Drawing, canvas, drawn, whiskers
 
 
-@dataclasses.dataclass(frozen=True)
-class Bars:
-    """The bars of one model or one training set.
-
-    Attributes:
-        name: The label below them.
-        values: Overall, Easy, Hard; in [0, 1].
-        lows: Lower ends of their whiskers.
-        highs: Upper ends.
-    """
-
-    name: str
-    values: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class CuePoint:
-    """One cue of `cue_productivity`.
-
-    Attributes:
-        cue: The cue.
-        applicability: Number of items in which it is applicable.
-        productivity: Share of those in which it points at the right choice.
-        low: Lower end of the interval.
-        high: Upper end.
-        significant: Whether it differs from chance after the correction.
-    """
-
-    cue: str
-    applicability: int
-    productivity: float
-    low: float
-    high: float
-    significant: bool
-
-    @classmethod
-    def of(cls, cue: Cue, *, significant: bool) -> CuePoint:
-        """Make the point of a row of `cue_statistics`."""
-        return cls(cue.cue, cue.applicability, cue.productivity, cue.low, cue.high, significant)
-
-
-def cue_productivity(key: str, *, cues: Sequence[CuePoint], chance: float) -> Drawing:
-    """Draw the productivity of each cue with its interval against chance, in the given order."""
+def cue_productivity(key: str, *, cues: Sequence[Cue], chance: float, alpha: float = 0.05) -> Drawing:
+    """Draw the productivity of each cue against chance, in the given order; p-values below `alpha` have a color."""
     with canvas(4.9, 1.1 + 0.27 * len(cues)) as (figure, axis):
         axis.axvline(chance, color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         for y, cue in enumerate(cues):
-            color = PALETTE["orange"] if cue.significant else PALETTE["blue"]
+            color = PALETTE["orange"] if cue.p_holm < alpha else PALETTE["blue"]
             axis.hlines(y, cue.low, cue.high, color=color, linewidth=1.8, zorder=2)
             axis.plot(cue.productivity, y, marker="o", color=color, markersize=5.5, linestyle="none", zorder=3)
             axis.annotate(
@@ -90,20 +43,19 @@ def cue_productivity(key: str, *, cues: Sequence[CuePoint], chance: float) -> Dr
         return drawn(figure, key)
 
 
-def easy_hard_bars(key: str, *, bars: Sequence[Bars], chance: float, ylabel: str = "accuracy") -> Drawing:
+def easy_hard_bars(key: str, *, bars: Sequence[Bar], chance: float, ylabel: str = "accuracy") -> Drawing:
     """Draw accuracy overall, on Easy and on Hard items, side by side for each model."""
     names = ("all items", "Easy", "Hard")
     with canvas(max(3.4, 1.4 + 1.25 * len(bars)), 3.4) as (figure, axis):
         place = np.arange(len(bars))
         width = 0.26
         for index, (name, color) in enumerate(zip(names, ("muted", "orange", "blue"), strict=True)):
-            values = np.array([bar.values[index] for bar in bars])
-            ends = np.array([(bar.lows[index], bar.highs[index]) for bar in bars]).T
+            values, low, high = np.array([(bar.values[index], bar.lows[index], bar.highs[index]) for bar in bars]).T
             x = place + (index - 1) * width
             axis.bar(x, values, width * 0.94, color=PALETTE[color], label=name, zorder=2)
-            whisker = np.abs(np.stack((values - ends[0], ends[1] - values)))
+            whisker = whiskers(values, low, high)
             axis.errorbar(x, values, yerr=whisker, fmt="none", ecolor=PALETTE["ink"], elinewidth=1.1, capsize=2.5)
-            for at, value, top in zip(x, values, ends[1], strict=True):
+            for at, value, top in zip(x, values, high, strict=True):
                 axis.annotate(
                     f"{100 * value:.1f}",
                     (at, top),

@@ -15,7 +15,7 @@ from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
-from rightreasons.page.plots import Drawing
+from rightreasons.page.plots import Bar, Drawing
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -100,8 +100,7 @@ def cue_rows(m: CuesMeasurement) -> Iterator[tuple[Cell, ...]]:
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
     cues = m.cues.telling(SHOWN // 2)
-    points = [plots.CuePoint.of(cue, significant=cue in m.cues.significant) for cue in cues]
-    return plots.cue_productivity(key, cues=points, chance=m.cues.chance)
+    return plots.cue_productivity(key, cues=cues, chance=m.cues.chance, alpha=m.cues.alpha)
 
 
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
@@ -109,7 +108,7 @@ def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
     names = ("accuracy", "easy_accuracy", "hard_accuracy")
     ends = [getattr(m.gap, f"{name}_interval") for name in names]
     values = tuple(getattr(m.gap, name) for name in names)
-    bars = plots.Bars("this model", values, tuple(end.low for end in ends), tuple(end.high for end in ends))
+    bars = Bar("this model", values, tuple(end.low for end in ends), tuple(end.high for end in ends))
     return plots.easy_hard_bars(key, bars=[bars], chance=m.cues.chance)
 
 

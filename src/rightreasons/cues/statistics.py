@@ -11,7 +11,7 @@ import dataclasses
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain, compress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
 from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.tokens import is_plain, key_bytes, key_words, scan, words
+from rightreasons.core.tokens import words, words_of_all
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -38,9 +38,6 @@ _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
 _NGRAM_SIZE = {"bigram": 2, "trigram": 3}
-_FEWEST_BITS, _MOST_BITS = 12, 20
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 divided by the golden ratio, made odd: its products spread keys over all slots (Knuth, TAOCP 3, 6.4)."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ class CueReader:
             self._prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
             validation.check_same_length(data=self._items, prompts=self._prompts)
         self.n_choices = np.fromiter(map(len, self._items), dtype=np.int64, count=len(self._items))
-        self.vocabulary = _Vocabulary(tokenizer, int(self.n_choices.sum()))
+        self.vocabulary = _Vocabulary(tokenizer)
 
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         for start in range(0, len(self._items), BATCH):
@@ -131,14 +128,10 @@ def check_features(features: object) -> tuple[str, ...]:
 class _Vocabulary:
     """Gives each token and each cue a number, in the order in which they come."""
 
-    def __init__(self, tokenizer: Tokenizer | None, n_texts: int) -> None:
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
         self._tokenizer = None if tokenizer is words else tokenizer
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        # The numbers of keys, of one or two numbers, that were read before; a word displaces another of the same slot.
-        self._bits = min(max((2 * n_texts).bit_length(), _FEWEST_BITS), _MOST_BITS)
-        self._slot_keys = [np.zeros((width, 1 << self._bits), dtype=np.uint64) for width in (1, 2)]
-        self._slot_numbers = [np.zeros(1 << self._bits, dtype=np.int64) for _ in (1, 2)]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -153,47 +146,12 @@ class _Vocabulary:
 
     def read(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the tokens of all texts in their order, and which text each is of."""
-        if self._tokenizer is None and is_plain("".join(texts)):
-            plain = np.ones(len(texts), dtype=np.bool_)
-        else:
-            plain = np.array([self._tokenizer is None and is_plain(text) for text in texts], dtype=np.bool_)
-        scanned = scan(list(compress(texts, plain)))
-        numbers = np.empty(len(scanned.starts), dtype=np.int64)
-        numbers[scanned.is_short] = self._number_keys(scanned.keys.reshape(-1, 1))
-        numbers[scanned.is_wide] = self._number_keys(scanned.wide_keys)
-        numbers[~(scanned.is_short | scanned.is_wide)] = self.number(scanned.long)
-        lengths = np.diff(np.searchsorted(scanned.starts, scanned.ends), prepend=0)
-        owner = np.repeat(np.flatnonzero(plain), lengths)
-        if plain.all():
-            return numbers, owner
-        split = self._tokenizer or words
-        tokens = [list(split(text)) for text in compress(texts, ~plain)]
-        lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-        owner = np.concatenate((owner, np.repeat(np.flatnonzero(~plain), lengths)))
-        order = np.argsort(owner, kind="stable")
-        return np.concatenate((numbers, self.number(chain.from_iterable(tokens))))[order], owner[order]
-
-    def _number_keys(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the numbers of (T, W) keys."""
-        columns = keys.T
-        slot_keys, slot_numbers = self._slot_keys[len(columns) - 1], self._slot_numbers[len(columns) - 1]
-        mixed = columns[0] * _GOLDEN
-        for column in columns[1:]:
-            mixed = (mixed ^ column) * _GOLDEN
-        slots = (mixed >> np.uint64(64 - self._bits)).view(np.int64)
-        numbers: NDArray[np.int64] = slot_numbers.take(slots)
-        differs = slot_keys[0].take(slots) != columns[0]
-        for known, column in zip(slot_keys[1:], columns[1:], strict=True):
-            differs |= known.take(slots) != column
-        new = np.flatnonzero(differs)
-        if len(new):
-            unknown = keys[new, 0] if len(columns) == 1 else key_bytes(keys[new])
-            _, first, inverse = np.unique(unknown, return_index=True, return_inverse=True)
-            of_distinct = self.number(key_words(key_bytes(keys[new[first]])))
-            numbers[new] = of_distinct[inverse]
-            slot_keys[:, slots[new[first]]] = columns[:, new[first]]
-            slot_numbers[slots[new[first]]] = of_distinct
-        return numbers
+        if self._tokenizer is None:
+            tokens, owner = words_of_all(texts)
+            return self.number(tokens), owner
+        rows = [list(self._tokenizer(text)) for text in texts]
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        return self.number(chain.from_iterable(rows)), np.repeat(np.arange(len(rows)), lengths)
 
 
 def _pointings(

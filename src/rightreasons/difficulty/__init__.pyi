@@ -1,6 +1,6 @@
 from .contrast import contrast_consistency as contrast_consistency
 from .contrast import flip_rates as flip_rates
-from .contrast_sets import measure_contrast_sets as measure_contrast_sets
+from .contrast import measure_contrast_sets as measure_contrast_sets
 from .data_maps import data_map as data_map
 from .measure import measure_difficulty as measure_difficulty
 from .overlap import distribution_overlap as distribution_overlap

@@ -18,7 +18,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext, changes, example_of
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.intervals import Estimate
-from rightreasons.difficulty.contrast_sets import ContrastItems, ContrastMeasurement, measure_contrast_sets
+from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement, measure_contrast_sets
 from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.page import parts as p

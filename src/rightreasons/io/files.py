@@ -451,7 +451,7 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
             return given or "utf-8-sig"
         except LookupError:
             raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
-        except UnicodeDecodeError:
+        except UnicodeError:  # also a file in "utf-16" that does not begin as one
             stream.seek(0)
             text = stream.read(_BLOCK).decode("cp1252", "replace")
     if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
@@ -570,7 +570,18 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
             stream.seek(max(0, path.stat().st_size - len(last)))
             if stream.read() == last:
                 _check_rows(path, form, where, skipped, names)
-    return table.slice(int(form.column_names is None))
+    return _with_cells(table.slice(int(form.column_names is None)))
+
+
+def _with_cells(table: pa.Table) -> pa.Table:
+    """Leave out rows of separators alone, as spreadsheets write them below a table; a blank line is no row either."""
+    empty = None
+    for column in table.columns if table.num_columns > 1 else ():
+        cells = pc.equal(column, "")
+        empty = cells if empty is None else pc.and_(empty, cells)
+        if not pc.any(empty).as_py():
+            return table
+    return table if empty is None else table.filter(pc.invert(empty))
 
 
 def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Sequence[str]) -> None:

@@ -99,9 +99,9 @@ class PredictionOptions(Options):
     correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
     scores: str | None = option(
         None,
-        "What the scores are: probabilities, logits or log_probabilities; by default what their names say, or else "
-        "probabilities.",
-        choices=("probabilities", "logits", "log_probabilities"),
+        "What the scores are: probabilities, percentages, logits or log_probabilities; by default what their names "
+        "say, or else probabilities.",
+        choices=("probabilities", "percentages", "logits", "log_probabilities"),
     )
     log_filter: str | None = option(None, LOG_FILTER_HELP)
 

@@ -71,6 +71,7 @@ GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
 """Those names of answers that are of nothing but a model's: "answer" may be that of an item."""
 
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_PERCENT = re.compile(r"([-+]?[0-9]*[.,]?[0-9]+)\s*%")
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
@@ -127,7 +128,8 @@ class Predictions:
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
         pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in self.mapping[:10]]
-        return f"{self.label_match}: {', '.join(pairs)}" if self.label_match else ""
+        more = f" and {len(self.mapping) - 10:,} more" if len(self.mapping) > 10 else ""
+        return f"{self.label_match}: {', '.join(pairs)}{more}" if self.label_match else ""
 
     def take(self, rows: Sequence[int]) -> Predictions:
         """Return some rows, in that order."""
@@ -341,7 +343,9 @@ def find_predictions(
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, others if options.score_columns is None else columns)
     check_once(columns, (*chosen.columns, label), where)
-    table, rounded = _rounded_sums(table, options.scores or chosen.kind)
+    kind = _settled(options.scores) or chosen.kind
+    table = _as_fractions(table, options, kind, listing(chosen.columns), where)
+    table, rounded = _rounded_sums(table, kind)
     values = None if label is None else columns[label]
     renamed = renamed_labels(label_names)
     if renamed:
@@ -353,6 +357,12 @@ def find_predictions(
             values = values.numbers
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
+    if values is not None and chosen.class_names is not None and label_names is None:
+        words = {folded(value): value.strip() for value in _plain(values) if isinstance(value, str)}
+        endings = tuple(_ending(name, words) for name in chosen.class_names)
+        named = {*map(folded, chosen.class_names)} & words.keys()
+        if not named and all(endings) and len(set(endings)) == len(endings):
+            chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
     references, match, doubt = None, "", ""
     mapping: tuple[LabelRow, ...] = ()
@@ -369,7 +379,7 @@ def find_predictions(
         predictions=table,
         references=references,
         label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
-        scores=options.scores or chosen.kind,
+        scores=kind,
         ids=find_ids(columns),
         columns=columns,
         taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
@@ -381,13 +391,44 @@ def find_predictions(
 
 
 def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
-    """Return the columns that are named as the labels are, as those of P(label), where they add up to 1."""
-    words = {folded(str(value)) for value in labels if isinstance(value, str) and not is_number(value)}
-    named = {name: column for name, column in columns.items() if folded(name) in words}
-    if len(named) < 2 or not all(is_number(value) for column in named.values() for value in column):
+    """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
+    words = {folded(value): value.strip() for value in labels if isinstance(value, str) and not is_number(value)}
+    endings = {name: _ending(name, words) for name in columns}
+    named = {word: columns[name] for name, word in endings.items() if word}
+    try:
+        sums = sum(_numbers(column, name) for name, column in named.items())
+    except ValueError:
         return {}
-    sums = sum(_numbers(column, name) for name, column in named.items())
-    return {f"p_{name}": column for name, column in named.items()} if np.allclose(sums, 1, atol=0.02) else {}
+    once = 1 < len(named) == sum(map(bool, endings.values()))
+    adds_up = once and any(np.allclose(sums, whole, atol=0.02 * whole) for whole in (1, 100))
+    return {f"p_{name}": column for name, column in named.items()} if adds_up else {}
+
+
+def _ending(name: str, words: Mapping[str, str]) -> str:
+    """Return the label that the name of a column is, or ends in, as "Probability good" does; "" for none."""
+    tails = [name[place:] for place in range(len(name)) if not place or name[place - 1] in " _.:-"]
+    return next((words[tail] for tail in map(folded, tails) if tail in words), "")
+
+
+def _settled(scores: str | None) -> str | None:
+    """Return what the scores are once percentages are fractions."""
+    return "probabilities" if scores == "percentages" else scores
+
+
+def _as_fractions(table: Any, options: PredictionOptions, kind: str | None, shown: str, where: str) -> Any:
+    """Divide percentages by 100 where an option says that they are; refuse what can be nothing else."""
+    if options.scores == "percentages":
+        return table / 100 if isinstance(table, np.ndarray) else [[score / 100 for score in row] for row in table]
+    if kind not in (None, "probabilities") or not isinstance(table, np.ndarray) or not table.size:
+        return table
+    percent = table.min() >= 0 and 1 < table.max() <= 100
+    if percent and (np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1):
+        raise OptionError(
+            f"Expected fractions from 0 to 1 in {shown} of {where}, but got {table.max():g}: where these are "
+            "percentages, say scores=percentages.",
+            option="scores",
+        )
+    return table
 
 
 def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
@@ -466,7 +507,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
     candidates = _candidates(columns, where)
     fitting = candidates
     if options.scores is not None:
-        fitting = [one for kind in (options.scores, None) for one in candidates if one.kind == kind]
+        fitting = [one for kind in (_settled(options.scores), None) for one in candidates if one.kind == kind]
         fitting = [one for one in fitting if one.kind == fitting[0].kind]
         if candidates and not fitting:
             shown = listing([name for one in candidates for name in one.columns])
@@ -523,9 +564,13 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        # Decimal commas, as in much of Europe.
-        if all(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()) for value in column):
-            return np.asarray([value.replace(",", ".") for value in column], dtype=np.float64)
+        # As spreadsheets show them: "56.4 %", and the decimal comma of much of Europe.
+        cells = [value.strip() if isinstance(value, str) else "" for value in column]
+        percents = [_PERCENT.fullmatch(cell) for cell in cells]
+        if all(percents):
+            return np.asarray([float(found[1].replace(",", ".")) for found in percents if found]) / 100
+        if all(map(_DECIMAL_COMMA.fullmatch, cells)):
+            return np.asarray([cell.replace(",", ".") for cell in cells], dtype=np.float64)
         check_each(column, is_number, f"numbers in column {name!r}", unit="item")
         raise
 
@@ -671,13 +716,13 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
     if name is None:
         usual = USUAL["confidence"]
         name = one_column(_called(columns, "confidence"), columns, "confidence", usual, "confidence_column", where)
-    confidence = _numbers(columns[name], name)
-    if confidence.ndim != 1 or _are_whole(columns[name]):
+    confidence = _as_fractions(_numbers(columns[name], name), options, _settled(options.scores), name, where)
+    if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
         )
-    if options.scores in (None, "probabilities") and ((confidence < 0) | (confidence > 1)).any():
+    if _settled(options.scores) in (None, "probabilities") and ((confidence < 0) | (confidence > 1)).any():
         check_each(
             confidence.tolist(),
             lambda value: not (value < 0 or value > 1),
@@ -685,7 +730,7 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
         )
     right, told = correctness(columns, where, labels, options)
     found = of_confidence(columns, confidence, right, {"confidence": (name,), "right": told})
-    return dataclasses.replace(found, scores=options.scores)
+    return dataclasses.replace(found, scores=_settled(options.scores))
 
 
 def _likeliest(columns: Columns, where: str, chosen: _Scores, options: PredictionOptions) -> Predictions:
@@ -743,7 +788,7 @@ def correctness(
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
-            f"or one of answers and one of labels, but {got}; name it with `correct_column`.",
+            f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`.",
             option="correct_column",
         )
     (name,) = correct

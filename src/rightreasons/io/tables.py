@@ -507,9 +507,10 @@ def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty
         for row, text in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
             if text is None or not text.strip():
                 if not drop_empty:
-                    raise ValueError(
+                    raise OptionError(
                         f"Expected a text in each row of the column {column!r} of {name}, but row {row} is empty; "
-                        "drop_empty=True leaves such rows out."
+                        "`drop_empty` leaves such rows out.",
+                        option="drop_empty",
                     )
                 full[row] = False
     if not full.any():

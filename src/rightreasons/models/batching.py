@@ -395,17 +395,8 @@ def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
         >>> read()
         [0, 1, 2]
     """
-    waits: list[Callable[[], NDArray[Any]]] = []
-    for tensor in tensors:
-        waits.append(_copy(tensor) if tensor.device.type == QUEUES else tensor.detach().cpu().numpy)
-
-    def read() -> T:
-        arrays = []
-        for wait in waits:
-            arrays.append(wait())
-        return then(*arrays)
-
-    return read
+    waits = [_copy(each) if each.device.type == QUEUES else each.detach().cpu().numpy for each in tensors]
+    return lambda: then(*(wait() for wait in waits))
 
 
 def _copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:

@@ -245,7 +245,7 @@ def _score(items: Items, gold: NDArray[np.int64] | None, failures: Mapping[str, 
             sequences.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
             return {"logits": logits}
 
-        return later(columns, sequences.asked(inputs, batch).logits.double())
+        return later(columns, classifier.model(**inputs).logits.double())
 
     names = classifier.label_names
     about = {

@@ -252,15 +252,6 @@ class Items:
             return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
         return padded
 
-    def asked(self, inputs: Mapping[str, torch.Tensor], batch: NDArray[np.int64]) -> Any:
-        """Return what the model says of the inputs of a batch.
-
-        Raises:
-            ValueError: If the model fails; the error names the first item.
-        """
-        with fails_at(self.classifier.name, self.ids[int(batch[0])]):
-            return self.classifier.model(**inputs)
-
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
         """Cut the items into batches of one number of sequences and of like length, the longest first.
 

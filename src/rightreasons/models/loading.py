@@ -15,7 +15,6 @@ import transformers
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError, one_line
-from rightreasons.core.label_names import check_label_names
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
@@ -245,7 +244,10 @@ def check_model(name_or_path: object) -> str:
         raise ValueError(f"Expected the model as a folder or a hub id, but got {name!r}.")
     folder = Path(name).expanduser()
     if folder.is_dir():
-        _check_folder(folder)
+        held = sorted(path.name for path in folder.iterdir())
+        if "config.json" not in held and ADAPTER not in held:
+            listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
+            raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
         return str(folder)
     if folder.exists():
         raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file.")
@@ -367,7 +369,10 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
             f"Expected `id2label` of {name} to name the classes 0 to {last}, but {absent[0]} is not among "
             f"{', '.join(map(str, names))}."
         )
-    return check_label_names([str(names[number]) for number in range(last + 1)], f"id2label of {name}")
+    texts = tuple(str(names[number]) for number in range(last + 1))
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"Expected `id2label` of {name} to have a name for each class, but got {', '.join(texts)}.")
+    return texts
 
 
 def _check_classes(config: Any, name: str) -> None:
@@ -465,14 +470,6 @@ def check_device(device: object) -> torch.device:
             f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}.", option="device"
         ) from error
     return torch.device(device)
-
-
-def _check_folder(folder: Path) -> None:
-    held = sorted(path.name for path in folder.iterdir())
-    if "config.json" in held or ADAPTER in held:
-        return
-    listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
-    raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
 
 
 def _explain(error: Exception, kind: str, name: str) -> ValueError:

@@ -297,7 +297,8 @@ def join(chunks: Iterable[Chunk]) -> Chunk:
         return Chunk(np.empty(0, np.int64), {})
     items, order = np.unique(np.concatenate([part.items for part in parts]), return_index=True)
     names = list(parts[0].columns)
-    columns = {name: _take(_concatenate([part.columns[name] for part in parts]), order) for name in names}
+    whole = {name: _concatenate([part.columns[name] for part in parts]) for name in names}
+    columns = {name: rows.take(order) if isinstance(rows, Ragged) else rows[order] for name, rows in whole.items()}
     return Chunk(items, columns)
 
 
@@ -350,10 +351,6 @@ def _concatenate(columns: Sequence[Column]) -> Column:
         rows = [column for column in columns if isinstance(column, Ragged)]
         return Ragged.of(np.concatenate([r.values for r in rows]), np.concatenate([r.lengths for r in rows]))
     return np.concatenate([np.asarray(column) for column in columns])
-
-
-def _take(column: Column, order: NDArray[np.intp]) -> Column:
-    return column.take(order) if isinstance(column, Ragged) else column[order]
 
 
 class Columns(dict[str, Column]):
@@ -586,7 +583,19 @@ class _Work:
         try:
             while queue or launched:
                 stop_if_signaled()
-                ahead = len(queue) > 0 and self._launch(queue, launched)
+                ahead = False
+                if queue:
+                    items = queue.popleft()
+                    if self._most is not None and len(items) > self._most:
+                        queue.appendleft(items[self._most :])
+                        items = items[: self._most]
+                    try:
+                        columns: Any = self.compute(items)
+                    except _OF_ITEMS as error:
+                        launched.append((items, functools.partial(_raise, error)))
+                    else:
+                        ahead = not isinstance(columns, Mapping)
+                        launched.append((items, columns if ahead else functools.partial(dict, columns)))
                 # One is left unread while the next is prepared, unless what came last is at hand, or an error.
                 while len(launched) > (ahead and len(queue) > 0):
                     items = launched[0][0]
@@ -604,20 +613,6 @@ class _Work:
                 for items, read in launched:
                     self.computed.append(Chunk(items, read()))
             self._flush()
-
-    def _launch(self, queue: deque[NDArray[np.int64]], launched: deque[tuple[NDArray[np.int64], Later]]) -> bool:
-        """Launch the first batch of a queue; return whether there is something to wait for."""
-        items = queue.popleft()
-        if self._most is not None and len(items) > self._most:
-            queue.appendleft(items[self._most :])
-            items = items[: self._most]
-        try:
-            columns = self.compute(items)
-        except _OF_ITEMS as error:
-            launched.append((items, functools.partial(_raise, error)))
-            return False
-        launched.append((items, (lambda: columns) if isinstance(columns, Mapping) else columns))
-        return not isinstance(columns, Mapping)
 
     def _read(self, items: NDArray[np.int64], read: Later) -> list[NDArray[np.int64]]:
         """Wait for the columns of a batch; return its halves where they are to be computed by themselves."""

@@ -233,7 +233,7 @@ def predict_answers(
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
-        outputs = items.asked(inputs, batch)
+        outputs = classifier.model(**inputs)
         if not hasattr(outputs, "start_logits"):
             raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
         return best_spans(

@@ -223,15 +223,19 @@ def reliability_diagram(
         return drawn(figure, key)
 
 
+def whiskers(values: Floats, low: Floats, high: Floats) -> Floats:
+    """Return how far intervals reach below and above their values, as `errorbar` takes them."""
+    return np.abs(np.stack((values - low, high - values)))
+
+
 def draw_accuracies(
     axis: Any, left: Floats, width: Floats, mean: Floats, accuracy: Floats, low: Floats, high: Floats
 ) -> None:
     """Draw the accuracy of each bin as a bar, with its interval at the bin's mean confidence, and the diagonal."""
     axis.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
     axis.bar(left, accuracy, width, align="edge", color=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], linewidth=0.8)
-    whisker = np.abs(np.stack((accuracy - low, high - accuracy)))
     style = {"fmt": "o", "markersize": 4.5, "color": PALETTE["ink"], "elinewidth": 1.2, "capsize": 2.5, "zorder": 4}
-    axis.errorbar(mean, accuracy, yerr=whisker, **style)
+    axis.errorbar(mean, accuracy, yerr=whiskers(accuracy, low, high), **style)
 
 
 def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDArray[np.int64]) -> None:

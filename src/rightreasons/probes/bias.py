@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import Interval, bootstrap_mean, chances_p_value, cluster_codes
+from rightreasons.core.intervals import (
+    Interval,
+    bootstrap_mean,
+    chances_p_value,
+    cluster_codes,
+    clusters_of,
+    unit_means,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
-from rightreasons.probes.units import Clusters, taken, unit_means
 
 Alternative = Literal["two-sided", "less", "greater"]
 
@@ -160,13 +166,13 @@ def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "tw
     return float(stats.wilcoxon(values, alternative=alternative).pvalue)
 
 
-def _pseudo_correct(rows: Ragged, references: object, units: Clusters) -> PseudoCorrect | None:
+def _pseudo_correct(rows: Ragged, references: object, units: NDArray[np.intp] | None) -> PseudoCorrect | None:
     check_same_length(predictions=rows, references=references)
     labels = check_labels(references, rows.lengths, minimum=-1)
     known = labels >= 0
     if not known.any():
         return None
-    chances, units = 1.0 / rows.lengths[known], taken(units, known)
+    chances, units = 1.0 / rows.lengths[known], clusters_of(units, known)
     test = "binomial" if (chances == chances[0]).all() else "poisson_binomial"
     hits = (rows.argmax() == labels)[known]
     excess = rows.at(np.maximum(labels, 0))[known] - chances

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, cluster_codes
+from rightreasons.core.intervals import Estimate, cluster_codes, paired_means, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE
 from rightreasons.probes.measure import NONE, ProbeScores, extra_choices_name, near_choices_name, spare_choices
-from rightreasons.probes.units import paired_of, share_of
 
 NEAR = 4
 """Maximum number of near choices; as many random ones are there to compare them with."""
@@ -111,11 +110,11 @@ def none_of_the_above(
     expected, units = np.array(struck), cluster_codes(clusters, len(labels))
     return NoneOfTheAbove(
         n_items=len(labels),
-        false_alarms=share_of(alarms, units, resampling) or Estimate(None),
-        hits=share_of(hits, units, resampling) or Estimate(None),
+        false_alarms=rate(alarms, resampling, units) or Estimate(None),
+        hits=rate(hits, resampling, units) or Estimate(None),
         expected=float(expected.mean()),
         gain=float(hits.mean() - expected.mean()),
-        p_value=paired_of(hits, expected, units, resampling).p_value,
+        p_value=paired_means(hits, expected, clusters=units, resampling=resampling).p_value,
     )
 
 
@@ -184,9 +183,9 @@ def measure_distractors(scores: ProbeScores, k: int, *, resampling: Resampling =
         picked = scores.logits[name].argmax()
         kept = scores.column(name, "original_positions")
         strayed[kind] = np.array([pick not in row for pick, row in zip(picked.tolist(), kept, strict=True)])
-        shares = (share_of(hits, scores.units, resampling) for hits in (picked == scores.labels(name), strayed[kind]))
+        shares = (rate(hits, resampling, scores.units) for hits in (picked == scores.labels(name), strayed[kind]))
         kinds[kind] = Distractor(*(each or Estimate(None) for each in shares))
-    test = paired_of(strayed["near"], strayed["random"], scores.units, resampling)
+    test = paired_means(strayed["near"], strayed["random"], clusters=scores.units, resampling=resampling)
     none = None
     if all(name in scores.logits for name in NONE):
         added, replaced = (scores.logits[name] for name in NONE)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result, take_rows
 from rightreasons.core.choices import ORDERS
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, cluster_codes
+from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, clusters_of, count_units, rate_interval
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
@@ -47,7 +47,6 @@ from rightreasons.probes.option_order import (
 )
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop, choice_paralysis
 from rightreasons.probes.reading import Reading, measure_reading
-from rightreasons.probes.units import Clusters, mean_of, n_units, share_interval, taken
 
 if TYPE_CHECKING:
     import datasets
@@ -94,7 +93,7 @@ class ProbeTables:
         return len(self.tables[ORIGINAL])
 
     @functools.cached_property
-    def units(self) -> Clusters:
+    def units(self) -> NDArray[np.intp] | None:
         """(N,) the clusters of the items, which tests and intervals are over; None where each is on its own."""
         original = self.tables[ORIGINAL]
         known = [name for name in (self.groups_column, *GROUPS) if name in original.column_names]
@@ -107,7 +106,7 @@ class ProbeTables:
     @functools.cached_property
     def n_units(self) -> int:
         """The number of these clusters, or of items."""
-        return n_units(self.units, len(self))
+        return count_units(self.units, len(self))
 
     def sizes(self) -> NDArray[np.int64]:
         """(N,) numbers of choices before any probe."""
@@ -366,12 +365,12 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
         biases[name] = prior_bias(scores.logits[name], old if known.any() else None, scores="logits", **how)
         if known.any():
             hits = (scores.logits[name].argmax() == old)[known]
-            intervals[name] = share_interval(hits, taken(units, known), resampling)
+            intervals[name] = rate_interval(hits, resampling, clusters_of(units, known))
     position: dict[str, Any] = {"clusters": units, "confidence_level": level}
     return ProbeFigures(
         n_items=len(scores),
         accuracy=float((picked == labels).mean()),
-        accuracy_interval=share_interval(picked == labels, units, resampling),
+        accuracy_interval=rate_interval(picked == labels, resampling, units),
         reading=scores.reading({name: rows.argmax() for name, rows in scores.logits.items()}, resampling),
         original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", **how),
         prior_bias=biases,
@@ -660,7 +659,7 @@ def measure_option_order(
     observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     content_free, estimation = table[n_orders * size :], observed[:n_estimation]
     prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
-    held_units = taken(units, np.arange(n_estimation, size))
+    held_units = clusters_of(units, np.arange(n_estimation, size))
     held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
     uncorrected = held_out.argmax(axis=1) == gold
 
@@ -671,11 +670,13 @@ def measure_option_order(
         change = right.astype(np.float64) - uncorrected
         return OrderAccuracy(
             accuracy=float(right.mean()),
-            interval=share_interval(right, held_units, resampling),
+            interval=rate_interval(right, resampling, held_units),
             rstd=spread.rstd,
             rstd_interval=spread.interval,
             gain=float(change.mean()),
-            gain_interval=mean_of(change, held_units, (-1.0, 1.0), resampling) if corrected else None,
+            gain_interval=bounded_mean(change, low=-1.0, high=1.0, clusters=held_units, confidence_level=level)
+            if corrected
+            else None,
             picked=spread.picked,
         )
 
@@ -687,10 +688,10 @@ def measure_option_order(
         orders=turned.kind,
         n_orders=n_orders,
         consistency=permutation_consistency(contents),
-        consistency_interval=share_interval(steady, units, resampling),
+        consistency_interval=rate_interval(steady, resampling, units),
         prior=prior.tolist(),
         prior_intervals=pride_prior_intervals(
-            estimation, clusters=taken(units, np.arange(n_estimation)), confidence_level=level
+            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=level
         ),
         content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.intervals import Estimate, clusters_of, count_units, estimate_of, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
@@ -42,9 +42,8 @@ from rightreasons.probes.picks import (
     template_tables,
 )
 from rightreasons.probes.reading import Reading
-from rightreasons.probes.units import Clusters, n_units, share_of, taken
 
-Hits = tuple[NDArray[np.bool_], Clusters]
+Hits = tuple[NDArray[np.bool_], Any]
 
 NAMES = {
     ORIGINAL: "Unchanged",
@@ -96,8 +95,8 @@ def decisions(
         found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units)
     if steady is not None:
         hits, units = steady
-        changed = share_of(~hits, units, wide)
-        found["order"] = decide_above(changed, MARGINS["order"], len(hits), n_units(units, len(hits)))
+        changed = rate(~hits, wide, units)
+        found["order"] = decide_above(changed, MARGINS["order"], len(hits), count_units(units, len(hits)))
     return found
 
 
@@ -296,7 +295,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked = ask_for_picks(tables, score("probes", added))
         of_orders = which and ask_for_orders(tables, score("orders", added), which, seed=context.seed)
         picks = measure_picks(tables, picked, orders=of_orders or None, **resampling)
-        steady = (of_orders.steady, taken(tables.units, of_orders.known)) if of_orders else None
+        steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
         templates = _templates(context, options, tables, picked)
         return ProbesMeasurement(context, tables, decided, picks=picks, templates=templates)

@@ -10,8 +10,7 @@ from scipy import special, stats
 
 from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.classification import MOST_CLASSES
-from rightreasons.core.intervals import Interval, cluster_codes
-from rightreasons.core.resampling import Resampling
+from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, unit_means
 from rightreasons.core.validation import (
     check_count,
     check_fraction,
@@ -21,7 +20,6 @@ from rightreasons.core.validation import (
     softmax,
 )
 from rightreasons.probes.bias import t_p_value
-from rightreasons.probes.units import mean_of, unit_means
 
 _EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
 
@@ -170,8 +168,10 @@ def pride_prior_intervals(
         (0.37, 0.46)
     """
     shares = _prior_of_items(observed)
-    units, resampling = cluster_codes(clusters, len(shares)), Resampling(confidence_level)
-    return [mean_of(column, units, (0.0, 1.0), resampling) for column in shares.T]
+    return [
+        bounded_mean(column, low=0.0, high=1.0, clusters=clusters, confidence_level=confidence_level)
+        for column in shares.T
+    ]
 
 
 def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:

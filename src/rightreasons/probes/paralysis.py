@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_codes, estimate_of
+from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_codes, estimate_of, unit_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
-from rightreasons.probes.units import Clusters, unit_means
 
 DEFINITION = (
     "Choice paralysis: confidence in the right choice before minus after wrong choices were added, averaged over items "
@@ -225,7 +224,7 @@ def _own_choices(
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 
 
-def _drop(values: NDArray[np.float64], units: Clusters, resampling: Resampling | None) -> Drop:
+def _drop(values: NDArray[np.float64], units: NDArray[np.intp] | None, resampling: Resampling | None) -> Drop:
     interval = None
     if resampling is not None:
         interval = bootstrap_mean(values, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, chances_p_value
+from rightreasons.core.intervals import Estimate, chances_p_value, clusters_of, paired_means, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import NONE, WITHOUT_QUESTION, ChoiceOrders, ProbeTables, orders_in_words
 from rightreasons.probes.reading import Reading
-from rightreasons.probes.units import paired_of, share_of, taken
 
 Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
 """(prompts, choices, ids) -> the scores of the items that have an answer."""
@@ -170,13 +169,16 @@ def measure_picks(
             continue
         hits, n = (picked[name] == wanted)[both], int(both.sum())
         reference = p_value = None
-        units = taken(tables.units, both)
+        units = clusters_of(tables.units, both)
         if n and name in WITHOUT_QUESTION:
             chances = 1 / tables.sizes()[both]
             reference, p_value = float(chances.mean()), chances_p_value(hits, chances, clusters=units)
         elif n and base is not None:
-            reference, p_value = float(base[both].mean()), paired_of(hits, base[both], units, resampling).p_value
-        figures[name] = Picked(n, n_unanswered, share_of(hits, units, resampling), reference, p_value)
+            reference, p_value = (
+                float(base[both].mean()),
+                paired_means(hits, base[both], clusters=units, resampling=resampling).p_value,
+            )
+        figures[name] = Picked(n, n_unanswered, rate(hits, resampling, units), reference, p_value)
     found = PickFigures(len(tables), figures, reading=tables.reading(picked, resampling))
     if orders is None:
         return found
@@ -184,7 +186,7 @@ def measure_picks(
         found,
         orders=orders.orders.kind,
         n_orders=len(orders.orders.places),
-        consistency=share_of(orders.steady, taken(tables.units, orders.known), resampling),
+        consistency=rate(orders.steady, resampling, clusters_of(tables.units, orders.known)),
         n_ordered=int(orders.known.sum()),
     )
 
@@ -258,10 +260,10 @@ def measure_templates(
     for name, both in answered.items():
         wanted = tables.labels(name, "label" if name == ORIGINAL else "pseudo_label")
         hits = [(picks[name] == wanted)[both] for picks in (with_template, without)]
-        n, units = int(both.sum()), taken(tables.units, both)
-        test = paired_of(hits[0], hits[1], units, resampling) if n else None
-        chat, bare = (share_of(each, units, resampling) for each in hits)
+        n, units = int(both.sum()), clusters_of(tables.units, both)
+        test = paired_means(hits[0], hits[1], clusters=units, resampling=resampling) if n else None
+        chat, bare = (rate(each, resampling, units) for each in hits)
         figures[name] = BothWays(n, chat, bare, *((None, None) if test is None else (test.difference, test.p_value)))
     both = answered[ORIGINAL]
     same = (with_template[ORIGINAL] == without[ORIGINAL])[both]
-    return TemplateFigures(figures, share_of(same, taken(tables.units, both), resampling))
+    return TemplateFigures(figures, rate(same, resampling, clusters_of(tables.units, both)))

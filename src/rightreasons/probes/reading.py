@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.core.arrays import Result, to_numpy
-from rightreasons.core.intervals import Estimate, beyond, cluster_codes, estimate_of
+from rightreasons.core.intervals import Estimate, beyond, cluster_codes, clusters_of, count_units, mean, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_same_length
-from rightreasons.probes.units import Clusters, mean_of, n_units, share_of, taken
 
 DISSENT = 2.0
 """So many items more, whose answer changes, are in the error of the answers that stay, so that it is never zero."""
@@ -113,7 +112,7 @@ def measure_reading(
     right = np.zeros_like(before) if references is None else check_labels(references, sizes)
     check_same_length(answers=before, without=after, n_choices=sizes, references=right)
     known = before >= 0
-    units = taken(cluster_codes(clusters, len(before)), known)
+    units = clusters_of(cluster_codes(clusters, len(before)), known)
     before, after, right, sizes = (column[known] for column in (before, after, right, sizes))
     if not len(before):
         return None
@@ -121,7 +120,7 @@ def measure_reading(
     lost = hits[0].astype(np.float64) - hits[1]
     kept, n_unanswered = before == after, int((after < 0).sum())
     by_chance, kappa = _beyond_chance(before, after, right * (sizes.max() + 1) + sizes, units, resampling)
-    shares = [share_of(each, units, resampling) or Estimate(None) for each in (kept, *hits)]
+    shares = [rate(each, resampling, units) or Estimate(None) for each in (kept, *hits)]
     return Reading(
         kept=shares[0],
         by_chance=by_chance,
@@ -129,9 +128,9 @@ def measure_reading(
         accuracy=shares[1],
         accuracy_without=shares[2],
         guessing=float((1 / sizes).mean()),
-        lost=estimate_of(float(lost.mean()), mean_of(lost, units, (-1.0, 1.0), resampling)),
+        lost=mean(lost, resampling, bounds=(-1.0, 1.0), clusters=units) or Estimate(None),
         n_items=len(before),
-        n_units=n_units(units, len(before)),
+        n_units=count_units(units, len(before)),
         n_unanswered=n_unanswered,
     )
 
@@ -140,7 +139,7 @@ def _beyond_chance(
     before: NDArray[np.int64],
     after: NDArray[np.int64],
     stratum: NDArray[np.int64],
-    units: Clusters,
+    units: Any,
     resampling: Resampling,
 ) -> tuple[float, Estimate]:
     """Return the agreement by chance, and κ with its interval; without an interval where all agree by chance."""

@@ -1,11 +1,11 @@
 from .early import early_answers as early_answers
 from .early import transplant as transplant
-from .others import reversed_pairs as reversed_pairs
-from .others import words_put_in as words_put_in
 from .sway import acknowledgment as acknowledgment
 from .sway import paired_difference as paired_difference
 from .sway import phi_cct as phi_cct
+from .sway import reversed_pairs as reversed_pairs
 from .sway import silent_sway as silent_sway
+from .sway import words_put_in as words_put_in
 
 __all__ = [
     "acknowledgment",

@@ -27,8 +27,8 @@ from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN, Prompt
 from rightreasons.reasons.hints import KINDS, Source, have_reasons, read_levels, sentences
 from rightreasons.reasons.options import ReasonsOptions
-from rightreasons.reasons.others import put_in
 from rightreasons.reasons.second import Second
+from rightreasons.reasons.sway import put_in
 
 REASONED = "Reason step by step, in a few sentences. Then end with a line “Answer: X”, where X is the letter."
 GO_ON = "Go on from there."

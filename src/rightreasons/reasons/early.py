@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, estimate_of, jackknife, rate
+from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, jackknife, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_flags, check_same_length
 from rightreasons.reasons.sway import Moved, paired_difference
@@ -129,11 +129,9 @@ def early_answers(
     if right is not None:
         kinds = check_flags(right, "right")
         check_same_length(same=rows, right=kinds)
-        units = None if clusters is None else np.asarray(clusters)
         for name, kind in (("right", kinds), ("wrong", ~kinds)):
             if kind.any():
-                own = None if units is None else units[kind]
-                by_right[name] = paired_difference(last[kind], first[kind], clusters=own, **how)
+                by_right[name] = paired_difference(last[kind], first[kind], clusters=clusters_of(clusters, kind), **how)
     shared = len({len(row) for row in rows}) == 1
     stands, whole = rate(first, resampling, clusters), rate(last, resampling, clusters)
     if stands is None or whole is None:

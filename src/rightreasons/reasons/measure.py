@@ -24,8 +24,17 @@ from rightreasons.io.logs import LACK
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Arm, Asked, Trace, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences
-from rightreasons.reasons.others import ReversedPairs, WordsPutIn, reversed_pairs, words_put_in
-from rightreasons.reasons.sway import MIN_MOVED, Moved, SilentSway, paired_difference, silent_sway
+from rightreasons.reasons.sway import (
+    MIN_MOVED,
+    Moved,
+    ReversedPairs,
+    SilentSway,
+    WordsPutIn,
+    paired_difference,
+    reversed_pairs,
+    silent_sway,
+    words_put_in,
+)
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, holm, mean, rate, two_rates_p_value
+from rightreasons.core.intervals import Estimate, clusters_of, holm, mean, rate, two_rates_p_value
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
@@ -158,7 +158,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
     more = [_named(reason) for _, reason in split.left_out]
     more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
-    units = None if split.clusters is None else split.clusters[known]
+    units = clusters_of(split.clusters, known)
     codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
     codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(np.int64)
     hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
@@ -177,7 +177,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         standard_error=_standard_error(hits, codes),
         low=float(hits.mean()),
         high=float(hits.mean()) + sum(told.values()) / len(hits),
-        of_read=rate(right[readable], context.resampling, None if units is None else units[readable]),
+        of_read=rate(right[readable], context.resampling, clusters_of(units, readable)),
         lacks=dict(told.most_common()),
         agreement=_agreement(right, units, split, context),
         groups=tuple(_groups(split, right, known, units, context)),
@@ -321,7 +321,7 @@ def _groups(
         values = np.array([str(value) for value in column])[known]
         for value in sorted(set(values.tolist())):
             inside = values == value
-            share = rate(right[inside], context.resampling, None if units is None else units[inside])
+            share = rate(right[inside], context.resampling, clusters_of(units, inside))
             if share is not None:
                 p_value = two_rates_p_value(right, inside, clusters=units)
                 rows.append(AnswerGroup(kind, value, int(inside.sum()), share, p_value))

@@ -21,7 +21,7 @@ from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits, with_train
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, unknown_name
+from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, one_line, unknown_name
 from rightreasons.core.label_names import BY_NUMBER, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.scores import Scores
@@ -67,6 +67,13 @@ class AuditResult:
     audit: dict[str, Any]
     outcomes: tuple[Outcome, ...]
     written: bool = True
+
+    def __repr__(self) -> str:
+        """Say the verdicts, and where the report is: all that was found fills many screens."""
+        verdicts = [
+            f"{one['question']}: {one['result']['verdict']['label']}" for one in answers_worst_first(self.audit)
+        ]
+        return f"<AuditResult in {self.out}: {'; '.join(verdicts) or 'nothing answered'}>"
 
     @property
     def page(self) -> Path:
@@ -409,7 +416,7 @@ def _labels_told(context: AuditContext) -> list[str]:
     """Say which label is which class, and how many items have no label."""
     lines = []
     if context.primary.class_of is not None:
-        lines.append(f"Labels of {context.dataset_name} matched with the model's {context.primary.label_mapping}.")
+        lines.append(f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}.")
     for split in context.splits:
         n_unlabeled = len(split) - int(split.labeled.sum())
         if n_unlabeled:
@@ -456,7 +463,12 @@ def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Promp
         if odd is not None:
             raise OptionError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.", option=odd)
         if model is None or dataset is None:
-            raise ValueError("Expected a model and a data set, or `predictions`, a file of stored ones.")
+            only = dataset if model is None else model
+            given = "neither" if only is None else f"only {one_line(only)}"
+            raise OptionError(
+                f"Expected a model and a data set, or `predictions`, a file of stored ones, but got {given}.",
+                option="predictions",
+            )
     elif model is not None:
         raise ValueError(f"Expected a model or `predictions`, but got both: {model} and {stored.predictions}.")
     elif prompt.changed():

@@ -20,9 +20,8 @@ from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
-from rightreasons.shortcuts.duplicates import near_duplicates
 from rightreasons.shortcuts.families.training import Training
-from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues
+from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,

@@ -10,7 +10,6 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from rightreasons.core.choices import HEAD_ROUNDINGS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import Options, option, takes
-from rightreasons.core.tokens import WORD_PATTERN, is_plain, key_bytes, key_words, scan, words
+from rightreasons.core.tokens import words
 from rightreasons.core.validation import (
     check_count,
     check_labels,
@@ -32,56 +31,12 @@ from rightreasons.core.validation import (
     check_token_lists,
 )
 
-
-def count_words(texts: Sequence[str]) -> tuple[Counter[str], Counter[str]]:
-    """Count how often each word of texts occurs, and in how many of them, a few megabytes at a time.
-
-    Example:
-        >>> occurrences, presences = count_words(["A good, good film", "Crème brûlée!", "good!"])
-        >>> sorted(occurrences.items())
-        [('!', 2), (',', 1), ('a', 1), ('brûlée', 1), ('crème', 1), ('film', 1), ('good', 3)]
-        >>> presences["good"], presences["!"]
-        (2, 2)
-    """
-    counts: Counter[str] = Counter()
-    present: Counter[str] = Counter()
-    sizes = np.cumsum([0, *map(len, texts)]) // BUFFER
-    for _, rows in groupby(range(len(texts)), key=sizes.__getitem__):
-        batch = [texts[row] for row in rows]
-        scanned = scan([text for text in batch if is_plain(text)])
-        text_of = np.searchsorted(scanned.ends, scanned.starts)
-        short = text_of[scanned.is_short]
-        order = np.lexsort((short, scanned.keys))
-        keys, short = scanned.keys[order], short[order]
-        is_first = np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))
-        first, is_new = np.flatnonzero(is_first), is_first.copy()
-        is_new[1:] |= short[1:] != short[:-1]
-        names = key_words(key_bytes(keys[first]))
-        counts.update(dict(zip(names, np.diff(np.append(first, len(keys))).tolist(), strict=True)))
-        if len(first):
-            present.update(dict(zip(names, np.add.reduceat(is_new.astype(np.int64), first).tolist(), strict=True)))
-        others = [(key_words(key_bytes(scanned.wide_keys)), scanned.is_wide)]
-        others.append((scanned.long, ~(scanned.is_short | scanned.is_wide)))
-        for found, where in others:
-            counts.update(found)
-            present.update(word for word, _ in set(zip(found, text_of[where].tolist(), strict=True)))
-        for text in batch:
-            if not is_plain(text):
-                found = WORD_PATTERN.findall(text.lower())
-                counts.update(found)
-                present.update(set(found))
-    return counts, present
-
-
 COUNTS = ("occurrence", "presence")
 DENOMINATORS = ("tokens", "vocab")
 TOKENIZERS = ("words", "none")
 
 MOST_SMOOTHING = 1e12
 LEAST_BASE = 1.000001
-
-BUFFER = 1 << 22
-"""Number of characters buffered before they are counted."""
 
 Tokenizer = Callable[[str], Iterable[str]]
 
@@ -359,8 +314,6 @@ class LmiCounts:
 
     def _counts_of(self, data: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
         """Return count(w, l) of texts, and the number of texts that have each token."""
-        if self.tokenizer == "words" and self.count == "occurrence":
-            return count_words(data)
         counts: Counter[str] = Counter()
         present: Counter[str] = Counter()
         for row in data:

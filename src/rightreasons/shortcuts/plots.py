@@ -13,7 +13,17 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.plots import PALETTE, Drawing, bounds, canvas, column, draw_accuracies, drawn, write_counts
+from rightreasons.page.plots import (
+    PALETTE,
+    Drawing,
+    bounds,
+    canvas,
+    column,
+    draw_accuracies,
+    drawn,
+    whiskers,
+    write_counts,
+)
 from rightreasons.shortcuts.reliance import ConfidenceBin, ShortcutReliance
 
 Floats = NDArray[np.float64]
@@ -126,11 +136,10 @@ def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
         }
         axis.barh(place, grammar, 0.6, left=lexicon, **look)
         total = lexicon + grammar
-        ends = np.array([(row.low, row.high) for row in rows]).T
         axis.errorbar(
             total,
             place,
-            xerr=np.abs(np.stack((total - ends[0], ends[1] - total))),
+            xerr=whiskers(total, *bounds(rows)),
             fmt="none",
             ecolor=PALETTE["ink"],
             elinewidth=1.2,

@@ -12,7 +12,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.store import digest_of_arrays, json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
@@ -371,8 +371,9 @@ def _hold_out(train: datasets.Dataset, share: float, where: str) -> tuple[datase
     rows = chosen_rows(train["id"][:], max(1, round(share * len(train))), groups=groups)
     rest = np.setdiff1d(np.arange(len(train)), rows)
     if not len(rest):
-        raise ValueError(
+        raise OptionError(
             f"Expected items of {where} to train on beside those held out, but it has {len(train)} in one group; "
-            "held_out=0 holds none out."
+            "held_out=0 holds none out.",
+            option="held_out",
         )
     return train.select(rest), train.select(rows)

@@ -338,8 +338,7 @@ def fine_tune(
             compute_loss_func=objective.compute_loss_func,
             callbacks=list(callbacks),
         )
-        if not progress:
-            trainer.remove_callback(transformers.PrinterCallback)
+        trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
         if options.head_learning_rate is not None:
             _set_head_learning_rate(trainer, head, options.head_learning_rate)
         checkpoint = workers.main_first(lambda: _last_checkpoint(store), "the last checkpoint")

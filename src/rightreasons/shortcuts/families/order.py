@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from rightreasons.shortcuts.families.training import (
     LEAST_P,
+    UNCHANGED,
     Candidate,
+    Changed,
     Edits,
+    Feature,
     Rng,
     Text,
     Token,
     Training,
     Values,
-    association,
     deleted,
     drawn,
     inserted,
-    is_offered,
     kind_of,
     names_of,
+    offered,
     put,
-    strongest,
     tokens_of,
     with_column,
 )
-
-MOST = 3
-"""Candidates of a family."""
 
 MOST_WORDS = 60
 """Words whose order is looked at, the most frequent ones."""
@@ -46,43 +45,34 @@ LEAST_DIFFERENCE = 0.1
 
 def position(training: Training, column: int) -> list[Candidate]:
     """A word is moved to a typical position of another label; the control moves it to one of its own label."""
-    found, texts = [], training.words[column]
+    texts = training.words[column]
     places: dict[str, list[tuple[int, float]]] = {}
     for row, words in enumerate(texts):
         for word, times in Counter(words).items():
             if times == 1 and len(words) > 1:
                 places.setdefault(word, []).append((row, words.index(word) / (len(words) - 1)))
+
+    def change(word: str, item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+        goal, text = values.goal(predicted, rng), item[column]
+        here = [token for token in tokens_of(text) if token.word == word]
+        if len(here) != 1 or goal < 0:
+            return UNCHANGED
+
+        def moved(label: int) -> str | None:
+            share = values.draw(label, rng)
+            return None if share is None else _moved(text, here[0], share)
+
+        treated, control = moved(goal), moved(predicted)
+        return UNCHANGED if treated == text else (treated, control, goal)
+
     frequent = {word: where for word, where in places.items() if len(where) >= training.least}
-    for word, where in frequent.items():
-        rows, shares = zip(*where, strict=True)
-        labels = training.labels[list(rows)]
-        how = association(shares, labels, training.n_classes)
-        if not is_offered(how, len(frequent)):
-            continue
-        values = Values(shares, labels, training.n_classes)
-
-        def edit(item: Text, predicted: int, rng: Rng, word: str = word, values: Values = values) -> Edits:
-            goal = values.goal(predicted, rng)
-            here = [token for token in tokens_of(item[column]) if token.word == word]
-            if len(here) != 1 or goal < 0:
-                return Edits()
-
-            def moved(label: int) -> Text | None:
-                share = values.draw(label, rng)
-                return None if share is None else with_column(item, column, _moved(item[column], here[0], share))
-
-            treated, control = moved(goal), moved(predicted)
-            return Edits() if treated == item else Edits(treated, control, goal)
-
-        name = f"position of “{word}”{names_of(training, column)}"
-        found.append(Candidate(name, how[0], edit, (word,), coverage=len(rows) / len(texts)))
-    return strongest(found, MOST)
+    return offered(training, column, _of_words(training, "position of “{}”", frequent, change))
 
 
 def order(training: Training, column: int) -> list[Candidate]:
     """Two words of a text change places; the control exchanges two other words."""
     some = slice(None, None, -(-len(training) // MOST_TEXTS))
-    found, texts, labels = [], training.words[column][some], training.labels[some]
+    texts, labels = training.words[column][some], training.labels[some]
     counts = Counter(word for words in texts for word in set(words) if kind_of(word) != "mark")
     names = [word for word, n in counts.most_common(MOST_WORDS) if n >= training.least]
     index = {word: place for place, word in enumerate(names)}
@@ -100,14 +90,12 @@ def order(training: Training, column: int) -> list[Candidate]:
         shares[label] = before[inside].sum(axis=0) / np.maximum(before.sum(axis=0), 1)
     differ = np.abs(shares - shares.transpose(0, 2, 1)).max(axis=0) >= LEAST_DIFFERENCE
     differ &= (both.sum(axis=0) >= training.least) & (np.minimum(before.sum(axis=0), before.sum(axis=0).T) >= 5)
-    n_pairs = max(len(names) * (len(names) - 1) // 2, 1)
+    features = []
     for a, b in np.argwhere(np.triu(differ, 1)).tolist():
-        rows = both[:, a, b]
-        how = association(before[rows, a, b], labels[rows], training.n_classes)
-        if is_offered(how, n_pairs):
-            values = Values(before[rows, a, b], labels[rows], training.n_classes)
-            found.append(_exchange(training, column, (names[a], names[b]), values, how[0], float(rows.mean())))
-    return strongest(found, MOST)
+        rows, pair = both[:, a, b], (names[a], names[b])
+        change, about = functools.partial(_exchanged, training, column, pair), (labels[rows], pair, float(rows.mean()))
+        features.append(Feature(f"order of “{names[a]}” and “{names[b]}”", before[rows, a, b], change, *about))
+    return offered(training, column, features, max(len(names) * (len(names) - 1) // 2, 1))
 
 
 def bigrams(training: Training, column: int) -> list[Candidate]:
@@ -135,44 +123,30 @@ def bigrams(training: Training, column: int) -> list[Candidate]:
 
 def count(training: Training, column: int) -> list[Candidate]:
     """A word is put in or taken out once more or less; the control does that to neutral words."""
-    found, texts = [], training.words[column]
     times: dict[str, list[tuple[int, int]]] = {}
-    for row, words in enumerate(texts):
+    for row, words in enumerate(training.words[column]):
         for word, n in Counter(words).items():
             times.setdefault(word, []).append((row, min(n, 5)))
+
+    def change(word: str, item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+        text = item[column]
+        here = [token for token in tokens_of(text) if token.word == word]
+        goal = values.goal(predicted, rng)
+        wanted = values.draw(goal, rng) if here and goal >= 0 else None
+        if wanted is None or int(wanted) == len(here):
+            return UNCHANGED
+        extra = int(wanted) - len(here)
+        if extra > 0:
+            fillers = [filler for _ in range(extra) if (filler := training.filler(column, rng, {word}))]
+            treated, control = inserted(text, [word] * extra, rng), inserted(text, fillers, rng)
+        else:
+            spare = [token for token in training.neutral_places(column, text) if token.word != word]
+            treated = deleted(text, drawn(here, -extra, rng))
+            control = deleted(text, drawn(spare, -extra, rng)) if len(spare) >= -extra else text
+        return treated, control if control != text else None, goal
+
     several = {word: held for word, held in times.items() if sum(n > 1 for _, n in held) >= training.least}
-    for word, held in several.items():
-        rows, counts = zip(*held, strict=True)
-        labels = training.labels[list(rows)]
-        how = association(counts, labels, training.n_classes)
-        if not is_offered(how, len(several)):
-            continue
-        values = Values(counts, labels, training.n_classes)
-
-        def edit(item: Text, predicted: int, rng: Rng, word: str = word, values: Values = values) -> Edits:
-            text = item[column]
-            here = [token for token in tokens_of(text) if token.word == word]
-            goal = values.goal(predicted, rng)
-            wanted = values.draw(goal, rng) if here and goal >= 0 else None
-            if wanted is None or int(wanted) == len(here):
-                return Edits()
-            extra = int(wanted) - len(here)
-            if extra > 0:
-                fillers = [filler for _ in range(extra) if (filler := training.filler(column, rng, {word}))]
-                treated, control = inserted(text, [word] * extra, rng), inserted(text, fillers, rng)
-            else:
-                spare = [token for token in training.neutral_places(column, text) if token.word != word]
-                treated = deleted(text, drawn(here, -extra, rng))
-                control = deleted(text, drawn(spare, -extra, rng)) if len(spare) >= -extra else text
-            return Edits(
-                with_column(item, column, treated),
-                with_column(item, column, control) if control != text else None,
-                goal,
-            )
-
-        name = f"how often “{word}” is there{names_of(training, column)}"
-        found.append(Candidate(name, how[0], edit, (word,), coverage=len(rows) / len(texts)))
-    return strongest(found, MOST)
+    return offered(training, column, _of_words(training, "how often “{}” is there", several, change))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -189,37 +163,42 @@ def _moved(text: str, token: Token, share: float) -> str:
     return f"{rest[:start]}{word} {rest[start:]}"
 
 
-def _exchange(
-    training: Training, column: int, names: tuple[str, str], values: Values, auroc: float, coverage: float
-) -> Candidate:
-    def exchanged(text: str, first: Token, second: Token) -> str:
-        one, other = text[first.start : first.end], text[second.start : second.end]
-        return put(text, [(first.start, first.end, other), (second.start, second.end, one)])
+def _of_words(
+    training: Training, name: str, held: Mapping[str, Sequence[tuple[int, float]]], change: Callable[..., Changed]
+) -> list[Feature]:
+    """Return a feature of each word, from the rows of the texts that hold it, and its value there."""
+    features = []
+    for word, pairs in held.items():
+        rows, values = zip(*pairs, strict=True)
+        about = training.labels[list(rows)], (word,), len(rows) / len(training)
+        features.append(Feature(name.format(word), values, functools.partial(change, word), *about))
+    return features
 
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        text = item[column]
-        tokens = tokens_of(text)
-        first, second = (next((token for token in tokens if token.word == name), None) for name in names)
-        if first is None or second is None:
-            return Edits()
-        goal = values.points_at(first.start > second.start)
-        spare = [token for token in training.neutral_places(column, text) if token.word not in names]
-        # As far apart as the two words where possible.
-        distance = abs(tokens.index(first) - tokens.index(second))
-        others = [
-            (abs(tokens.index(b) - tokens.index(a) - distance), float(rng.random()), a, b)
-            for row, a in enumerate(spare)
-            for b in spare[row + 1 :]
-            if a.word != b.word
-        ]
-        control = None
-        if others:
-            _, _, a, b = min(others, key=lambda other: other[:2])
-            control = with_column(item, column, exchanged(text, a, b))
-        return Edits(with_column(item, column, exchanged(text, first, second)), control, goal)
 
-    name = f"order of “{names[0]}” and “{names[1]}”{names_of(training, column)}"
-    return Candidate(name, auroc, edit, names, coverage=coverage)
+def _exchanged(
+    training: Training, column: int, names: tuple[str, str], item: Text, predicted: int, rng: Rng, values: Values
+) -> Changed:
+    """Let two words change places; the control exchanges two that are as far apart, where possible."""
+    text = item[column]
+    tokens = tokens_of(text)
+    first, second = (next((token for token in tokens if token.word == name), None) for name in names)
+    if first is None or second is None:
+        return UNCHANGED
+
+    def exchanged(one: Token, other: Token) -> str:
+        words = text[one.start : one.end], text[other.start : other.end]
+        return put(text, [(one.start, one.end, words[1]), (other.start, other.end, words[0])])
+
+    spare = [token for token in training.neutral_places(column, text) if token.word not in names]
+    distance = abs(tokens.index(first) - tokens.index(second))
+    others = [
+        (abs(tokens.index(b) - tokens.index(a) - distance), float(rng.random()), a, b)
+        for row, a in enumerate(spare)
+        for b in spare[row + 1 :]
+        if a.word != b.word
+    ]
+    control = exchanged(*min(others, key=lambda other: other[:2])[2:]) if others else None
+    return exchanged(first, second), control, values.points_at(first.start > second.start)
 
 
 def _of_another_label(

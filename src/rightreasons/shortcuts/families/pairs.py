@@ -6,18 +6,20 @@ import numpy as np
 
 from rightreasons.shortcuts.families.training import (
     NEGATIONS,
+    UNCHANGED,
     Candidate,
+    Changed,
     Edits,
+    Feature,
     Rng,
     Text,
     Training,
     Values,
-    association,
     deleted,
     drawn,
     inserted,
-    is_offered,
     kind_of,
+    offered,
     put,
     tokens_of,
     with_column,
@@ -31,51 +33,41 @@ def overlap(training: Training, column: int) -> list[Candidate]:
     """
     if column == 0:
         return []
-    shares = np.array([_shared(set(first), second) for first, second in zip(*training.words, strict=True)])
-    how = association(shares, training.labels, training.n_classes)
-    if not is_offered(how):
-        return []
-    values = Values(shares, training.labels, training.n_classes)
 
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+    def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
         goal = values.goal(predicted, rng)
         share = values.draw(goal, rng) if goal >= 0 else None
         first = {token.word: item[0][token.start : token.end] for token in tokens_of(item[0])}
         tokens = [token for token in tokens_of(item[1]) if kind_of(token.word) != "mark"]
         if share is None or not tokens:
-            return Edits()
+            return UNCHANGED
         inside = [token for token in tokens if token.word in first]
         outside = [token for token in tokens if token.word not in first]
         extra = round(share * len(tokens)) - len(inside)
         known = [word for name, word in first.items() if kind_of(name) == "word"]
         fillers = [filler for _ in range(abs(extra)) if (filler := training.filler(1, rng, first))]
         if not extra or not known or len(fillers) < abs(extra):
-            return Edits()
+            return UNCHANGED
         changed = drawn(outside if extra > 0 else inside, abs(extra), rng)
 
-        def written(words: list[str]) -> Text:
-            spans = [(token.start, token.end, word) for token, word in zip(changed, words, strict=False)]
-            return with_column(item, 1, put(item[1], spans))
+        def written(words: list[str]) -> str:
+            return put(item[1], [(t.start, t.end, word) for t, word in zip(changed, words, strict=False)])
 
         shared = [known[int(rng.integers(len(known)))] for _ in changed]
         treated, control = (written(shared), written(fillers)) if extra > 0 else (written(fillers), written(shared))
-        reached = _shared(set(first), [token.word for token in tokens_of(treated[1])])
-        return Edits(treated, control, goal) if values.points_at(reached) == goal else Edits()
+        reached = _shared(set(first), [token.word for token in tokens_of(treated)])
+        return (treated, control, goal) if values.points_at(reached) == goal else UNCHANGED
 
-    return [Candidate("words that the two texts share", how[0], edit)]
+    shares = np.array([_shared(set(first), second) for first, second in zip(*training.words, strict=True)])
+    return offered(training, column, [Feature("words that the two texts share", shares, change, of_both=True)])
 
 
 def negation(training: Training, column: int) -> list[Candidate]:
     """“Not” is put into the second text, or negations are taken out; the control does that to neutral words."""
     if column == 0:
         return []
-    flags = np.array([not NEGATIONS.isdisjoint(words) for words in training.words[1]])
-    how = association(flags, training.labels, training.n_classes)
-    if not is_offered(how):
-        return []
-    values = Values(flags, training.labels, training.n_classes)
 
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+    def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
         text = item[1]
         here = [token for token in tokens_of(text) if token.word in NEGATIONS]
         spare, word = training.neutral_places(1, text), training.filler(1, rng)
@@ -83,10 +75,12 @@ def negation(training: Training, column: int) -> list[Candidate]:
             treated, control = deleted(text, here), deleted(text, drawn(spare, len(here), rng)) if spare else None
         else:
             treated, control = inserted(text, ["not"], rng), None if word is None else inserted(text, [word], rng)
-        control_item = None if control is None else with_column(item, 1, control)
-        return Edits(with_column(item, 1, treated), control_item, values.points_at(not here))
+        return treated, control, values.points_at(not here)
 
-    return [Candidate("negation in the second text", how[0], edit, ("not",))]
+    flags = np.array([not NEGATIONS.isdisjoint(words) for words in training.words[1]])
+    return offered(
+        training, column, [Feature("negation in the second text", flags, change, words=("not",), of_both=True)]
+    )
 
 
 def alone(training: Training, column: int) -> list[Candidate]:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.shortcuts.families.training import (
+    UNCHANGED,
     Candidate,
-    Edits,
+    Changed,
+    Feature,
     Rng,
     Text,
     Token,
     Training,
     Values,
-    association,
     deleted,
     drawn,
     inserted,
-    is_offered,
     kind_of,
-    names_of,
+    offered,
     put,
     strongest,
     tokens_of,
-    with_column,
 )
-
-MOST = 3
-"""Candidates of a family."""
 
 
 def length(training: Training, column: int) -> list[Candidate]:
@@ -37,90 +35,69 @@ def length(training: Training, column: int) -> list[Candidate]:
 
     The control makes it as long as another text of its own label.
     """
-    sizes = np.array([len(words) for words in training.words[column]])
-    how = association(sizes, training.labels, training.n_classes)
-    if not is_offered(how):
-        return []
-    values = Values(sizes, training.labels, training.n_classes)
 
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        goal = values.goal(predicted, rng)
+    def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+        goal, text = values.goal(predicted, rng), item[column]
 
         def resized(label: int) -> str | None:
             size = values.draw(label, rng)
-            text = None if size is None else _resized(training, column, item[column], int(size), rng)
-            return text if text is not None and values.points_at(len(tokens_of(text))) == label else None
+            new = None if size is None else _resized(training, column, text, int(size), rng)
+            return new if new is not None and values.points_at(len(tokens_of(new))) == label else None
 
         treated = None if goal < 0 else resized(goal)
-        if treated is None or treated == item[column]:
-            return Edits()
+        if treated is None or treated == text:
+            return UNCHANGED
         control = resized(predicted)
-        if control is None or control == item[column]:
-            control = _reworded(training, column, item[column], rng)
-        control_item = None if control is None else with_column(item, column, control)
-        return Edits(with_column(item, column, treated), control_item, goal)
+        if control is None or control == text:
+            control = _reworded(training, column, text, rng)
+        return treated, control, goal
 
-    return [Candidate(f"length in words{names_of(training, column)}", how[0], edit)]
+    sizes = np.array([len(words) for words in training.words[column]])
+    return offered(training, column, [Feature("length in words", sizes, change)])
 
 
 def capitals(training: Training, column: int) -> list[Candidate]:
     """Words are put into capitals or taken out of them; the control changes the capitals of another word."""
-    found = []
     texts = training.columns[column]
-    where = names_of(training, column)
-    forms: dict[str, tuple[Callable[[str], bool], Callable[[str], str]]] = {
-        "words in capitals": (lambda word: len(word) > 1 and word.isupper(), str.upper),
-        "capitalized words": (lambda word: len(word) > 1 and word.istitle(), str.title),
-    }
-    for name, (has, write) in forms.items():
-        flags = np.array([any(has(word) for word in _inner(text)) for text in texts])
-        how = association(flags, training.labels, training.n_classes)
-        if is_offered(how, 4):
-            values = Values(flags, training.labels, training.n_classes)
-            found.append(Candidate(f"{name}{where}", how[0], _toggle(training, column, values, has, write)))
-    upper = np.array([_is_upper(text) for text in texts])
-    first = np.array([text[:1].isupper() for text in texts])
-    for name, flags, turn in (
-        ("text in capitals", upper, lambda text, on: text.upper() if on else text.capitalize()),
-        ("capital at the beginning", first, lambda text, on: (text[:1].upper() if on else text[:1].lower()) + text[1:]),
-    ):
-        how = association(flags, training.labels, training.n_classes)
-        if is_offered(how, 4):
-            values = Values(flags, training.labels, training.n_classes)
-            found.append(Candidate(f"{name}{where}", how[0], _turned(training, column, values, turn)))
-    found += _word_in_capitals(training, column)
-    return strongest(found, MOST)
+
+    def form(name: str, form: Form) -> Feature:
+        flags = np.array([any(form[0](word) for word in _inner(text)) for text in texts])
+        return Feature(name, flags, functools.partial(_toggled, training, column, form))
+
+    def turn(name: str, has: Callable[[str], bool], write: Callable[[str, bool], str]) -> Feature:
+        return Feature(name, np.array([*map(has, texts)]), functools.partial(_turned, training, column, write))
+
+    def begin(text: str, on: bool) -> str:
+        return (text[:1].upper() if on else text[:1].lower()) + text[1:]
+
+    features = [
+        form("words in capitals", (lambda word: len(word) > 1 and word.isupper(), str.upper, str.title)),
+        form("capitalized words", (lambda word: len(word) > 1 and word.istitle(), str.title, str.upper)),
+        turn("text in capitals", _is_upper, lambda text, on: text.upper() if on else text.capitalize()),
+        turn("capital at the beginning", lambda text: text[:1].isupper(), begin),
+    ]
+    return strongest([*offered(training, column, features), *_words_in_capitals(training, column)])
 
 
 def numbers(training: Training, column: int) -> list[Candidate]:
     """Numbers are replaced by those of a training text of another label; the control takes them from the same label."""
-    found = []
     texts = training.words[column]
     held = [[word for word in row if kind_of(word) == "number"] for row in texts]
     rows = [row for row, numbers in enumerate(held) if numbers]
     if len(rows) < training.least:
         return []
-    labels = training.labels[rows]
     firsts = [held[row][0] for row in rows]
-    features = {
+    of_numbers = {
         "digits of a number": [len(number) for number in firsts],
         "size of a number": [float(number[:15]) for number in firsts],
         "odd or even number": [int(number[-1]) % 2 for number in firsts],
     }
-    for name, feature in features.items():
-        how = association(feature, labels, training.n_classes)
-        if is_offered(how, len(features) + 1):
-            values = Values(feature, labels, training.n_classes, firsts)
-            edit = _renumbered(column, values)
-            name = f"{name}{names_of(training, column)}"
-            found.append(Candidate(name, how[0], edit, coverage=len(rows) / len(texts)))
+    more: dict[str, Any] = {"labels": training.labels[rows], "coverage": len(rows) / len(texts), "shown": firsts}
+    change = functools.partial(_renumbered, column)
+    features = [Feature(name, values, change, **more) for name, values in of_numbers.items()]
     present = np.array([bool(numbers) for numbers in held])
-    how = association(present, training.labels, training.n_classes)
-    if is_offered(how, len(features) + 1):
-        values = Values(present, training.labels, training.n_classes)
-        name = f"presence of a number{names_of(training, column)}"
-        found.append(Candidate(name, how[0], _numbered(training, column, values, firsts)))
-    return strongest(found, MOST)
+    features.append(Feature("presence of a number", present, functools.partial(_numbered, training, column, firsts)))
+    return offered(training, column, features)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -166,48 +143,39 @@ def _written(text: str, tokens: list[Token], write: Callable[[str], str]) -> str
     return put(text, [(token.start, token.end, write(text[token.start : token.end])) for token in tokens])
 
 
-def _toggle(
-    training: Training, column: int, values: Values, has: Callable[[str], bool], write: Callable[[str], str]
-) -> Callable[[Text, int, Rng], Edits]:
+Form = tuple[Callable[[str], bool], Callable[[str], str], Callable[[str], str]]
+"""Whether a word has a form, what writes it, and what writes another one."""
+
+
+def _toggled(
+    training: Training, column: int, form: Form, item: Text, predicted: int, rng: Rng, values: Values
+) -> Changed:
     """Put a neutral word into a form, or take all words out of it; the control writes a word in another form."""
-    other: Callable[[str], str] = str.title if write is str.upper else str.upper
-
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        text = item[column]
-        formed = [token for token in tokens_of(text)[1:] if has(text[token.start : token.end])]
-        goal, spare = values.points_at(not formed), _lower_places(training, column, text)
-        if not formed and not spare:
-            return Edits()
-        treated = _written(text, formed, str.lower) if formed else _written(text, drawn(spare, 1, rng), write)
-        control = None
-        if spare:
-            # Where a form goes, no other comes: a word is replaced by another one.
-            control = _reworded(training, column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
-        control_item = None if control is None else with_column(item, column, control)
-        return Edits(with_column(item, column, treated), control_item, goal)
-
-    return edit
+    text, (has, write, other) = item[column], form
+    formed = [token for token in tokens_of(text)[1:] if has(text[token.start : token.end])]
+    goal, spare = values.points_at(not formed), _lower_places(training, column, text)
+    if not formed and not spare:
+        return UNCHANGED
+    treated = _written(text, formed, str.lower) if formed else _written(text, drawn(spare, 1, rng), write)
+    control = None
+    if spare:
+        # Where a form goes, no other comes: a word is replaced by another one.
+        control = _reworded(training, column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
+    return treated, control, goal
 
 
 def _turned(
-    training: Training, column: int, values: Values, turn: Callable[[str, bool], str]
-) -> Callable[[Text, int, Rng], Edits]:
+    training: Training, column: int, turn: Callable[[str, bool], str], item: Text, _: int, rng: Rng, values: Values
+) -> Changed:
     """Turn the capitals of a whole text; the control replaces a neutral word."""
-
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        text = item[column]
-        treated = next((changed for changed in (turn(text, True), turn(text, False)) if changed != text), None)
-        if treated is None:
-            return Edits()
-        control = _reworded(training, column, text, rng)
-        control_item = None if control is None else with_column(item, column, control)
-        goal = values.points_at(turn(text, True) != text)
-        return Edits(with_column(item, column, treated), control_item, goal)
-
-    return edit
+    text = item[column]
+    treated = next((changed for changed in (turn(text, True), turn(text, False)) if changed != text), None)
+    if treated is None:
+        return UNCHANGED
+    return treated, _reworded(training, column, text, rng), values.points_at(turn(text, True) != text)
 
 
-def _word_in_capitals(training: Training, column: int) -> list[Candidate]:
+def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
     """Find single words whose capitals go with a label, among the texts that hold them."""
     seen: dict[str, list[tuple[int, bool]]] = {}
     for row, text in enumerate(training.columns[column]):
@@ -215,64 +183,49 @@ def _word_in_capitals(training: Training, column: int) -> list[Candidate]:
             shown = text[token.start : token.end]
             if len(shown) > 1 and shown.isalpha():
                 seen.setdefault(token.word, []).append((row, shown.isupper()))
-    found = []
-    mixed = {word: forms for word, forms in seen.items() if 5 <= sum(up for _, up in forms) <= len(forms) - 5}
-    for word, forms in mixed.items():
-        rows, upper = zip(*forms, strict=True)
-        how = association(upper, training.labels[list(rows)], training.n_classes)
-        if not is_offered(how, len(mixed)):
-            continue
-        values = Values(upper, training.labels[list(rows)], training.n_classes)
 
-        def edit(item: Text, predicted: int, rng: Rng, word: str = word, values: Values = values) -> Edits:
-            text = item[column]
-            here = [token for token in tokens_of(text) if token.word == word]
-            if not here:
-                return Edits()
-            is_up = text[here[0].start : here[0].end].isupper()
-            treated = _written(text, here, str.lower if is_up else str.upper)
-            spare = [token for token in _lower_places(training, column, text) if token.word != word]
-            control = _written(text, drawn(spare, 1, rng), str.title) if spare else None
-            control_item = None if control is None else with_column(item, column, control)
-            return Edits(with_column(item, column, treated), control_item, values.points_at(not is_up))
-
-        name = f"“{word}” in capitals{names_of(training, column)}"
-        found.append(Candidate(name, how[0], edit, (word,), coverage=len(set(rows)) / len(training)))
-    return strongest(found, MOST)
-
-
-def _renumbered(column: int, values: Values) -> Callable[[Text, int, Rng], Edits]:
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        here = [token for token in tokens_of(item[column]) if kind_of(token.word) == "number"]
-        goal = values.goal(predicted, rng)
-        if not here or goal < 0:
-            return Edits()
-
-        def with_number(label: int) -> Text | None:
-            new = values.draw(label, rng)
-            if new is None:
-                return None
-            return with_column(item, column, put(item[column], [(token.start, token.end, new) for token in here]))
-
-        return Edits(with_number(goal), with_number(predicted), goal)
-
-    return edit
-
-
-def _numbered(training: Training, column: int, values: Values, numbers: list[str]) -> Callable[[Text, int, Rng], Edits]:
-    """Put a number in, or take all out; the control does it to neutral words."""
-
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+    def change(word: str, item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
         text = item[column]
-        here = [token for token in tokens_of(text) if kind_of(token.word) == "number"]
-        goal, spare = values.points_at(not here), training.neutral_places(column, text)
-        if here:
-            treated, control = deleted(text, here), deleted(text, drawn(spare, len(here), rng)) if spare else None
-        else:
-            word = training.filler(column, rng)
-            treated = inserted(text, [numbers[int(rng.integers(len(numbers)))]], rng)
-            control = None if word is None else inserted(text, [word], rng)
-        control_item = None if control is None else with_column(item, column, control)
-        return Edits(with_column(item, column, treated), control_item, goal)
+        here = [token for token in tokens_of(text) if token.word == word]
+        if not here:
+            return UNCHANGED
+        is_up = text[here[0].start : here[0].end].isupper()
+        spare = [token for token in _lower_places(training, column, text) if token.word != word]
+        control = _written(text, drawn(spare, 1, rng), str.title) if spare else None
+        return _written(text, here, str.lower if is_up else str.upper), control, values.points_at(not is_up)
 
-    return edit
+    features = []
+    for word, forms in seen.items():
+        if 5 <= sum(up for _, up in forms) <= len(forms) - 5:
+            rows, upper = zip(*forms, strict=True)
+            about = training.labels[list(rows)], (word,), len(set(rows)) / len(training)
+            features.append(Feature(f"“{word}” in capitals", upper, functools.partial(change, word), *about))
+    return offered(training, column, features)
+
+
+def _renumbered(column: int, item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+    """Put other numbers in the place of all; the control puts numbers of the same label."""
+    here = [token for token in tokens_of(item[column]) if kind_of(token.word) == "number"]
+    goal = values.goal(predicted, rng)
+    if not here or goal < 0:
+        return UNCHANGED
+
+    def with_number(label: int) -> str | None:
+        new = values.draw(label, rng)
+        return None if new is None else put(item[column], [(token.start, token.end, new) for token in here])
+
+    return with_number(goal), with_number(predicted), goal
+
+
+def _numbered(
+    training: Training, column: int, numbers: list[str], item: Text, predicted: int, rng: Rng, values: Values
+) -> Changed:
+    """Put a number in, or take all out; the control does it to neutral words."""
+    text = item[column]
+    here = [token for token in tokens_of(text) if kind_of(token.word) == "number"]
+    goal, spare = values.points_at(not here), training.neutral_places(column, text)
+    if here:
+        return deleted(text, here), deleted(text, drawn(spare, len(here), rng)) if spare else None, goal
+    word = training.filler(column, rng)
+    treated = inserted(text, [numbers[int(rng.integers(len(numbers)))]], rng)
+    return treated, None if word is None else inserted(text, [word], rng), goal

@@ -159,7 +159,7 @@ class Training:
         """
         counts: dict[Any, Labels] = {}
         for held, label in zip(items, self.labels.tolist(), strict=True):
-            for each in set(held):
+            for each in dict.fromkeys(held):  # in an order that no hash decides, as it breaks ties
                 if each not in counts:
                     counts[each] = np.zeros(self.n_classes, dtype=np.int64)
                 counts[each][label] += 1
@@ -340,6 +340,67 @@ class Values:
         return others[int(rng.integers(len(others)))] if others else -1
 
 
+MOST = 3
+"""Candidates of a family."""
+
+Changed = tuple[str | None, str | None, int]
+"""A text of a column with the feature of another label, its control, and the label that the first points at; see
+`Edits`."""
+
+UNCHANGED: Changed = (None, None, -1)
+"""Of an item whose feature cannot be changed."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Feature:
+    """Something about the texts of a column that a model may decide by, and how it is changed.
+
+    Attributes:
+        name: Its name for readers.
+        values: (N,) its values, of all training texts or of some.
+        change: Maps an item, its prediction, a generator and the values to the texts that take the place of its own.
+        labels: (N,) the labels of these texts; None for those of all.
+        words: The words that it is about; () for none.
+        coverage: Share of the training texts that have it.
+        shown: What stands for each value in a text; None for the value.
+        of_both: Whether it is about both texts, or its name says which.
+    """
+
+    name: str
+    values: Any
+    change: Callable[[Text, int, Rng, Values], Changed]
+    labels: Labels | None = None
+    words: tuple[str, ...] = ()
+    coverage: float = 1.0
+    shown: Sequence[Any] | None = None
+    of_both: bool = False
+
+    def candidate(self, training: Training, column: int, n_features: int) -> Candidate | None:
+        """Return the candidate of this feature; None where it does not go with a label, of as many that are tried."""
+        labels = training.labels if self.labels is None else self.labels
+        how = association(self.values, labels, training.n_classes)
+        if not is_offered(how, n_features):
+            return None
+        values = Values(self.values, labels, training.n_classes, self.shown)
+
+        def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+            treated, control, goal = self.change(item, predicted, rng, values)
+            made = [None if text is None else with_column(item, column, text) for text in (treated, control)]
+            return Edits(made[0], made[1], goal)
+
+        name = self.name if self.of_both else f"{self.name}{names_of(training, column)}"
+        return Candidate(name, how[0], edit, self.words, coverage=self.coverage)
+
+
+def offered(
+    training: Training, column: int, features: Sequence[Feature], n_features: int | None = None
+) -> list[Candidate]:
+    """Return the candidates of the features that go with a label, the strongest first; `n_features` are tried."""
+    tried = len(features) if n_features is None else n_features
+    found = (feature.candidate(training, column, tried) for feature in features)
+    return strongest([candidate for candidate in found if candidate is not None])
+
+
 # -------------------------------------------------------------------------------------------------- edits of one text
 
 
@@ -395,6 +456,6 @@ def names_of(training: Training, column: int) -> str:
     return "" if len(training.columns) == 1 else f" of the {('first', 'second')[column]} text"
 
 
-def strongest(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+def strongest(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates by which a model could decide most: a rare word tells its label best and decides little."""
-    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5) * candidate.coverage)[:most]
+    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5) * candidate.coverage)[:MOST]
