@@ -17,7 +17,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -564,16 +564,22 @@ def run_batches(
 _OF_ITEMS = (ValueError, RuntimeError, LookupError, ArithmeticError)
 
 
+@dataclass(eq=False)
 class _Work:
-    """What one process computes of a run, written every few seconds and at the end."""
+    """What one process computes of a run, written every few seconds and at the end.
 
-    def __init__(self, compute: Compute, store: Store | None, flush_seconds: float, fail_fast: bool) -> None:
-        self.compute, self.store, self.flush_seconds, self.fail_fast = compute, store, flush_seconds, fail_fast
-        self.computed: list[Chunk] = []
-        self.failed: list[Chunk] = []
-        self._written = (0, 0)
-        self._most: int | None = None
-        """Items of a batch that fit in memory; None while all do."""
+    Attributes:
+        most: Items of a batch that fit in memory; None while all do.
+    """
+
+    compute: Compute
+    store: Store | None
+    flush_seconds: float
+    fail_fast: bool
+    computed: list[Chunk] = field(default_factory=list)
+    failed: list[Chunk] = field(default_factory=list)
+    written: tuple[int, int] = (0, 0)
+    most: int | None = None
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Callable[[int], object]) -> None:
         """Compute batches; what is computed is written also when an error ends it."""
@@ -586,9 +592,9 @@ class _Work:
                 ahead = False
                 if queue:
                     items = queue.popleft()
-                    if self._most is not None and len(items) > self._most:
-                        queue.appendleft(items[self._most :])
-                        items = items[: self._most]
+                    if self.most is not None and len(items) > self.most:
+                        queue.appendleft(items[self.most :])
+                        items = items[: self.most]
                     try:
                         columns: Any = self.compute(items)
                     except _OF_ITEMS as error:
@@ -624,9 +630,9 @@ class _Work:
             if (self.fail_fast and not too_large) or (too_large and len(items) == 1):
                 raise
             if too_large:
-                self._most = -(-len(items) // 2)
+                self.most = -(-len(items) // 2)
                 what = f"A batch of {len(items)} does not fit in the device's memory"
-                warnings.warn(f"{what}: batches of {self._most} follow.", stacklevel=2)
+                warnings.warn(f"{what}: batches of {self.most} follow.", stacklevel=2)
             if len(items) > 1:  # its halves are computed once its error, and the memory that it holds, are gone
                 return np.array_split(items, 2)
             self.failed.append(Chunk(items, {"reason": np.array([in_one_sentence(error)])}))
@@ -636,9 +642,9 @@ class _Work:
 
     def _flush(self) -> None:
         if self.store:
-            self.store.write(join(self.computed[self._written[0] :]))
-            self.store.write(join(self.failed[self._written[1] :]), FAILED)
-            self._written = len(self.computed), len(self.failed)
+            self.store.write(join(self.computed[self.written[0] :]))
+            self.store.write(join(self.failed[self.written[1] :]), FAILED)
+            self.written = len(self.computed), len(self.failed)
 
 
 def _raise(error: Exception) -> Any:
