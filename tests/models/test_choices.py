@@ -141,3 +141,11 @@ def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
     for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
         (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
         assert kind_of_model(tmp_path) == kind
+
+
+def test_a_batch_of_a_language_model_is_as_many_tokens_as_its_items_may_hold(causal_folder, monkeypatch):
+    causal, asked = load_chooser(causal_folder), []
+    monkeypatch.setattr(type(causal), "choose", lambda scorer, prompts, choices, **how: asked.append(how["max_tokens"]))
+    for how in ({"batch_size": 5}, {"batch_size": 5, "max_tokens": 7}, {}):
+        choose(causal, PROMPTS, CHOICES, **how)
+    assert asked == [5 * 128, 7, 32 * 128]
