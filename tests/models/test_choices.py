@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rightreasons.models.causal import choose_causal, load_causal
-from rightreasons.models.choices import choose, is_joint, kind_of_model, load_chooser
+from rightreasons.models.choices import choose, kind_of_model, load_chooser
 from rightreasons.models.classes import predict_choices
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import save_tiny_causal
@@ -33,9 +33,7 @@ def test_opens_each_as_what_it_is(choice_folder, causal_folder):
     head, causal = load_chooser(choice_folder), load_chooser(causal_folder, method="letters")
     assert head.label_names is None
     assert causal.label_names is None
-    assert not is_joint(head)
-    assert is_joint(causal)
-    assert not is_joint(causal, "sum")
+    assert (head.joint, causal.joint) == (False, True)
 
 
 def test_a_head_scores_as_predict_choices(choice_folder):
@@ -143,3 +141,11 @@ def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
     for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
         (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
         assert kind_of_model(tmp_path) == kind
+
+
+def test_a_batch_of_a_language_model_is_as_many_tokens_as_its_items_may_hold(causal_folder, monkeypatch):
+    causal, asked = load_chooser(causal_folder), []
+    monkeypatch.setattr(type(causal), "choose", lambda scorer, prompts, choices, **how: asked.append(how["max_tokens"]))
+    for how in ({"batch_size": 5}, {"batch_size": 5, "max_tokens": 7}, {}):
+        choose(causal, PROMPTS, CHOICES, **how)
+    assert asked == [5 * 128, 7, 32 * 128]

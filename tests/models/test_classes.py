@@ -67,6 +67,35 @@ def test_what_is_cut_is_counted(classifier):
     assert predict(classifier, ["good film plot"], max_length=4, progress=False).truncated == 1
 
 
+def test_a_gpu_has_its_next_batch_before_the_last_is_read(classifier, chooser, monkeypatch):
+    """A stand-in for a GPU: the CPU, taken for a device with a queue. No real one was seen by this test."""
+
+    def both():
+        logits = predict(classifier, tiny_texts(40)[0], batch_size=8, progress=False).logits
+        return np.concatenate([logits.ravel(), predict_choices(chooser, PROMPTS, CHOICES, batch_size=2).logits.values])
+
+    class Event:
+        def record(self, stream):
+            log.append("copy")
+
+        def synchronize(self):
+            log.append("wait")
+
+    want, log = both(), []
+    hooks = [each.model.register_forward_hook(lambda *_: log.append("model")) for each in (classifier, chooser)]
+    pinned = []
+    monkeypatch.setattr("rightreasons.models.batching.QUEUES", "cpu")
+    monkeypatch.setattr("torch.cuda.Event", Event)
+    monkeypatch.setattr("torch.cuda.current_stream", lambda device: None)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.shape) or tensor)
+    np.testing.assert_array_equal(both(), want)
+    for hook in hooks:
+        hook.remove()
+    # 5 batches of texts, 4 of choices: each result is queued behind its own batch, and awaited after the next one.
+    assert "".join(each[0] for each in log) == "mc" + "mcw" * 4 + "w" + "mc" + "mcw" * 3 + "w"
+    assert len(pinned) == 3 * (5 + 4)  # ids, types and mask of each batch
+
+
 def test_the_model_is_as_it_was(classifier_folder):
     classifier = load_classifier(classifier_folder, device="cpu")
     classifier.model.train()

@@ -106,7 +106,7 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
     tokens = [[draw.integers(2, 40, size).tolist() for size in (size, *rest)] for size, rest in sizes]
     items = [Asked("x", prompt, choices, [], False) for prompt, *choices in tokens]
     with torch.no_grad():
-        want, *others = (likelihoods(scorer.model, items, way) for way in reversed(WAYS))
+        want, *others = (likelihoods(scorer.model, items, way)() for way in reversed(WAYS))
     for got, (one, other) in itertools.product(others, enumerate(want)):
         assert got[one] == pytest.approx(other, abs=1e-4)
 

@@ -204,6 +204,40 @@ def test_weights_that_the_configuration_does_not_describe_are_refused(
             load(changed(folder, tmp_path / str(number), **settings))
 
 
+def test_a_model_that_was_saved_as_one_of_tuples_is_opened(classifier_folder, tmp_path):
+    folder = changed(classifier_folder, tmp_path / "model", return_dict=False)
+    want = predict(load_classifier(classifier_folder), ["a good film"], progress=False).logits
+    assert predict(load_classifier(folder), ["a good film"], progress=False).logits.tolist() == want.tolist()
+    loaded = BertForSequenceClassification.from_pretrained(folder)
+    with pytest.raises(ValueError, match=r"but it gives a tuple \(set `config.return_dict`\)"):
+        as_classifier(loaded, tiny_tokenizer())
+
+
+def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
+    classifier = load_classifier(classifier_folder)
+    taken = as_classifier(torch.nn.DataParallel(classifier.model), classifier.tokenizer)
+    assert (taken.model, taken.fingerprint) == (classifier.model, classifier.fingerprint)
+
+
+def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
+    folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
+    with pytest.raises(ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."):
+        load_classifier(folder)
+
+
+def test_a_head_of_setfit_is_named_and_never_opened(encoder_folder, tmp_path):
+    folder = shutil.copytree(encoder_folder, tmp_path / "model")
+    (folder / "model_head.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    with pytest.raises(ValueError, match=r"its head is in model_head\.pkl, a pickle, which is never opened: .* setfit"):
+        load_classifier(folder)
+
+
+def test_a_type_of_model_that_is_newer_than_transformers_is_said(classifier_folder, tmp_path):
+    folder = changed(classifier_folder, tmp_path / "model", model_type="bert7", transformers_version="7.1.0")
+    with pytest.raises(ValueError, match=r"`bert7`.* is installed; 7\.1\.0 saved it\)$"):
+        load_classifier(folder)
+
+
 def test_weights_of_another_architecture_are_refused(classifier_folder, tmp_path):
     other = {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"]}
     with pytest.raises(ValueError, match=r"of type roberta, .* holds the weights of another one, such as bert\."):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.models.choices import choose, is_joint
+from rightreasons.models.choices import choose
 from rightreasons.models.classes import predict
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples
@@ -118,8 +118,8 @@ def test_the_shares_of_drawn_answers_are_the_scores():
 def test_it_is_asked_like_any_other_scorer():
     scorer = Prompted(Prompt(), Told(by_length))
     assert isinstance(scorer, Scorer)
-    assert not is_joint(scorer)
-    assert is_joint(Prompted(Prompt(style="letters"), Told(by_length)))
+    assert not scorer.joint
+    assert Prompted(Prompt(style="letters"), Told(by_length)).joint
     assert choose(scorer, ["p"], [["a", "bb"]], ids=["i"]).ids == ("i",)
     classes = Prompted(Prompt(), Told(by_length), ["no", "yes"])
     assert predict(classes, ["p"], labels=[1]).label_names == ("no", "yes")

@@ -14,6 +14,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.core.store import leased, save_twice
+from rightreasons.models import running
 from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches
 
 RUN = {"kind": "test", "model": "abc"}
@@ -174,6 +175,111 @@ def test_a_batch_that_does_not_fit_in_memory_is_halved_and_so_are_later_ones(fai
 
     with pytest.warns(UserWarning, match="batches of 1 follow"), pytest.raises(RuntimeError, match="out of memory"):
         run_batches(never, [np.arange(2)], progress=False, fail_fast=fail_fast)
+
+
+class Device:
+    """Computes what is launched while the program goes on, and answers when it is read; some batches lack memory."""
+
+    def __init__(self, launches=10**9, reads=10**9):
+        self.log, self.launches, self.reads = [], launches, reads
+
+    def __call__(self, items):
+        self.does("launch", items, self.launches)
+
+        def read():
+            self.does("read", items, self.reads)
+            return {"y": items**2}
+
+        return read
+
+    def does(self, what, items, most):
+        self.log.append((what, *items.tolist()))
+        if len(items) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+FOURS = [np.arange(start, start + 4) for start in (0, 4, 8)]
+
+
+def test_the_next_batch_is_launched_before_the_last_is_read(monkeypatch):
+    device, told = Device(), []
+    monkeypatch.setattr(running.tqdm, "update", lambda bar, count: told.append((count, len(device.log))))
+    assert run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])["y"].tolist() == [0, 1, 4, 9]
+    launched_and_read = [("launch", 3), ("launch", 1), ("read", 3), ("launch", 0), ("read", 1), ("launch", 2)]
+    assert device.log == [*launched_and_read, ("read", 0), ("read", 2)]
+    assert told == [(1, 3), (1, 5), (1, 7), (1, 8)]  # a batch is done when it is read
+
+
+@pytest.mark.filterwarnings("ignore:A batch of 4 does not fit")
+@pytest.mark.parametrize("fail_fast", [True, False])
+def test_memory_that_lacks_when_a_batch_is_read_takes_the_one_behind_it_along(fail_fast):
+    device = Device(reads=2)
+    assert run_batches(device, FOURS, progress=False, fail_fast=fail_fast)["y"].tolist() == [i**2 for i in range(12)]
+    first, second = ("launch", 0, 1, 2, 3), ("launch", 4, 5, 6, 7)
+    assert device.log[:3] == [first, second, ("read", 0, 1, 2, 3)]
+    # Batches of two from here on, each launched before the one ahead of it is read; nothing is read twice.
+    twos = [(what, item, item + 1) for item in range(0, 12, 2) for what in ("launch", "read")]
+    assert sorted(device.log[3:]) == sorted(twos)
+    assert device.log[3:6] == [("launch", 0, 1), ("launch", 2, 3), ("read", 0, 1)]
+
+
+@pytest.mark.filterwarnings("ignore:A batch of 4 does not fit")
+def test_memory_that_lacks_at_the_launch_leaves_the_batch_before_whole():
+    device = Device(launches=2)
+    small = [np.arange(2), *(batch + 2 for batch in FOURS)]
+    assert run_batches(device, small, progress=False)["y"].tolist() == [i**2 for i in range(14)]
+    assert device.log[:4] == [("launch", 0, 1), ("launch", 2, 3, 4, 5), ("read", 0, 1), ("launch", 2, 3)]
+    assert len(device.log) == len(set(device.log))
+
+
+def test_what_was_launched_is_kept_when_something_else_ends_the_run(tmp_path, monkeypatch):
+    """An error of a batch as it is launched or read, or a signal."""
+
+    def run(name, compute):
+        run_batches(compute, FOURS, store=Store(tmp_path / name, RUN), progress=False)
+
+    def kept(name):
+        return Store.open(tmp_path / name).read().items.tolist()
+
+    def broken(items, at_launch):
+        def read():
+            if 4 in items:
+                raise ValueError("Expected no 4.")
+            return {"y": items}
+
+        return read() and read if at_launch else read
+
+    with pytest.raises(ValueError, match="Expected no 4"):
+        run("launched", lambda items: broken(items, True))
+    assert kept("launched") == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="Expected no 4"):
+        run("read", lambda items: broken(items, False))
+    assert kept("read") == [0, 1, 2, 3, 8, 9, 10, 11]
+
+    def stopped():
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+        steps.append(0)
+
+    steps = []
+    monkeypatch.setattr(running, "stop_if_signaled", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run("stopped", Device())
+    assert kept("stopped") == list(range(8))
+
+
+def test_an_item_that_fails_when_it_is_read_is_left_out():
+    def root(items):
+        def read():
+            if 5 in items:
+                raise ValueError("Expected no 5.")
+            return {"y": items**2}
+
+        return read
+
+    columns = run_batches(root, FOURS, progress=False, fail_fast=False)
+    assert columns.failures == {5: "Expected no 5."}
+    assert columns["y"].tolist() == [i**2 for i in range(12) if i != 5]
 
 
 def always(items):

@@ -3,6 +3,7 @@
 import datasets
 import numpy as np
 import pytest
+import torch
 import transformers
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -108,6 +109,16 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     assert (bare.joint, "gradients" in bare.abilities) == (True, True)
 
 
+def test_a_model_of_setfit_is_known_by_its_labels():
+    """A stand-in: `SetFitModel` has `labels`, and `predict_proba` returns a tensor."""
+    members = {
+        "labels": ["dull", "fine"],
+        "predict_proba": lambda self, texts: torch.tensor([[0.25, 0.75]] * len(texts)),
+    }
+    scores = as_scorer(type("SetFitModel", (), members)()).predict(["a", ""], progress=False)
+    assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
+
+
 @pytest.mark.parametrize(
     ("model", "options", "error", "words"),
     [
@@ -115,6 +126,7 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
         (len, {}, ValueError, "Expected `label_names`, the names of its classes, with a function"),
         (len, {"label_names": ["one"]}, ValueError, "Expected at least two classes, but len has 1"),
         (LinearSVC(), {}, TypeError, "LinearSVC has none: CalibratedClassifierCV"),
+        (len, {"label_names": ["a", "a"]}, ValueError, "Expected distinct names in `label_names`, but 'a' comes again"),
         (LogisticRegression(), {}, ValueError, "a fitted estimator, but LogisticRegression has no `classes_`"),
         (
             type("Half", (), {"label_names": NAMES, "predict": len, "name": "h"})(),

@@ -64,7 +64,7 @@ def test_the_best_spans_are_those_of_a_loop_over_all():
     start, end = (torch.randn(len(windows), 32, generator=generator) for _ in range(2))
     batch = np.arange(len(windows))
     answers = join_windows(
-        windows, best_spans(start, end, windows, batch, max_answer_tokens=4, n_best=7), contexts, n_best=7
+        windows, best_spans(start, end, windows, batch, max_answer_tokens=4, n_best=7)(), contexts, n_best=7
     )
     for number, wanted in enumerate(by_loops(start, end, windows, contexts, 4, 7)):
         spans = list(zip(answers.starts[number].tolist(), answers.ends[number].tolist(), strict=True))

@@ -47,6 +47,14 @@ COMMANDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
 ABOUT = {name: about for names in COMMANDS.values() for name, about in names.items()}
 """Command -> what `commands.json` says of it."""
 
+SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
+    "confidence",
+    "fine-tune",
+    "judges",
+    "split",
+}
+"""Commands whose items are shared by the processes of a launch; the others are run by the first process alone."""
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -93,9 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A bar per split and perturbation would bury the lines that matter.
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     _never_fail_to_print()
-    # The first process of a launch tells what all of them found.
-    if os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0":
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        is_first = os.environ.get("RANK", "0") == "0"
+        if not words or words[0].replace("_", "-") not in SHARED:
+            if not is_first:
+                raise SystemExit(0)
+            os.environ["WORLD_SIZE"] = "1"
+        elif not is_first:  # the first one tells what all of them found
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
     with stopped_by_signals() as stop_code, _plain_lines(words):
         code = _run(words, show_traceback, stop_code)
     raise SystemExit(code)

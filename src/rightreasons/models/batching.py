@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,12 +17,17 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.validation import check_count
 
+T = TypeVar("T")
+
 CHANGING: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
 """The models that change something of themselves as they read, so that what they say depends on what they read before:
 attention that becomes another one for short texts (BigBird), rotary factors of the longest text so far."""
 
 
 SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+QUEUES = "cuda"
+"""The type of the devices that compute, and copy, while this process goes on."""
+
 TOKENS_PER_ITEM = 128
 """What a batch of so many items may hold for each of them: a language model batches by tokens."""
 
@@ -359,12 +364,50 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
     place = np.arange(width) - first[:, None]
     mask = (place >= 0) & (place < lengths[:, None])
     source = (encoded.offsets[items][:, None] + place)[mask]
-    tensors = {"attention_mask": torch.from_numpy(mask.astype(np.int64))}
+    tensors = {"attention_mask": sent(mask.astype(np.int64), device)}
     for name, column in encoded.columns.items():
         table = np.full(mask.shape, encoded.padding[name], dtype=np.int64)
         table[mask] = column[source]
-        tensors[name] = torch.from_numpy(table)
-    return {name: tensor.to(device) for name, tensor in tensors.items()}
+        tensors[name] = sent(table, device)
+    return tensors
+
+
+def sent(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
+    """Return an array as a tensor on a device; a GPU fetches it from pinned memory, for which nobody waits."""
+    tensor = torch.from_numpy(array)
+    return (
+        tensor.pin_memory().to(device, non_blocking=True) if torch.device(device).type == QUEUES else tensor.to(device)
+    )
+
+
+def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
+    """Start copying tensors to the CPU, and return a function that waits for them and passes them on as arrays.
+
+    A GPU works through a queue: a copy that is asked for once the next batch has been launched would wait for that
+    batch, too. One that is queued behind its own batch can be read while the next is computed.
+
+    Args:
+        then: Takes an array for each tensor.
+        *tensors: The tensors. Those of a GPU need not be held until they are read.
+
+    Example:
+        >>> read = later(lambda logits: logits.argmax(axis=1).tolist(), torch.eye(3))
+        >>> read()
+        [0, 1, 2]
+    """
+    waits = [_copy(each) if each.device.type == QUEUES else each.detach().cpu().numpy for each in tensors]
+    return lambda: then(*(wait() for wait in waits))
+
+
+def _copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
+    copy, copied = tensor.detach().to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
+    copied.record(torch.cuda.current_stream(tensor.device))
+
+    def wait() -> NDArray[Any]:
+        copied.synchronize()
+        return np.array(copy.numpy())  # pinned memory is scarce, and goes back
+
+    return wait
 
 
 def check_fast(tokenizer: Any) -> None:

@@ -17,7 +17,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import TOKENS_PER_ITEM
-from rightreasons.models.causal import JOINT, CausalLM, load_causal
+from rightreasons.models.causal import CausalLM, load_causal
 from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
 from rightreasons.models.prompts import ChoiceItems, distinct_texts
@@ -69,19 +69,6 @@ def load_chooser(
     head = load_multiple_choice(name_or_path, **how)
     _method(head, method)
     return head
-
-
-def is_joint(scorer: Scorer, method: str | None = None) -> bool:
-    """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others.
-
-    Args:
-        scorer: As in `choose`.
-        method: As in `choose`.
-    """
-    if not isinstance(scorer, (Classifier, CausalLM)):
-        _check_scorer(scorer)
-        return scorer.joint
-    return _method(scorer, method) in JOINT
 
 
 def choose(

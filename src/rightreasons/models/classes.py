@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
+from rightreasons.models.batching import later
 from rightreasons.models.items import Items, leave_out_empty
 from rightreasons.models.protocol import Ability, Scorer
-from rightreasons.models.running import FAILED, Column, Columns, Store, fingerprint_model
+from rightreasons.models.running import FAILED, Column, Columns, Later, Store, fingerprint_model
 from rightreasons.models.trial import UNBOUNDED, position_bound
 from rightreasons.models.weights import quantized, told_of
 
@@ -239,10 +240,12 @@ def _score(items: Items, gold: NDArray[np.int64] | None, failures: Mapping[str, 
     classifier, sequences = items.classifier, items.sequences()
 
     @torch.inference_mode()
-    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
-        logits = sequences.asked(inputs, batch).logits.double().cpu().numpy()
-        sequences.check_finite(np.isfinite(logits).all(axis=1), batch)
-        return {"logits": logits}
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
+        def columns(logits: NDArray[np.float64]) -> dict[str, Column]:
+            sequences.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
+            return {"logits": logits}
+
+        return later(columns, classifier.model(**inputs).logits.double())
 
     names = classifier.label_names
     about = {

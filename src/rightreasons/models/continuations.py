@@ -28,7 +28,7 @@ from rightreasons.models.likelihoods import (
     token_likelihoods,
     width,
 )
-from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
+from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -37,8 +37,8 @@ from rightreasons.models.trial import (
     Answers,
     Way,
     check_tokens,
+    fails_at,
     fastest_way,
-    first_line,
     ordinary_tokens,
     reach_of,
 )
@@ -307,23 +307,23 @@ def _likelihoods(
     ]
 
     @torch.inference_mode()
-    def score(batch: NDArray[np.int64]) -> dict[str, Column]:
+    def score(batch: NDArray[np.int64]) -> Later:
         plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
         asked = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
-        try:
-            rows = likelihoods(scorer.model, asked, plan.way.name, plan.prefix)
-        except (RuntimeError, IndexError) as error:
-            raise ValueError(
-                f"Expected a model that can read every item, but {scorer.name} fails at item {chosen[0].name!r}, or "
-                f"one of its batch: {first_line(error)}"
-            ) from error
-        for item, row in zip(chosen, rows, strict=True):
-            if not np.isfinite(row).all():
-                raise ValueError(
-                    f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {item.name!r}."
-                )
-        return {"likelihood": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
+        named = fails_at(scorer.name, chosen[0].name)
+        read = named(named(likelihoods)(scorer.model, asked, plan.way.name, plan.prefix))
+
+        def columns() -> dict[str, Column]:
+            rows = read()
+            for item, row in zip(chosen, rows, strict=True):
+                if not np.isfinite(row).all():
+                    raise ValueError(
+                        f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {item.name!r}."
+                    )
+            return {"likelihood": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
+
+        return columns
 
     def inputs() -> dict[str, str]:
         sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,13 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.models.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
-from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
+from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
     check_tokens,
     classifier_way,
-    first_line,
+    fails_at,
     padding_token,
     padding_values,
 )
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from rightreasons.models.classes import Classifier
 
-Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
+Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
 
 
 NO_WORDS = "Its text has no words."
@@ -253,26 +252,6 @@ class Items:
             return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
         return padded
 
-    def asked(self, inputs: Mapping[str, torch.Tensor], batch: NDArray[np.int64]) -> Any:
-        """Return what the model says of the inputs of a batch.
-
-        Raises:
-            ValueError: If the model fails; the error names the first item.
-        """
-        with self._named(batch):
-            return self.classifier.model(**inputs)
-
-    @contextlib.contextmanager
-    def _named(self, batch: NDArray[np.int64]) -> Iterator[None]:
-        """Name the items of a batch at which a model fails."""
-        try:
-            yield
-        except (RuntimeError, IndexError) as error:
-            raise ValueError(
-                f"Expected a model that can read every item, but {self.classifier.name} fails at item "
-                f"{self.ids[int(batch[0])]!r}, or one of its batch: {first_line(error)}"
-            ) from error
-
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
         """Cut the items into batches of one number of sequences and of like length, the longest first.
 
@@ -309,7 +288,8 @@ class Items:
 
         Args:
             kind: What is computed; it is shown beside the progress bar and names the run in its folder.
-            compute: Takes the inputs of a batch and its (n,) items, and returns columns with one row per item.
+            compute: Takes the inputs of a batch and its (n,) items, and returns columns with one row per item, or a
+                function that waits for them.
             depends: Whatever else the results depend on beside model and items, as short plain values.
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound.
@@ -320,9 +300,11 @@ class Items:
         """
         encoded, model = self.encoded, self.classifier.model
 
-        def run(batch: NDArray[np.int64]) -> Mapping[str, Column]:
-            with padding_token(model, encoded.padding["input_ids"]), self._named(batch):
-                return compute(self.inputs(batch), batch)
+        def run(batch: NDArray[np.int64]) -> Mapping[str, Column] | Later:
+            about = self.classifier.name, self.ids[int(batch[0])]
+            with padding_token(model, encoded.padding["input_ids"]), fails_at(*about):
+                columns = compute(self.inputs(batch), batch)
+            return columns if isinstance(columns, Mapping) else fails_at(*about)(columns)
 
         return run_model(
             model,

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.models.batching import later, sent
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -270,17 +271,25 @@ def n_rows(asked: Asked, way: str) -> int:
 
 def likelihoods(
     model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
-) -> list[NDArray[np.float64]]:
-    """Return the log-likelihood of each choice of each item, in nats: (C,) per item.
+) -> Callable[[], list[NDArray[np.float64]]]:
+    """Ask for the log-likelihood of each choice of each item, in nats.
 
     Args:
         model: A causal language model.
         items: The items.
         way: One of `WAYS`.
         prefix: What the model has read before each of them; None for nothing.
+
+    Returns:
+        A function that waits for them: (C,) per item.
     """
-    tokens = iter(token_likelihoods(model, items, way, prefix))
-    return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
+    launched = _token_likelihoods(model, items, way, prefix)
+
+    def read() -> list[NDArray[np.float64]]:
+        tokens = iter(launched())
+        return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
+
+    return read
 
 
 def token_likelihoods(
@@ -290,13 +299,21 @@ def token_likelihoods(
 
     The arguments are those of `likelihoods`.
     """
+    return _token_likelihoods(model, items, way, prefix)()
+
+
+def _token_likelihoods(
+    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None
+) -> Callable[[], list[NDArray[np.float64]]]:
     first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
     make = _shared_rows if way == SHARED else plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
-    parts = [_read(model, group, way, prefix) for group in groups_of(rows, way)]
-    owners, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    groups = groups_of(rows, way)
+    owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
-    return np.split(values[order], np.cumsum(np.bincount(owners))[:-1])
+    ends = np.cumsum(np.bincount(owners))[:-1]
+    scored = torch.cat([part for group in groups for part in _read(model, group, way, prefix)])
+    return later(lambda values: np.split(values[order], ends), scored)
 
 
 def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
@@ -406,7 +423,7 @@ def _shared_rows(asked: Asked, first: int) -> Iterator[_Row]:
     )
 
 
-def groups_of(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
+def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
     """Cut rows into those that are read together."""
     if way == ONE_BY_ONE:
         return [[row] for row in rows]
@@ -415,10 +432,8 @@ def groups_of(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
     return [rows]
 
 
-def _read(
-    model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Read rows in one pass; return the owner and the log-likelihood of each wanted token."""
+def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> list[torch.Tensor]:
+    """Read rows in one pass; return the log-likelihoods of their wanted tokens, in parts."""
     before = 0 if prefix is None else len(prefix)
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -446,14 +461,14 @@ def _read(
     if logits.shape[1] == len(columns) < shape[1]:
         at_column = np.searchsorted(columns, at_column)
     wanted = np.concatenate([row.wanted for row in rows])
-    values = np.empty(len(wanted))
+    parts = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
     for start in range(0, len(wanted), _PART):
         part = slice(start, start + _PART)
         scores = logits[_tensor(model, at_row[part]), _tensor(model, at_column[part])].float()
         picked = scores.gather(1, _tensor(model, wanted[part])[:, None])[:, 0] - scores.logsumexp(dim=1)
-        values[part] = picked.double().cpu().numpy()
-    return np.concatenate([row.owners for row in rows]), values
+        parts.append(picked.double())
+    return parts
 
 
 def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
@@ -461,7 +476,7 @@ def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
 
     The `before` tokens of a prefix are seen by all others.
     """
-    parts = torch.from_numpy(segments).to(model.device)
+    parts = _tensor(model, segments)
     size = parts.shape[1]
     causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
     key, query = parts[:, None, :], parts[:, :, None]
@@ -483,4 +498,4 @@ def _logits(outputs: Any, name: str = "the model") -> torch.Tensor:
 
 
 def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
-    return torch.from_numpy(array).to(model.device)
+    return sent(array, model.device)

@@ -25,6 +25,8 @@ from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wr
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+_SETFIT_HEAD = "model_head.pkl"
+
 FEWEST_TOKENS = 0.5
 """Share of a model's words that its tokenizer must know."""
 
@@ -178,6 +180,7 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
         )
     # At each layer of each batch it would say how it rounds.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    model.config.return_dict = True  # a model may have been saved as one that returns tuples
     return model.eval(), sorted(report["missing_keys"])
 
 
@@ -241,7 +244,10 @@ def check_model(name_or_path: object) -> str:
         raise ValueError(f"Expected the model as a folder or a hub id, but got {name!r}.")
     folder = Path(name).expanduser()
     if folder.is_dir():
-        _check_folder(folder)
+        held = sorted(path.name for path in folder.iterdir())
+        if "config.json" not in held and ADAPTER not in held:
+            listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
+            raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
         return str(folder)
     if folder.exists():
         raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file.")
@@ -294,6 +300,11 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     allow_untrained = how.get("allow_untrained", False)
     model, absent = open_weights(auto_class, kind, name, how)
     if absent and not allow_untrained:
+        if (Path(name) / _SETFIT_HEAD).is_file():
+            raise ValueError(
+                f"Expected the weights of a {kind} in {name}, but its head is in {_SETFIT_HEAD}, a pickle, which is "
+                "never opened: open the model by setfit, and pass it to `rightreasons.audit` or `as_scorer`."
+            )
         listed = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
         raise ValueError(
             f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
@@ -350,7 +361,7 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
     """Return the names of a model's classes in the order of its logits.
 
     Raises:
-        ValueError: If `id2label` does not name each of them.
+        ValueError: If `id2label` does not name each of them, or two alike.
     """
     names, last = config.id2label, config.num_labels - 1
     if absent := [number for number in range(last + 1) if number not in names]:
@@ -358,7 +369,10 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
             f"Expected `id2label` of {name} to name the classes 0 to {last}, but {absent[0]} is not among "
             f"{', '.join(map(str, names))}."
         )
-    return tuple(str(names[number]) for number in range(last + 1))
+    texts = tuple(str(names[number]) for number in range(last + 1))
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"Expected `id2label` of {name} to have a name for each class, but got {', '.join(texts)}.")
+    return texts
 
 
 def _check_classes(config: Any, name: str) -> None:
@@ -458,14 +472,6 @@ def check_device(device: object) -> torch.device:
     return torch.device(device)
 
 
-def _check_folder(folder: Path) -> None:
-    held = sorted(path.name for path in folder.iterdir())
-    if "config.json" in held or ADAPTER in held:
-        return
-    listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
-    raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
-
-
 def _explain(error: Exception, kind: str, name: str) -> ValueError:
     if (needs_code := own_code(error, name)) is not None:
         return needs_code
@@ -474,7 +480,11 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
             f"provides ({first_line(error)})."
         )
-    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}")
+    newer = ""
+    if "does not recognize this architecture" in str(error):
+        saved, _ = transformers.PreTrainedConfig.get_config_dict(name)
+        newer = f" ({transformers.__version__} is installed; {saved.get('transformers_version')} saved it)"
+    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}{newer}")
 
 
 def _architecture(config: Any) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
+import functools
 import hashlib
 import itertools
 import json
 import os
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -41,7 +43,9 @@ MOST_FAILURES = 100
 """How many of the first items may fail before a run that leaves failing items out gives up."""
 
 Column: TypeAlias = "NDArray[Any] | Ragged"
-Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
+Later = Callable[[], Mapping[str, Column]]
+"""Waits for the columns of a batch that has been launched, as `later` makes it."""
+Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
 T = TypeVar("T")
 _meetings = itertools.count(1)
 
@@ -293,7 +297,8 @@ def join(chunks: Iterable[Chunk]) -> Chunk:
         return Chunk(np.empty(0, np.int64), {})
     items, order = np.unique(np.concatenate([part.items for part in parts]), return_index=True)
     names = list(parts[0].columns)
-    columns = {name: _take(_concatenate([part.columns[name] for part in parts]), order) for name in names}
+    whole = {name: _concatenate([part.columns[name] for part in parts]) for name in names}
+    columns = {name: rows.take(order) if isinstance(rows, Ragged) else rows[order] for name, rows in whole.items()}
     return Chunk(items, columns)
 
 
@@ -346,10 +351,6 @@ def _concatenate(columns: Sequence[Column]) -> Column:
         rows = [column for column in columns if isinstance(column, Ragged)]
         return Ragged.of(np.concatenate([r.values for r in rows]), np.concatenate([r.lengths for r in rows]))
     return np.concatenate([np.asarray(column) for column in columns])
-
-
-def _take(column: Column, order: NDArray[np.intp]) -> Column:
-    return column.take(order) if isinstance(column, Ragged) else column[order]
 
 
 class Columns(dict[str, Column]):
@@ -461,7 +462,7 @@ def run_model(
 
     Args:
         model: The model; it is frozen meanwhile and afterwards as it was.
-        compute: Takes (n,) items and returns named columns with one row per item.
+        compute: Takes (n,) items and returns named columns with one row per item, or a function that waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
         kind: What is computed: the text of the progress bar, and part of what a store belongs to.
         inputs: Returns what the results depend on beside the model and the code: fingerprints of the inputs, and every
@@ -511,8 +512,11 @@ def run_batches(
     kind computes only what is missing. A batch that does not fit in the memory of its device is halved, and so are
     those that follow; a warning says so.
 
+    Where `compute` returns a function that waits for the columns of a batch, the next batch is launched before it is
+    called, so that a GPU has work while this process reads one batch and prepares another.
+
     Args:
-        compute: Takes (n,) items and returns named columns with one row per item.
+        compute: Takes (n,) items and returns named columns with one row per item, or a function that waits for them.
         batches: Disjoint arrays of items that cover 0..N-1.
         store: Where results are kept; None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
@@ -556,61 +560,95 @@ def run_batches(
     return result
 
 
-class _Work:
-    """What one process computes of a run, written every few seconds and at the end."""
+# The errors that an item may be at fault for.
+_OF_ITEMS = (ValueError, RuntimeError, LookupError, ArithmeticError)
 
-    def __init__(self, compute: Compute, store: Store | None, flush_seconds: float, fail_fast: bool) -> None:
-        self.compute, self.store, self.flush_seconds, self.fail_fast = compute, store, flush_seconds, fail_fast
-        self.computed: list[Chunk] = []
-        self.failed: list[Chunk] = []
-        self._written = (0, 0)
-        self._most: int | None = None
-        """Items of a batch that fit in memory; None while all do."""
+
+@dataclass(eq=False)
+class _Work:
+    """What one process computes of a run, written every few seconds and at the end.
+
+    Attributes:
+        most: Items of a batch that fit in memory; None while all do.
+    """
+
+    compute: Compute
+    store: Store | None
+    flush_seconds: float
+    fail_fast: bool
+    computed: list[Chunk] = field(default_factory=list)
+    failed: list[Chunk] = field(default_factory=list)
+    written: tuple[int, int] = (0, 0)
+    most: int | None = None
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Callable[[int], object]) -> None:
         """Compute batches; what is computed is written also when an error ends it."""
         last = time.monotonic()
+        queue = deque(batches)
+        launched: deque[tuple[NDArray[np.int64], Later]] = deque()
         try:
-            for items in batches:
+            while queue or launched:
                 stop_if_signaled()
-                self._attempt(items)
-                advance(len(items))
+                ahead = False
+                if queue:
+                    items = queue.popleft()
+                    if self.most is not None and len(items) > self.most:
+                        queue.appendleft(items[self.most :])
+                        items = items[: self.most]
+                    try:
+                        columns: Any = self.compute(items)
+                    except _OF_ITEMS as error:
+                        launched.append((items, functools.partial(_raise, error)))
+                    else:
+                        ahead = not isinstance(columns, Mapping)
+                        launched.append((items, columns if ahead else functools.partial(dict, columns)))
+                # One is left unread while the next is prepared, unless what came last is at hand, or an error.
+                while len(launched) > (ahead and len(queue) > 0):
+                    items = launched[0][0]
+                    if again := self._read(*launched.popleft()):
+                        # What was launched after it may lack memory, too, or be lost with it.
+                        queue.extendleft(reversed([*again, *(after for after, _ in launched)]))
+                        launched.clear()
+                    else:
+                        advance(len(items))
                 if time.monotonic() - last >= self.flush_seconds:
                     self._flush()
                     last = time.monotonic()
         finally:
+            with contextlib.suppress(Exception):  # that of the batch before ends the run
+                for items, read in launched:
+                    self.computed.append(Chunk(items, read()))
             self._flush()
 
-    def _attempt(self, items: NDArray[np.int64]) -> None:
-        parts = [items]
-        while parts:
-            first, *parts = parts
-            if self._most is not None and len(first) > self._most:
-                parts = [first[: self._most], first[self._most :], *parts]
-                continue
-            try:
-                self.computed.append(Chunk(first, self.compute(first)))
-            except (ValueError, RuntimeError, LookupError, ArithmeticError) as error:
-                # An item is not at fault for a batch that is too large for the memory.
-                too_large = type(error.__cause__ or error).__name__ == "OutOfMemoryError"  # torch's, without torch
-                if (self.fail_fast and not too_large) or (too_large and len(first) == 1):
-                    raise
-                if too_large:
-                    self._most = -(-len(first) // 2)
-                    what = f"A batch of {len(first)} does not fit in the device's memory"
-                    warnings.warn(f"{what}: batches of {self._most} follow.", stacklevel=2)
-                if len(first) > 1:  # its halves are computed once its error, and the memory that it holds, are gone
-                    parts = [*np.array_split(first, 2), *parts]
-                    continue
-                self.failed.append(Chunk(first, {"reason": np.array([in_one_sentence(error)])}))
-                if not self.computed and len(self.failed) >= MOST_FAILURES:
-                    raise
+    def _read(self, items: NDArray[np.int64], read: Later) -> list[NDArray[np.int64]]:
+        """Wait for the columns of a batch; return its halves where they are to be computed by themselves."""
+        try:
+            self.computed.append(Chunk(items, read()))
+        except _OF_ITEMS as error:
+            # An item is not at fault for a batch that is too large for the memory.
+            too_large = type(error.__cause__ or error).__name__ == "OutOfMemoryError"  # torch's, without torch
+            if (self.fail_fast and not too_large) or (too_large and len(items) == 1):
+                raise
+            if too_large:
+                self.most = -(-len(items) // 2)
+                what = f"A batch of {len(items)} does not fit in the device's memory"
+                warnings.warn(f"{what}: batches of {self.most} follow.", stacklevel=2)
+            if len(items) > 1:  # its halves are computed once its error, and the memory that it holds, are gone
+                return np.array_split(items, 2)
+            self.failed.append(Chunk(items, {"reason": np.array([in_one_sentence(error)])}))
+            if not self.computed and len(self.failed) >= MOST_FAILURES:
+                raise
+        return []
 
     def _flush(self) -> None:
         if self.store:
-            self.store.write(join(self.computed[self._written[0] :]))
-            self.store.write(join(self.failed[self._written[1] :]), FAILED)
-            self._written = len(self.computed), len(self.failed)
+            self.store.write(join(self.computed[self.written[0] :]))
+            self.store.write(join(self.failed[self.written[1] :]), FAILED)
+            self.written = len(self.computed), len(self.failed)
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 def _stored(store: Store | None, fail_fast: bool) -> tuple[Chunk, Chunk]:

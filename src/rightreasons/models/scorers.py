@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, kind_of
 from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
@@ -100,7 +101,8 @@ def as_scorer(
         absent = ", ".join(member for member in MEMBERS if not _has(model, member))
         raise TypeError(f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}.")
     if callable(getattr(model, "predict_proba", None)):
-        names = getattr(model, "classes_", None) if label_names is None else label_names
+        own = (getattr(model, its, None) for its in ("classes_", "labels"))  # the latter is SetFit's
+        names = next((each for each in own if each is not None), None) if label_names is None else label_names
         if names is None:
             raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
         return FunctionScorer(model.predict_proba, names, name or type(model).__name__, fingerprint, decides=model)
@@ -137,7 +139,7 @@ class FunctionScorer:
         *,
         decides: Any = None,
     ) -> None:
-        self.label_names = tuple(str(label) for label in label_names)
+        self.label_names = check_label_names([str(label) for label in label_names])
         if len(self.label_names) < 2:
             raise OptionError(
                 f"Expected at least two classes, but {name} has {len(self.label_names)}.", option="label_names"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
-from rightreasons.models.batching import Encoded, check_fast, input_names, pad, padding_of
+from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_of
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
+from rightreasons.models.running import Later
 
 _BLOCK = 1024
 
@@ -231,8 +232,8 @@ def predict_answers(
     check_count(n_best, "n_best")
 
     @torch.inference_mode()
-    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        outputs = items.asked(inputs, batch)
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
+        outputs = classifier.model(**inputs)
         if not hasattr(outputs, "start_logits"):
             raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
         return best_spans(
@@ -296,7 +297,7 @@ def best_spans(
     max_answer_tokens: int = 30,
     n_best: int = 20,
     name: str = "the model",
-) -> dict[str, NDArray[Any]]:
+) -> Callable[[], dict[str, NDArray[Any]]]:
     """Find the best spans of some windows, over all starts and all ends that are not before them and not too far.
 
     Args:
@@ -309,22 +310,13 @@ def best_spans(
         name: The model, for errors.
 
     Returns:
-        `starts` and `ends` (w, n_best) characters, -1 where there are fewer spans, and `scores` (w, n_best), minus
-        infinity there.
-
-    Raises:
-        ValueError: If a context has no tokens, or a logit is not finite.
+        A function that waits for `starts` and `ends` (w, n_best) characters, -1 where there are fewer spans, and
+        `scores` (w, n_best), minus infinity there. It raises a `ValueError` if a context has no tokens, or a logit is
+        not finite.
     """
-    places = {key: table.to(start.device) for key, table in pad(windows.places, batch).items()}
+    places = pad(windows.places, batch, start.device)
     inside = places["first"] >= 0
-    if not (some := inside.any(dim=1)).all():
-        item = int(windows.owner[batch[int((~some).nonzero()[0, 0])]])
-        raise ValueError(f"Expected a context with tokens, but that of question {item} has none.")
-    for logits in (start, end):
-        finite = torch.isfinite(torch.where(inside, logits, 0.0)).all(1)
-        if not finite.all():
-            item = int(windows.owner[batch[int((~finite).nonzero()[0, 0])]])
-            raise ValueError(f"Expected finite logits, but {name} gave NaN or infinity for question {item}.")
+    finite = torch.isfinite(torch.where(inside[None], torch.stack([start, end]), 0.0)).all(dim=2).all(dim=0)
     start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
     width = start.shape[1]
     reach = min(max_answer_tokens, width)
@@ -335,17 +327,24 @@ def best_spans(
     first = torch.div(where, reach, rounding_mode="floor")
     last = (first + where % reach).clamp(max=width - 1)
     exists = torch.isfinite(scores)
-    columns = {
-        "starts": torch.where(exists, places["first"].gather(1, first), -1),
-        "ends": torch.where(exists, places["last"].gather(1, last), -1),
-        "scores": scores.double(),
-    }
     missing = n_best - scores.shape[1]
-    fill = {"starts": -1, "ends": -1, "scores": -torch.inf}
-    return {
-        key: torch.nn.functional.pad(table, (0, missing), value=fill[key]).cpu().numpy()
-        for key, table in columns.items()
+    columns = {
+        "starts": (torch.where(exists, places["first"].gather(1, first), -1), -1),
+        "ends": (torch.where(exists, places["last"].gather(1, last), -1), -1),
+        "scores": (scores.double(), -torch.inf),
     }
+    padded = [torch.nn.functional.pad(table, (0, missing), value=fill) for table, fill in columns.values()]
+
+    def checked(some: NDArray[np.bool_], finite: NDArray[np.bool_], *tables: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        for right, what in (
+            (some, "Expected a context with tokens, but that of question {} has none."),
+            (finite, f"Expected finite logits, but {name} gave NaN or infinity for question {{}}."),
+        ):
+            if not right.all():
+                raise ValueError(what.format(windows.owner[batch[int((~right).argmax())]]))
+        return dict(zip(columns, tables, strict=True))
+
+    return later(checked, inside.any(dim=1), finite, *padded)
 
 
 def join_windows(

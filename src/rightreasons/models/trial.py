@@ -316,6 +316,18 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
+@contextmanager
+def fails_at(name: str, item: str) -> Iterator[None]:
+    """Name the first item of a batch at which a model fails."""
+    try:
+        yield
+    except (RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"Expected a model that can read every item, but {name} fails at item {item!r}, or one of its batch: "
+            f"{first_line(error)}"
+        ) from error
+
+
 def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config

@@ -140,7 +140,12 @@ def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
 
 
 def without_wrapper(model: Any) -> Any:
-    """Return the model of transformers whose layers a loaded `PeftModel` has changed; any other model as it is."""
+    """Return the model of transformers that a `DataParallel` holds, or whose layers a loaded `PeftModel` has changed.
+
+    Any other model is returned as it is.
+    """
+    if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+        model = model.module
     inner = getattr(model, "get_base_model", None)
     if inner is None or getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", True):
         return model

@@ -299,9 +299,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         decided = decisions(tables, picked, steady=steady, **resampling)
         templates = _templates(context, options, tables, picked)
         return ProbesMeasurement(context, tables, decided, picks=picks, templates=templates)
-    from rightreasons.models.choices import is_joint
-
-    score, joint = (_scorer(context), is_joint(context.scorer)) if stored is None else (lambda *_: stored, stored.joint)
+    score, joint = (_scorer(context), context.scorer.joint) if stored is None else (lambda *_: stored, stored.joint)
     scores = tables.scored_by(score("probes", added))
     orders = None
     if joint and which is not None and scores.uniform is not None:

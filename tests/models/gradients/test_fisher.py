@@ -1,5 +1,6 @@
 """Fisher eigenvalues against Algorithm 1 done literally, worked values, measured divergence, and bad items."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.fisher_causal import Solver
 from rightreasons.models.gradients.inputs import EmbeddingInput
-from rightreasons.models.loading import Classifier
+from rightreasons.models.loading import Classifier, load_classifier
 from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 PROMPTS = ["the man fell because", "the glass broke"]
@@ -278,3 +279,11 @@ def test_scale_free_does_not_see_the_size_of_embeddings():
     ids = classifier.tokenizer(TEXTS[0], return_tensors="pt")["input_ids"]
     norm = EmbeddingInput(classifier.model).look_up(ids)[0].norm(dim=-1).mean().item()
     assert information.scale_free[0] == pytest.approx(information.eigenvalues[0] * norm**2, rel=1e-5)
+
+
+def test_a_compiled_model_is_asked_without_its_compilation(classifier_folder):
+    """A compiled graph does not see the hook that feeds embeddings."""
+    plain = load_classifier(classifier_folder, device="cpu")
+    compiled = dataclasses.replace(plain, model=torch.compile(plain.model, backend="eager"))
+    want, came = (fisher_information(each, ["a good film"], progress=False) for each in (plain, compiled))
+    assert came.eigenvalues.tolist() == want.eigenvalues.tolist()

@@ -242,7 +242,7 @@ class Spans:
                 inputs = features(batch)
                 for head, rows in zip(heads, tables, strict=True):
                     first, last = head(inputs).unbind(-1)
-                    rows.append(best_spans(first, last, windows, batch, n_best=N_BEST))
+                    rows.append(best_spans(first, last, windows, batch, n_best=N_BEST)())
             joined = [{key: np.concatenate([row[key] for row in rows])[back] for key in rows[0]} for rows in tables]
             return [_span_answers(join_windows(windows, columns, contexts, n_best=N_BEST)) for columns in joined]
 

@@ -18,7 +18,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
-from rightreasons.models.batching import check_fast
+from rightreasons.models.batching import check_fast, later
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.gradients.fisher_causal import CausalFisher, FisherEigen, Solver
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
@@ -26,7 +26,7 @@ from rightreasons.models.gradients.label_words import with_gradients
 from rightreasons.models.items import Items
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Scorer
-from rightreasons.models.running import Column, Columns
+from rightreasons.models.running import Column, Columns, Later
 
 METHODS = ("auto", "gram", "power")
 
@@ -207,7 +207,7 @@ def fisher_information(
     check_fast(model.tokenizer)
     embedding_input = EmbeddingInput(model.model)
 
-    def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+    def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> Later:
         embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
         with torch.enable_grad():
             logits = embedding_input.logits(embeddings, inputs)
@@ -230,25 +230,32 @@ def fisher_information(
     return _fisher_information(items, columns, n_scores, options, fail_fast)
 
 
-def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> dict[str, Column]:
+def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> Later:
     """Return the results of one batch; an item that comes out as NaN stays NaN and does not affect the others."""
     real = mask.unsqueeze(-1).to(embeddings.dtype)
-    real_rows = mask.bool().flatten(1).cpu().numpy()
     norms = (embeddings.detach() * real).norm(dim=-1).flatten(1).double().sum(dim=1)
     mean_norm = norms / real.flatten(1).double().sum(dim=1)
-    columns: dict[str, Column] = {
-        "logits": Ragged.of_table(logits.detach().double().cpu().numpy()),
-        "eigenvalues": leading.eigenvalues.cpu().numpy(),
-        "gradient_norms": leading.gradient_norms.cpu().numpy(),
-        "scale": (mean_norm**2).cpu().numpy(),
-        "error": leading.error.cpu().numpy(),
+    tensors = {
+        "logits": logits.double(),
+        "eigenvalues": leading.eigenvalues,
+        "gradient_norms": leading.gradient_norms,
+        "scale": mean_norm**2,
+        "error": leading.error,
     }
     if leading.spectrum is not None:
-        columns["spectrum"] = Ragged.of_table(leading.spectrum.cpu().numpy())
+        tensors["spectrum"] = leading.spectrum
     if leading.eigenvector is not None:
-        token_norms = (leading.eigenvector * real).norm(dim=-1).flatten(1).double().cpu().numpy()
-        columns["token_norms"] = Ragged.of(token_norms[real_rows], real_rows.sum(axis=1))
-    return columns
+        tensors["token_norms"] = (leading.eigenvector * real).norm(dim=-1).flatten(1).double()
+
+    def columns(real: NDArray[np.bool_], *arrays: NDArray[np.float64]) -> dict[str, Column]:
+        found: dict[str, Column] = dict(zip(tensors, arrays, strict=True))
+        for name in {"logits", "spectrum"} & found.keys():
+            found[name] = Ragged.of_table(np.asarray(found[name]))
+        if "token_norms" in found:
+            found["token_norms"] = Ragged.of(np.asarray(found["token_norms"])[real], real.sum(axis=1))
+        return found
+
+    return later(columns, mask.bool().flatten(1), *tensors.values())
 
 
 def _fisher_information(

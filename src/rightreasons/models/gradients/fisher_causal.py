@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.models.batching import Encoded, Places, check_fast
+from rightreasons.models.batching import Encoded, Places, check_fast, length_batches, pad, sent
 from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
@@ -25,7 +24,7 @@ from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import lacking
-from rightreasons.models.running import Column, Columns, HowToRun, fingerprint_texts, run_model
+from rightreasons.models.running import Columns, HowToRun, Later, fingerprint_texts, run_model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -291,24 +290,29 @@ class CausalFisher:
         )
 
     def run(
-        self, solver: Solver, columns_of: Any, *, batch_size: int, max_tokens: int | None, **how: Unpack[HowToRun]
+        self,
+        solver: Solver,
+        columns_of: Callable[..., Later],
+        *,
+        batch_size: int,
+        max_tokens: int | None,
+        **how: Unpack[HowToRun],
     ) -> Columns:
         """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
         scorer, asked = self._scorer, self._asked
         embedding_input = EmbeddingInput(scorer.model)
         way = causal_way(scorer, longest=max(width(item, PADDED) for item in asked), shared_prefix=False)
 
-        def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+        def compute(batch: NDArray[np.int64]) -> Later:
             for item in batch.tolist():
                 if item in self._failures:
                     raise ValueError(self._failures[item])
-            prompts, real = self._prompts(batch)
-            embeddings = embedding_input.look_up(prompts).requires_grad_()
+            prompts = pad(self.items.encoded, batch, scorer.model.device)
+            embeddings = embedding_input.look_up(prompts["input_ids"]).requires_grad_()
             with torch.enable_grad():
                 scores = self._scores(embedding_input, embeddings, batch, way.name)
                 leading: FisherEigen = solver(scores, embeddings)
-            columns: Mapping[str, Column] = columns_of(leading, scores, embeddings, real)
-            return columns
+            return columns_of(leading, scores, embeddings, prompts["attention_mask"])
 
         return run_model(
             scorer.model,
@@ -334,26 +338,12 @@ class CausalFisher:
     def _batches(self, batch_size: int, max_tokens: int | None) -> list[NDArray[np.int64]]:
         """Cut items into batches of one number of choices and of like length, the longest first."""
         sizes = np.array([width(item, PADDED) for item in self._asked])
-        order = np.lexsort((-sizes, self.counts))
-        batches: list[NDArray[np.int64]] = []
-        for _, group in itertools.groupby(order.tolist(), key=lambda item: int(self.counts[item])):
-            rest = np.array(list(group), dtype=np.int64)
-            while len(rest):
-                rows = int(sizes[rest[0]] * self.counts[rest[0]])
-                size = batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // max(rows, 1)))
-                batches.append(rest[:size])
-                rest = rest[size:]
+        batches = []
+        for count in np.unique(self.counts):
+            items = np.flatnonzero(self.counts == count)
+            room = None if max_tokens is None else max(1, max_tokens // int(count))
+            batches += [items[rows] for rows in length_batches(sizes[items], batch_size=batch_size, max_tokens=room)]
         return batches
-
-    def _prompts(self, batch: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Return the tokens of some prompts, padded on the right, and which of them are real."""
-        prompts = [self._asked[item].prompt for item in batch]
-        table = np.zeros((len(prompts), max(map(len, prompts))), dtype=np.int64)
-        real = np.zeros_like(table)
-        for row, prompt in enumerate(prompts):
-            table[row, : len(prompt)], real[row, : len(prompt)] = prompt, 1
-        device = self._scorer.model.device
-        return torch.from_numpy(table).to(device), torch.from_numpy(real).to(device)
 
     def _scores(
         self, embedding_input: EmbeddingInput, embeddings: Tensor, batch: NDArray[np.int64], way: str
@@ -370,31 +360,27 @@ class CausalFisher:
             for place, row in enumerate(group):
                 ids[place, : len(row)], mask[place, : len(row)] = row.tokens, 1
                 prompt[place, : len(self._asked[batch[item[place]]].prompt)] = True
-            inputs: dict[str, Any] = {"input_ids": torch.from_numpy(ids).to(device)}
+            inputs: dict[str, Any] = {"input_ids": sent(ids, device)}
             if way == PADDED:
-                inputs["attention_mask"] = torch.from_numpy(mask).to(device)
+                inputs["attention_mask"] = sent(mask, device)
             if "use_cache" in inspect.signature(model.forward).parameters:
                 inputs["use_cache"] = False
-            own = embeddings[torch.from_numpy(item).to(device)]
+            own = embeddings[sent(item, device)]
             own = torch.nn.functional.pad(own, (0, 0, 0, max(0, ids.shape[1] - own.shape[1])))[:, : ids.shape[1]]
-            fed = torch.where(
-                torch.from_numpy(prompt).to(device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"])
-            )
+            fed = torch.where(sent(prompt, device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"]))
             logits = embedding_input.logits(fed, inputs)
             at_row = np.repeat(np.arange(len(group)), [len(row.wanted) for row in group])
-            index = [torch.from_numpy(np.concatenate(part)).to(device) for part in (
+            index = [sent(np.concatenate(part), device) for part in (
                 [row.columns for row in group], [row.wanted for row in group], [row.owners for row in group],
             )]  # fmt: skip
-            log = logits[torch.from_numpy(at_row).to(device), index[0]]
+            log = logits[sent(at_row, device), index[0]]
             log = log if log.dtype == torch.float64 else log.float()
             parts.append(log.gather(1, index[1][:, None])[:, 0] - log.logsumexp(dim=1))
             owners.append(index[2])
         total = torch.zeros(len(batch) * n_choices, dtype=parts[0].dtype, device=device)
         total = total.index_add(0, torch.cat(owners), torch.cat(parts)).view(len(batch), n_choices)
         places = self._offsets[batch][:, None] + np.arange(n_choices)
-        divisors, constants = (
-            torch.from_numpy(values[places]).to(total) for values in (self._divisors, self._constants)
-        )
+        divisors, constants = (sent(values[places], device).to(total) for values in (self._divisors, self._constants))
         return total / divisors - constants
 
 

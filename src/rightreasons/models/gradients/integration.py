@@ -22,6 +22,7 @@ from rightreasons.core.choices import (
 )
 from rightreasons.core.options import Options, option
 from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.models.batching import sent
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
@@ -336,7 +337,7 @@ class Path:
         return passes
 
     def _indices(self, values: Ints) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(self._end.device)
+        return sent(np.ascontiguousarray(values), self._end.device)
 
     def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
         chosen = self._indices(items)
