@@ -8,6 +8,7 @@ from huggingface_hub import constants
 
 from command_line import run
 from rightreasons.cli import installation
+from rightreasons.core import hub
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def silent(monkeypatch):
     """A hub whose name is looked up for ever."""
     released = threading.Event()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(installation, "SECONDS", 0.05)
+    monkeypatch.setattr(hub, "SECONDS", 0.05)
 
     def wait(*_, **__):
         released.wait()

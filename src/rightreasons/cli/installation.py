@@ -5,24 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-import queue
 import re
-import socket
-import threading
 from collections.abc import Iterator
 from importlib import metadata
-from urllib.parse import urlsplit
 
 import typer
 
 import rightreasons
 from rightreasons.cli import command_line
 from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.hub import why_unreached
 
 COMMANDS = {name: command_line() for name in ("doctor", "modules")}
-
-SECONDS = 3.0
-"""How long the hub is waited for."""
 
 _SKIPPED = ("dev", "peers", "parity")
 """Extras for those who work on the package."""
@@ -102,23 +96,7 @@ def _hub() -> Check:
 
     if constants.HF_HUB_OFFLINE:
         return Check("hub", False, "offline, as HF_HUB_OFFLINE says: local models and data alone")
-    address = urlsplit(constants.ENDPOINT)
-    port = address.port or (443 if address.scheme == "https" else 80)
-    answers: queue.Queue[str] = queue.Queue()
-
-    def connect() -> None:
-        try:
-            with socket.create_connection((address.hostname or "", port), timeout=SECONDS):
-                answers.put("")
-        except OSError as error:
-            answers.put(error.strerror or str(error))
-
-    # Looking a name up has no time limit of its own.
-    threading.Thread(target=connect, daemon=True).start()
-    try:
-        why = answers.get(timeout=SECONDS)
-    except queue.Empty:
-        why = f"no answer in {SECONDS:g} seconds"
+    why = why_unreached()
     told = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
     return Check("hub", not why, told)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rightreasons.core.arrays import columns_of, is_tensor, kind_of
 from rightreasons.core.errors import did_you_mean
+from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.validation import check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
@@ -236,6 +237,7 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in (*FILE_TYPES, ".yaml", ".yml")
     if looks_like_a_path or name.count("/") > 1:
         raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
+    use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)
     except (OSError, RuntimeError, ValueError) as error:

@@ -15,6 +15,7 @@ import transformers
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError, one_line
+from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
@@ -254,6 +255,7 @@ def check_model(name_or_path: object) -> str:
     # A hub id is "name" or "owner/name"; anything else can only be a path.
     if isinstance(name_or_path, os.PathLike) or not name or name[0] in "./~\\" or name.count("/") > 1:
         raise ValueError(f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist.")
+    use_hub_or_cache()
     return name
 
 
