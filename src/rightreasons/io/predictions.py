@@ -786,9 +786,11 @@ def correctness(
         return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
+        label = labels[0] if len(labels) == 1 else "LABEL"
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
-            f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`.",
+            f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
+            f"which may compare two: '{{{{ ANSWER == {label} }}}}'.",
             option="correct_column",
         )
     (name,) = correct
