@@ -70,6 +70,19 @@ def test_what_is_no_model_of_transformers_is_audited_whole(model, data, tmp_path
     assert result.audit["model"]["n_parameters"] is None
 
 
+def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendered):
+    class Rule:
+        def __call__(self, texts):
+            return [[0.2, 0.8] if "good" in text else [0.7, 0.3] for text in texts]
+
+    rows = {"text": ["good", "bad", "a good one", "none"] * 5, "label": ["yes", "no", "no", "no"] * 5}
+    how = {"out": tmp_path / "report", "questions": ["calibration"], "n_resamples": 20, "progress": False}
+    with pytest.raises(ValueError, match="Expected `label_names`, the names of its classes, with a function"):
+        rightreasons.audit(Rule(), rows, **how)
+    for names in (["no", "yes"], "no,yes"):
+        assert rightreasons.audit(Rule(), rows, label_names=names, **how)["calibration.accuracy"].estimate.value == 0.75
+
+
 def test_an_estimator_is_a_function_of_texts():
     pipeline = fitted()
     scorer = as_scorer(pipeline)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.audited.options import AuditOptions
 from rightreasons.audited.splits import with_train
 from rightreasons.core.errors import OptionError
+from rightreasons.core.options import listed
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
 
@@ -47,7 +48,12 @@ def open_asked(
     if loaded:
         from rightreasons.models.scorers import as_scorer
 
-        model = as_scorer(model)
+        try:
+            model = as_scorer(model)
+        except OptionError as error:  # a function, which has no names of its own
+            if "label_names" not in error.option or given.label_names is None:
+                raise
+            model = as_scorer(model, label_names=listed(given.label_names))
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
     for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
         name = next(iter(options.changed()), None)

@@ -113,7 +113,9 @@ def as_scorer(
         )
     if callable(model):
         if label_names is None:
-            raise ValueError("Expected `label_names`, the names of its classes, with a function, but got None.")
+            raise OptionError(
+                "Expected `label_names`, the names of its classes, with a function, but got None.", option="label_names"
+            )
         called = name or str(getattr(model, "__qualname__", type(model).__name__))
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
     raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")

@@ -181,8 +181,9 @@ def audit(
     """
     check_kind(options, "options", Mapping | None)
     sections = {section.question: section for section in load_sections(questions)}
-    if not isinstance(settings.get("split", ""), (str, type(None))):  # a list, as code names splits
-        settings["split"] = ",".join(settings["split"])
+    for several in ("split", "label_names", "text_column", "choices_column"):
+        if isinstance(settings.get(several), (list, tuple)):  # as code names several
+            settings[several] = ",".join(map(str, settings[several]))
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     general, stored = _part(AuditOptions, settings), _part(StoredOptions, settings)
