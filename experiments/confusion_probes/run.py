@@ -24,7 +24,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.choices import choose, is_joint, load_chooser
+from rightreasons.models.choices import choose, load_chooser
 from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.protocol import Scorer
 from rightreasons.probes.measure import measure_option_order, measure_probes, probe_tables
@@ -87,7 +87,7 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
     # The whole split lends texts, so that a larger sub-sample has the same perturbed items.
     scores = probe_tables(items, ks=way.ks, pool=Pool(data), seed=SEED).scored_by(score("probes"))
     orders = None
-    if is_joint(scorer):
+    if scorer.joint:
         orders = measure_option_order(scores.tables["original"], score("orders"))
     figures = {
         "way": way.key,

@@ -141,8 +141,8 @@ def scorer(path: str) -> Any:
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
-    from rightreasons.models.causal import CausalLM
-    from rightreasons.models.choices import choose, is_joint
+    from rightreasons.models.causal import JOINT, CausalLM
+    from rightreasons.models.choices import choose
 
     model = scorer(path)
     way = method if isinstance(model, CausalLM) else None
@@ -155,7 +155,8 @@ def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], b
         method=way,
         progress=False,
     )
-    return {name: list(row) for name, row in zip(found.rows, scores.logits, strict=True)}, is_joint(model, way)
+    joint = model.joint if way is None else way in JOINT
+    return {name: list(row) for name, row in zip(found.rows, scores.logits, strict=True)}, joint
 
 
 def by_model(item: Row, k: int, seed: int, path: str, method: str) -> tuple[str, str]:

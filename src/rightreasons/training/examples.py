@@ -83,7 +83,7 @@ def as_dataset(table: Table, task: str, name: str) -> Any:
             f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
             f"{type(table).__name__}."
         )
-    check_columns(dataset.column_names, COLUMNS[task], f"`{name}`, a {task} dataset,")
+    check_columns(dataset.column_names, COLUMNS[task], f"`{name}`, a {task} dataset")
     if len(dataset) == 0:
         raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
     return dataset
