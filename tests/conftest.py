@@ -15,7 +15,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import shutil
 
+import hypothesis
 import pytest
+
+# A loaded machine may take long for any example.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 pytest_plugins = ("audit_fixtures",)
 

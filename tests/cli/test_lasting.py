@@ -10,6 +10,8 @@ import pytest
 
 from command_line import run
 from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.models import classes
+from rightreasons.models.batching import later
 from rightreasons.models.items import Items
 from rightreasons.models.running import Store
 from rightreasons.report.schema import read_audit
@@ -36,8 +38,8 @@ def rows(tmp_path_factory):
 @pytest.fixture
 def asked(monkeypatch):
     """The items that the model was asked about, batch by batch."""
-    batches, plain = [], Items.asked
-    monkeypatch.setattr(Items, "asked", lambda *it: batches.append(it[2].tolist()) or plain(*it))
+    batches, plain = [], Items.inputs
+    monkeypatch.setattr(Items, "inputs", lambda *it: batches.append(it[1].tolist()) or plain(*it))
     return batches
 
 
@@ -52,7 +54,7 @@ def in_the_foreground():
 @pytest.mark.usefixtures("in_the_foreground")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, monkeypatch, name):
-    number, counted = getattr(signal, name), Items.asked
+    number, counted = getattr(signal, name), Items.inputs
 
     def interrupted(*it):
         if len(asked) == 3:
@@ -61,7 +63,7 @@ def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, m
 
     before = signal.getsignal(number)
     with monkeypatch.context() as patch:
-        patch.setattr(Items, "asked", interrupted)
+        patch.setattr(Items, "inputs", interrupted)
         code, _, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")
     assert code == 128 + number
     assert err.splitlines()[-1] == "Stopped. What was computed is kept, and the same command goes on from there."
@@ -114,14 +116,14 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     file = tmp_path / "rows.csv"
     lines = [f"n{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
     file.write_text("\n".join(["id,text,label", *lines]))
-    plain = Items.asked
+    plain, read = Items.inputs, []
 
-    def broken(items, inputs, batch):
-        output = plain(items, inputs, batch)
-        output.logits[[items.first[item].endswith("and and") for item in batch]] = float("nan")
-        return output
+    def broken(columns, logits):
+        logits[[text.endswith("and and") for text in read[-1]]] = float("nan")
+        return later(columns, logits)
 
-    monkeypatch.setattr(Items, "asked", broken)
+    monkeypatch.setattr(Items, "inputs", lambda *it: read.append([it[0].first[item] for item in it[1]]) or plain(*it))
+    monkeypatch.setattr(classes, "later", broken)
     options = ("--questions", "calibration,difficulty", "--n-resamples", "20", "--difficulty-items", "24")
     code, out, err = run(capsys, "audit", tiny, file, *options, "--out", tmp_path / "report")
     assert code == 0, err

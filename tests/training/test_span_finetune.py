@@ -87,9 +87,7 @@ def test_bad_input_is_told(encoder_folder, tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             answer_characters([rows["answers"][0], answers], rows["context"], "train")
-    with pytest.raises(
-        ValueError, match="answers in .*, a question_answering dataset, but it lacks context"
-    ):
+    with pytest.raises(ValueError, match="answers in .*, a question_answering dataset, but it lacks context"):
         fine_tune(encoder_folder, {"question": ["a"]}, out=tmp_path / "x", **OPTIONS)
     with pytest.raises(ValueError, match="no `extra_columns`"):
         fine_tune(encoder_folder, rows, out=tmp_path / "x", objective=Objective(extra_columns=("a",)), **OPTIONS)

@@ -265,7 +265,7 @@ def _check_words(words: Sequence[str]) -> None:
 def _look_at(error: Exception, words: Sequence[str]) -> str:
     """Name the `look` that explains what is refused about the columns of a file, where `look` takes the same option."""
     files = [word for word in words[1:] if Path(word).suffix and Path(word).is_file()]
-    if words[0] == "look" or not files or not {*getattr(error, "option", ())} & {*_flags(["look"])}:
+    if words[0] == "look" or not files or not {*getattr(error, "option", ())} & {*_flags(["look"])} - {"out"}:
         return ""
     return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
 
