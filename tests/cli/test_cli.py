@@ -81,7 +81,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
         "heavy = {'torch', 'transformers', 'datasets', 'evaluate', 'matplotlib', 'numpy', 'scipy'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))\n"
         # Processor time: the clock on the wall also counts what else the machine does.
-        "import time; assert time.process_time() < 1.0, time.process_time()"
+        "import time; assert time.process_time() < 2.0, time.process_time()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in done.stdout
