@@ -58,12 +58,12 @@ def test_a_causal_model_scores_as_choose_causal(causal_folder, method):
 
 
 def test_language_models_heed_the_batch_size(causal_folder, monkeypatch):
-    from rightreasons.models import continuations
+    from rightreasons.models import causal
 
-    model, sizes, read = load_causal(causal_folder), [], continuations.likelihoods
+    model, sizes, read = load_causal(causal_folder), [], causal.likelihoods
     prompts, choices = [f"{prompt} {n}" for n in range(9) for prompt in PROMPTS], CHOICES * 9
     monkeypatch.setattr(
-        continuations, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
+        causal, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
     )
     for batch_size in (1, 32):
         choose(
@@ -121,7 +121,7 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         choose(load_classifier(classifier_folder), PROMPTS, CHOICES)
     with pytest.raises(TypeError, match="a scorer from `load_chooser` or another .* but got str"):
         choose("gpt2", PROMPTS, CHOICES)
-    with pytest.raises(ValueError, match="multiple-choice model or a causal language model, but it is BertForSeq"):
+    with pytest.raises(ValueError, match="multiple-choice model or a language model, but it is BertForSeq"):
         load_chooser(classifier_folder)
     with pytest.raises(ValueError, match="but it is BertModel: fine-tune it"):
         load_chooser(encoder_folder)

@@ -34,7 +34,7 @@ def open_asked(
         model: A folder, a hub id, a GGUF file, the address of a server, or what `as_scorer` takes.
         dataset: What `open_splits` opens.
         given: The settings of the audit.
-        prompt: How a causal language model is asked.
+        prompt: How a language model is asked.
         server: How a server is asked.
         require_labels: Whether data without labels is refused.
 
@@ -55,13 +55,13 @@ def open_asked(
                 raise
             model = as_scorer(model, label_names=listed(given.label_names))
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
-    for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
+    for options, kinds in ((prompt, ("language model", "server")), (server, ("server",))):
         name = next(iter(options.changed()), None)
         if name is None or kind in kinds:
             continue
         raise OptionError(
-            f"Expected a {'server' if kinds == ('server',) else 'causal language model'} to open where `{name}` says "
-            f"how it is asked, but got {getattr(model, 'name', model)}.",
+            f"Expected a {kinds[0]} to open where `{name}` says how it is asked, but got "
+            f"{getattr(model, 'name', model)}.",
             option=name,
         )
     if loaded:
@@ -74,7 +74,7 @@ def open_asked(
         task = given.task or ("multiple_choice" if model.label_names is None else "classification")
         return _items(dataset, task, given, require_labels=require_labels), model
     # The model comes first: one that cannot be asked is refused before any data is read.
-    if kind in ("causal", "server"):
+    if kind in ("language model", "server"):
         from rightreasons.models.scorers import open_engine
 
         how = {name: getattr(given, name) for name in _HOW}
@@ -95,7 +95,7 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how:
         **how: `revision`, `device` and `dtype`.
 
     Returns:
-        What `load_classifier`, `load_chooser`, `load_causal` or `open_server` returns.
+        What `load_classifier`, `load_chooser` or `open_server` returns.
 
     Raises:
         ValueError: If it is none of these.
@@ -106,11 +106,8 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how:
         from rightreasons.models.scorers import open_engine
 
         return open_engine(model, Prompt(), ServerOptions(), **how)
-    if kind == "causal":
-        from rightreasons.models.causal import load_causal
-
-        return load_causal(model, **how)
-    return _head(model, "multiple_choice" if kind == "choice" else "classification", AuditOptions(**how))
+    chooses = kind in ("choice", "language model")
+    return _head(model, "multiple_choice" if chooses else "classification", AuditOptions(**how))
 
 
 def prompted_model(
@@ -123,7 +120,7 @@ def prompted_model(
     seed: int = 0,
     **how: Any,
 ) -> Prompted:
-    """Open a causal language model, here or behind a server, and ask it through a prompt.
+    """Open a language model, here or behind a server, and ask it through a prompt.
 
     Args:
         model: A folder, a hub id, a GGUF file or the address of a server.
@@ -142,8 +139,8 @@ def prompted_model(
 
 
 def is_asked(model: Any, revision: str | None = None) -> bool:
-    """Return whether a model is asked through a prompt: a causal language model, or one behind a server."""
-    return _kind(model, revision) in ("causal", "server")
+    """Return whether a model is asked through a prompt: a language model, here or behind a server."""
+    return _kind(model, revision) in ("language model", "server")
 
 
 def task_of_data(
@@ -211,13 +208,14 @@ def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool
 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
-    """Tell a causal language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
-    from rightreasons.models.choices import kind_of_model
+    """Tell a language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
+    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
 
     if is_address(model):
         return "server"
     try:
-        return kind_of_model(model, revision)
+        kind = kind_of_model(model, revision)
+        return "language model" if kind in LANGUAGE_MODELS else kind
     except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
         return unknown
 

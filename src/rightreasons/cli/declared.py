@@ -168,7 +168,7 @@ def writable(file: Path | None) -> Path | None:
 
 _DATA = "Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder."
 _MODEL = (
-    "Folder or hub id of a classifier, a multiple-choice model or a causal language model; address of a server, or "
+    "Folder or hub id of a classifier, a multiple-choice model or a language model; address of a server, or "
     "inspect:PROVIDER/MODEL"
 )
 

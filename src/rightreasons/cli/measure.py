@@ -60,7 +60,7 @@ def confidence(
         list[str],
         typer.Argument(
             help="Tables with a confidence and whether the answer was right; of several, each is a source. With "
-            "--elicit: a causal language model (folder, hub id or URL of a server) and a dataset.",
+            "--elicit: a language model (folder, hub id or URL of a server) and a dataset.",
             metavar="FILE",
             show_default=False,
         ),
@@ -119,7 +119,7 @@ def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: Elicit
 
     model, dataset = files
     if not is_asked(model):
-        raise ValueError(f"Expected a causal language model or a server with --elicit, but got {model}.")
+        raise ValueError(f"Expected a language model or a server with --elicit, but got {model}.")
     settings: AuditOptions = declared["settings"]
     splits, scorer = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
     name = choose_split(splits, settings.split, where=dataset, preferred=TEST_SPLITS, others=True)

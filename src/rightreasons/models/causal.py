@@ -1,4 +1,4 @@
-"""A causal language model: opened, and its choices scored by their likelihood after the prompt, or jointly, by letter.
+"""A language model: opened, and its choices scored by their likelihood after the prompt, or jointly, by letter.
 
 The log-likelihoods are those of lm-evaluation-harness.
 """
@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import numpy as np
 import transformers
 
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.likelihoods import causal_way
+from rightreasons.models.likelihoods import causal_way, likelihoods, tokenize_continuations
 from rightreasons.models.loading import (
     HowToOpen,
     check_model,
@@ -30,12 +31,15 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import fingerprint_model
-from rightreasons.models.trial import SHORTEST, UNBOUNDED, position_bound
+from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, UNBOUNDED, Way, fastest_way, position_bound
 from rightreasons.models.weights import quantized, told_of
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
+
+    from rightreasons.models.likelihoods import Asked, Prefix
 
 JOINT = ("letters",)
 """The methods that see the choices of an item together; the others score each choice by itself."""
@@ -43,9 +47,13 @@ JOINT = ("letters",)
 
 @dataclass(frozen=True, eq=False)
 class CausalLM:
-    """A causal language model with its tokenizer.
+    """A causal language model with its tokenizer; the other kinds of language models differ in how they are read.
 
     Attributes:
+        KIND: What it is, for errors.
+        OPENED_BY: The class of transformers that opens it.
+        ASKED: What an engine can ask of it beside likelihoods.
+        WAY: How requests are batched where that is exact by construction; None has a trial find it.
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
@@ -57,6 +65,11 @@ class CausalLM:
     name: str
     method: str = "mean"
 
+    KIND: ClassVar[str] = "causal language model"
+    OPENED_BY: ClassVar[Any] = transformers.AutoModelForCausalLM
+    ASKED: ClassVar[frozenset[Ability]] = frozenset({"next_words", "text"})
+    WAY: ClassVar[Way | None] = None
+
     @property
     def label_names(self) -> None:
         """None: it scores choices and has no classes."""
@@ -64,9 +77,9 @@ class CausalLM:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Likelihoods of choices, items shared by processes, and gradients where no weight is quantized."""
+        """Likelihoods of choices, items shared by processes, and gradients where they are known to pass."""
         able: set[Ability] = {"likelihoods", "processes"}
-        return frozenset(able if quantized(self.model) else able | {"gradients"})
+        return frozenset(able if self.WAY or quantized(self.model) else able | {"gradients"})
 
     @property
     def fingerprint(self) -> str:
@@ -97,6 +110,53 @@ class CausalLM:
         tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         return next((int(token) for token in tokens if token is not None), None)
 
+    @property
+    def opening(self) -> dict[str, Any]:
+        """Settings of generation that say how an answer begins where the prompt is not before it; {} where it is."""
+        return {}
+
+    def room(self, bound: int, size: int) -> int:
+        """Return the maximum tokens of a prompt before a continuation of `size` tokens, whose last is not read."""
+        return bound + 1 - size
+
+    def tokenize(
+        self, names: Sequence[str], heads: Sequence[str], texts: Sequence[Sequence[str]], **how: Any
+    ) -> list[list[Asked]]:
+        """Tokenize each text with each of its continuations, as `tokenize_continuations` says."""
+        return tokenize_continuations(self, names, heads, texts, **how)
+
+    def score(
+        self, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+    ) -> Callable[[], list[NDArray[np.float64]]]:
+        """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
+        return likelihoods(self.model, items, way, prefix)
+
+    def try_out(self) -> None:
+        """Try it on a few short sequences.
+
+        Raises:
+            ValueError: If it cannot be asked.
+        """
+        if not self.WAY:
+            causal_way(self, longest=SHORTEST)
+            return
+        heads, row = ["a b", "c", "c d", "e f g h i"], [" a b c", " a", " c d"]
+        items = [asked[0] for asked in self.tokenize(heads, heads, [row] * len(heads))]
+        parts = [dataclasses.replace(asked, choices=[choice]) for asked in items for choice in asked.choices]
+        way = fastest_way(
+            self.model,
+            self.name,
+            lambda: [self.score([part], ONE_BY_ONE)()[0] for part in parts],
+            {self.WAY.name: lambda: [*np.concatenate(self.score(items, EQUAL_LENGTHS)())[:, None]]},
+            longest=SHORTEST,
+            again=lambda: self.score(parts[:1], ONE_BY_ONE)(),
+        )
+        if way.name != self.WAY.name:
+            raise ValueError(
+                f"Expected a model whose answers do not depend on what is asked beside them, but of {self.name} "
+                f"{way.reason}."
+            )
+
     def describe(self) -> dict[str, Any]:
         """Return the architecture, what its weights are, and how choices are scored."""
         return {"architecture": type(self.model).__name__, "weights": told_of(self.model), "method": self.method}
@@ -113,6 +173,9 @@ class CausalLM:
         return choose_causal(self, prompts, choices, **how)
 
 
+Model = TypeVar("Model", bound=CausalLM)
+
+
 def load_causal(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> CausalLM:
     """Load a causal language model and its tokenizer, and try it on a few short sequences.
 
@@ -127,19 +190,29 @@ def load_causal(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) 
         ValueError: If there is no such model, or it is not a causal language model, or its tokenizer is missing, or the
             trial finds that it cannot be asked.
     """
+    return open_language_model(CausalLM, name_or_path, how)
+
+
+def open_language_model(kind: type[Model], name_or_path: str | os.PathLike[str], how: HowToOpen) -> Model:
+    """Open a language model of a kind, and try it; the errors are those of `load_causal`.
+
+    Args:
+        kind: `CausalLM`, or a kind that is read in another way.
+        name_or_path: A folder, a hub id, or a GGUF file.
+        how: `revision`, `device` and `dtype`.
+    """
     path = gguf_path(name_or_path)
     name = check_model(name_or_path) if path is None else str(path.parent)
     options: dict[str, Any] = {} if path is None else {"gguf_file": path.name}
-    model, absent = open_weights(transformers.AutoModelForCausalLM, "causal language model", name, how, **options)
+    model, absent = open_weights(kind.OPENED_BY, kind.KIND, name, how, **options)
     if absent:
         raise ValueError(
-            f"Expected {name} to be a causal language model, but its checkpoint lacks the weights "
-            f"{', '.join(absent[:3])}."
+            f"Expected {name} to be a {kind.KIND}, but its checkpoint lacks the weights {', '.join(absent[:3])}."
         )
     tokenizer = load_tokenizer(name, how.get("revision"), **options)
     check_vocabulary(model, tokenizer, name)
-    scorer = CausalLM(model, tokenizer, os.fspath(name_or_path))
-    causal_way(scorer, longest=SHORTEST)
+    scorer = kind(model, tokenizer, os.fspath(name_or_path))
+    scorer.try_out()
     return scorer
 
 

@@ -1,15 +1,17 @@
-"""One interface to every scorer of choices: a multiple-choice head or a causal language model."""
+"""One interface to every scorer of choices: a multiple-choice head or a language model."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 import transformers
 from numpy.typing import NDArray
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as _ENCODER_DECODERS
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import SCORING_METHODS
@@ -17,7 +19,9 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import TOKENS_PER_ITEM
-from rightreasons.models.causal import CausalLM, load_causal
+from rightreasons.models.bidirectional.encoder_decoder import EncoderDecoder
+from rightreasons.models.bidirectional.masked import MaskedLM
+from rightreasons.models.causal import CausalLM, open_language_model
 from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
 from rightreasons.models.prompts import ChoiceItems, distinct_texts
@@ -33,6 +37,13 @@ if TYPE_CHECKING:
 HEAD = "head"
 """The method of a multiple-choice head: its one number per (prompt, choice) pair."""
 
+LANGUAGE_MODELS: Mapping[str, type[CausalLM]] = {
+    "causal": CausalLM,
+    "encoder-decoder": EncoderDecoder,
+    "masked": MaskedLM,
+}
+"""The kinds of models that are asked through a prompt."""
+
 # Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
 
@@ -40,11 +51,11 @@ _MOST = 16
 def load_chooser(
     name_or_path: str | os.PathLike[str], *, method: str | None = None, **how: Unpack[HowToOpen]
 ) -> Classifier | CausalLM:
-    """Open a model that can choose: a multiple-choice model or a causal language model, whichever it is.
+    """Open a model that can choose: a multiple-choice model or a language model, whichever it is.
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a causal language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
+        method: How a language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
             multiple-choice model "head" or None.
         **how: `revision`, `device` and `dtype`, as `HowToOpen` says.
 
@@ -58,17 +69,23 @@ def load_chooser(
     if method is not None:
         check_one_of(method, (HEAD, *SCORING_METHODS), "method")
     kind = kind_of_model(name_or_path, how.get("revision"))
-    if kind not in ("choice", "causal"):
+    if kind != "choice" and kind not in LANGUAGE_MODELS:
         raise ValueError(
-            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a causal language model, but it is "
-            f"{kind}: fine-tune it as a multiple-choice model first."
+            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a language model, but it is {kind}: "
+            "fine-tune it as a multiple-choice model first."
         )
-    if kind == "causal":
-        model = load_causal(name_or_path, **how)
+    if kind in LANGUAGE_MODELS:
+        model = open_language_model(LANGUAGE_MODELS[kind], name_or_path, how)
         return dataclasses.replace(model, method=_method(model, method))
     head = load_multiple_choice(name_or_path, **how)
     _method(head, method)
     return head
+
+
+def load_language_model(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> CausalLM:
+    """Load a language model of any kind, as `load_causal` does a causal one."""
+    kind = LANGUAGE_MODELS.get(kind_of_model(name_or_path, how.get("revision")), CausalLM)
+    return open_language_model(kind, name_or_path, how)
 
 
 def choose(
@@ -193,35 +210,47 @@ def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
     return HEAD
 
 
-def kind_of_model(name_or_path: str | os.PathLike[str], revision: str | None = None) -> str:
-    """Return what a model folder, a hub repository or a GGUF file holds, as its configuration says.
+def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str | None = None) -> str:
+    """Return what a model folder, a hub repository or a GGUF file holds, as its configuration says, or what a model is.
 
     Args:
-        name_or_path: The model.
+        model: The model: a name, or loaded.
         revision: A branch, tag or commit of the hub repository.
 
     Returns:
-        "choice", "causal", or the name of another architecture.
+        "choice", one of `LANGUAGE_MODELS`, or the name of another architecture.
 
     Raises:
         ValueError: If there is no configuration that can be read.
     """
-    if gguf_path(name_or_path):
+    adapter, config = None, cast("Any", None)
+    if isinstance(model, torch.nn.Module):
+        config, built = getattr(model, "config", None), [type(model).__name__]
+    elif gguf_path(model):
         return "causal"
-    name = check_model(name_or_path)
-    adapter = adapter_of(name, revision)
-    with quiet():
-        try:
-            where, of = (name, revision) if adapter is None else (adapter.base, adapter.revision)
-            config = transformers.AutoConfig.from_pretrained(where, revision=of, trust_remote_code=False)
-        except (OSError, ValueError, KeyError) as error:
-            raise own_code(error, name) or ValueError(
-                f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
-                f"cannot be read ({first_line(error)})."
-            ) from error
-    built = [adapter.head] if adapter is not None and adapter.head else architectures_of(config)
-    if any(architecture.endswith("ForMultipleChoice") for architecture in built):
-        return "choice"
-    if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):
-        return "causal"
+    else:
+        name = check_model(model)
+        adapter = adapter_of(name, revision)
+        with quiet():
+            try:
+                where, of = (name, revision) if adapter is None else (adapter.base, adapter.revision)
+                config = transformers.AutoConfig.from_pretrained(where, revision=of, trust_remote_code=False)
+            except (OSError, ValueError, KeyError) as error:
+                raise own_code(error, name) or ValueError(
+                    f"Expected {name} to be a multiple-choice model or a language model, but its configuration cannot "
+                    f"be read ({first_line(error)})."
+                ) from error
+        built = [adapter.head] if adapter is not None and adapter.head else architectures_of(config)
+    # What turns pictures or sound into text is no encoder-decoder, but a decoder after an encoder of its own.
+    texts = _ENCODER_DECODERS.values() if getattr(config, "is_encoder_decoder", False) else ()
+    for architecture in built:
+        if architecture.endswith("ForMultipleChoice"):
+            return "choice"
+        # An adapter that does not tell its task may have made a classifier of the base.
+        if architecture == "Seq2SeqLM" or (architecture in texts and adapter is None):
+            return "encoder-decoder"
+        if architecture.endswith(("ForCausalLM", "LMHeadModel")):
+            return "causal"
+        if architecture.endswith("ForMaskedLM") and adapter is None:
+            return "masked"
     return built[0] if built else f"a model of type {config.model_type} without a head"

@@ -22,7 +22,6 @@ from rightreasons.models.likelihoods import (
     Asked,
     Prefix,
     causal_way,
-    likelihoods,
     n_rows,
     one_by_one,
     token_likelihoods,
@@ -260,6 +259,8 @@ class _Plan:
 
 def _plans(scorer: CausalLM, items: Sequence[Asked], reading: Reading) -> list[_Plan]:
     """Plan how every item is read: the fastest way that is exact."""
+    if scorer.WAY:
+        return [_Plan(np.arange(len(items)), scorer.WAY)]
     plans: list[_Plan] = []
     rest = np.arange(len(items))
     if reading.shared_prefix and reading.common_prefix:
@@ -312,7 +313,7 @@ def _likelihoods(
         chosen = [items[int(index)] for index in batch]
         asked = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(likelihoods)(scorer.model, asked, plan.way.name, plan.prefix))
+        read = named(named(scorer.score)(asked, plan.way.name, plan.prefix))
 
         def columns() -> dict[str, Column]:
             rows = read()

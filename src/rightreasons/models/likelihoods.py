@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ def tokenize_continuations(
                     # A text that begins with the start token is its own prompt.
                     parts = [part[1:] if not head and part[:1] == first else part for part in parts]
                 pairs = [(first, part) for part in parts]
-                items.append(_fit(name, pairs, max_length or scorer.max_length, scorer.name))
+                items.append(_fit(scorer, name, pairs, max_length or scorer.max_length))
             except ValueError as error:
                 if failures is None:
                     raise
@@ -182,16 +182,47 @@ class _Encoder:
         return [row[: len(row) - self.behind] for row in rows] if special and self.behind else rows
 
 
-def _fit(name: str, pairs: list[tuple[list[int], list[int]]], max_length: int, model_name: str) -> list[Asked]:
+def tokenize_apart(
+    scorer: CausalLM,
+    names: Sequence[str],
+    pairs: Iterable[tuple[list[int], list[list[int]]]],
+    *,
+    max_length: int | None = None,
+    failures: dict[int, str] | None = None,
+) -> list[list[Asked]]:
+    """Cut the tokens of texts and of their continuations to what a model reads; as `tokenize_continuations`.
+
+    Args:
+        scorer: The model.
+        names: N ids of items, for errors.
+        pairs: The tokens of N texts, and of the continuations of each.
+        max_length: Maximum tokens of each; None takes what the model reads.
+        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
+    """
+    items: list[list[Asked]] = []
+    for name, (prompt, row) in zip(names, pairs, strict=True):
+        try:
+            items.append(_fit(scorer, name, [(prompt, part) for part in row], max_length or scorer.max_length))
+        except ValueError as error:
+            if failures is None:
+                raise
+            failures[len(items)] = str(error)
+            items.append([])
+    if failures and not any(items):
+        raise ValueError(failures[0])
+    return items
+
+
+def _fit(scorer: CausalLM, name: str, pairs: list[tuple[list[int], list[int]]], max_length: int) -> list[Asked]:
     """Cut prompts at their beginning; choices that see the same part of a prompt stay together."""
     groups: dict[int, Asked] = {}
     for place, (prompt, choice) in enumerate(pairs):
         if not choice:
             raise ValueError(f"Expected choices with tokens, but choice {place} of item {name!r} has none.")
-        room = max_length + 1 - len(choice)
+        room = scorer.room(max_length, len(choice))
         if room < 1:
             raise ValueError(
-                f"Expected choices that {model_name} can read (up to {max_length} tokens), but one of item {name!r} "
+                f"Expected choices that {scorer.name} can read (up to {max_length} tokens), but one of item {name!r} "
                 f"has {len(choice)}."
             )
         seen = prompt[-room:]

@@ -1,4 +1,4 @@
-"""A causal language model in this process as an engine: it answers requests by likelihood or in generated words."""
+"""A language model in this process as an engine: it answers requests by likelihood or in generated words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
 from rightreasons.models.continuations import Reading, score_asked
-from rightreasons.models.likelihoods import Asked, tokenize_continuations
+from rightreasons.models.likelihoods import Asked
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -52,10 +52,10 @@ _TRIED = 2
 
 
 class LocalEngine:
-    """A causal language model of transformers that answers requests.
+    """A language model of transformers that answers requests.
 
     Args:
-        scorer: From `load_causal`.
+        scorer: From `load_causal` or `load_language_model`.
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
         **reading: The fields of `Reading`: maximum tokens per padded batch of likelihoods, and what may be read once.
@@ -71,7 +71,7 @@ class LocalEngine:
     @property
     def abilities(self) -> frozenset[Ability]:
         """What its model can do, and words."""
-        return self.scorer.abilities | {"next_words", "text"}
+        return self.scorer.abilities | self.scorer.ASKED
 
     @property
     def model(self) -> Any:
@@ -213,7 +213,7 @@ class LocalEngine:
             ValueError: If a number is out of range, every request fails, or the model does.
         """
         n, max_new_tokens = options.n, options.max_new_tokens
-        room = self.scorer.max_length - max_new_tokens
+        room = self.scorer.room(self.scorer.max_length, max_new_tokens + 1)
         if room < 1:
             raise OptionError(
                 f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} reads, but got "
@@ -303,8 +303,7 @@ class LocalEngine:
         for chat in (False, True):
             own = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
             reasons: dict[int, str] | None = None if failures is None else {}
-            asked = tokenize_continuations(
-                self.scorer,
+            asked = self.scorer.tokenize(
                 [requests[place].name for place in own],
                 [self.render(requests[place].prompt) for place in own],
                 [requests[place].continuations for place in own],
@@ -396,7 +395,7 @@ def _generated(
 ) -> list[NDArray[np.float64]]:
     """Return the new tokens of each prompt, the one that ends them included."""
     inputs = _padded(scorer, prompts)
-    size = inputs["input_ids"].shape[1]
+    size = 1 if scorer.opening else inputs["input_ids"].shape[1]  # the tokens before an answer
     drawn = [_Drawn(rngs, options.temperature, options.top_p)] if options.temperature > 0 else []
     ended = [_Stop(scorer.tokenizer, options.stop, size)] if options.stop else []
     try:
@@ -480,7 +479,11 @@ def _bare_settings(scorer: CausalLM, max_new_tokens: int) -> Iterator[Any]:
     model = scorer.model
     ends = _end_tokens(scorer) or None
     settings = transformers.GenerationConfig(
-        max_new_tokens=max_new_tokens, do_sample=False, eos_token_id=ends, pad_token_id=_pad_token(scorer)
+        max_new_tokens=max_new_tokens,
+        do_sample=False,
+        eos_token_id=ends,
+        pad_token_id=_pad_token(scorer),
+        **scorer.opening,
     )
     before = model.generation_config
     model.generation_config = transformers.GenerationConfig()

@@ -8,7 +8,6 @@ import hashlib
 import inspect
 import os
 import pickle
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
 from rightreasons.models.batching import TOKENS_PER_ITEM, default_batch_size
-from rightreasons.models.causal import CausalLM, load_causal
-from rightreasons.models.choices import kind_of_model
+from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
@@ -245,7 +243,7 @@ class FunctionScorer:
 def open_engine(
     model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, *, batch_size: int | None = None, **how: Any
 ) -> Engine:
-    """Open a causal language model, here or behind a server, and try it.
+    """Open a language model, here or behind a server, and try it.
 
     Args:
         model: A folder, a hub id, a GGUF file or the address of a server.
@@ -255,9 +253,9 @@ def open_engine(
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
-        causal = load_causal(model, **how)
-        size = batch_size or default_batch_size(causal.model)
-        return LocalEngine(causal, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
+        opened = load_language_model(model, **how)
+        size = batch_size or default_batch_size(opened.model)
+        return LocalEngine(opened, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
     from rightreasons.models.servers.engine import open_server
 
     odd = next((name for name, value in how.items() if value is not None), None)
@@ -273,7 +271,7 @@ def _has(model: Any, member: str) -> bool:
 
 def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
     kind = "causal" if is_address(model) else kind_of_model(model)
-    if kind == "causal":
+    if kind in LANGUAGE_MODELS:
         return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
     return load_multiple_choice(model) if kind == "choice" else load_classifier(model)
 
@@ -281,8 +279,9 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     model = without_wrapper(model)
     called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
-    if tokenizer is not None and re.search("CausalLM|LMHead", type(model).__name__):
-        return Prompted(Prompt(), LocalEngine(CausalLM(model, tokenizer, called)), label_names)
+    kind = kind_of_model(model)
+    if tokenizer is not None and kind in LANGUAGE_MODELS:
+        return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
     return as_classifier(model, tokenizer, name=called)
 
 

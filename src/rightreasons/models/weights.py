@@ -16,8 +16,13 @@ from rightreasons.core.errors import needs
 from rightreasons.models.trial import first_line
 
 ADAPTER = "adapter_config.json"
-HEADS = {"SEQ_CLS": "ForSequenceClassification", "CAUSAL_LM": "ForCausalLM", "QUESTION_ANS": "ForQuestionAnswering"}
-"""What peft calls a task, and the end of the names of its architectures."""
+HEADS = {
+    "SEQ_CLS": "ForSequenceClassification",
+    "CAUSAL_LM": "ForCausalLM",
+    "QUESTION_ANS": "ForQuestionAnswering",
+    "SEQ_2_SEQ_LM": "Seq2SeqLM",
+}
+"""What peft calls a task, and the end of the names of its architectures, or of the class that opens them."""
 
 _MODELS = ("model*.safetensors", "pytorch_model*.bin")
 # Packed weights are of these types; other models hold whole numbers of 64 bits alone, such as positions.

@@ -151,7 +151,7 @@ def audit(
     added to the report; a report about others is set aside. All files of a report change together, or none does.
 
     Args:
-        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or
+        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a language model, or
             whatever `as_scorer` takes, such as a loaded model or a scikit-learn pipeline; None with `predictions`.
         dataset: A name of `load_dataset`, a hub id, a local file or folder, or loaded data; None where a file of
             predictions has all that is asked about its items.
