@@ -216,7 +216,7 @@ def test_rows_give_the_figures_that_the_model_gave():
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"item": "a"}, "Expected `arm` in each row, but row 1 has none."),
+        ({"item": "a"}, "Expected `arm` in each row of the file, but row 1 has item alone."),
         ({"item": "a", "arm": "plain", "answer": "A"}, "Expected `answer` to be of type int, but row 1 has 'A'."),
         ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint, own and word, but row 1"),
         ({"item": "a", "arm": "hint", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),

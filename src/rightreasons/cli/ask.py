@@ -414,7 +414,7 @@ def reasons(
 
     rows = only_part(as_table(model), model)
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    m = measure_reasons(read_traces(rows), resampling=resampling)
+    m = measure_reasons(read_traces(rows, model), resampling=resampling)
     show_answer(REASONS.title, REASONS.answer(m, resampling.level).verdict)
     typer.echo("")
     print_rows(sway_lines(m))

@@ -16,6 +16,7 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, holm, rate
+from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
@@ -272,7 +273,7 @@ def measure_reasons(
     return ReasonsMeasurement(asked, hints, early, exchanged, again, why_unseen, draws, words, pairs)
 
 
-def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
+def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> Asked:
     """Read rows of a file as answers in arms: the names of a row are those of `Trace`.
 
     A row needs `item`, `arm` and `answer`, and in the arms of hints `kind`, `hint` and `source`. Without a neutral arm,
@@ -280,6 +281,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
 
     Args:
         rows: The rows.
+        where: What holds them, for errors.
 
     Returns:
         The answers.
@@ -296,7 +298,8 @@ def read_traces(rows: Iterable[Mapping[str, Any]]) -> Asked:
             values |= {"question": row["prompt"], "n_options": len(choices), "answer": NO_ANSWER}
         for name in ("item", "arm", "answer"):
             if values.get(name) is None:
-                raise ValueError(f"Expected `{name}` in each row, but row {number} has none.")
+                has = listing([each for each in row if row[each] is not None]) or "nothing"
+                raise ValueError(f"Expected `{name}` in each row of {where}, but row {number} has {has} alone.")
         for name, value in values.items():
             if type(value) is not _TYPES[name]:
                 raise ValueError(
