@@ -1,12 +1,10 @@
 """Prompts and choices as tokens: together, and cut where lm-evaluation-harness cuts them."""
 
-from types import SimpleNamespace
-
 import pytest
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from rightreasons.models.causal import bare
+from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.prompts import Item
 
 
@@ -34,10 +32,9 @@ def asked_of(scorer, prompt, choices):
 
 
 def stand_in(tokenizer, start_token, max_length):
-    """What a language model says of itself."""
-    able = frozenset(("likelihoods",))
-    known = {"start_token": start_token, "max_length": max_length, "abilities": able}
-    return SimpleNamespace(tokenizer=tokenizer, name="m", **known)
+    """A language model without weights, of which a few things are known."""
+    known = {"start_token": start_token, "max_length": max_length, "abilities": frozenset(("likelihoods",))}
+    return type("StandIn", (CausalLM,), known)(None, tokenizer, "m")
 
 
 def cut(tokenizer, prompt, choices, *, start_token=1, max_length=99):
