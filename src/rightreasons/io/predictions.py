@@ -358,7 +358,7 @@ def find_predictions(
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
     if values is not None and chosen.class_names is not None and label_names is None:
-        words = {folded(value): value.strip() for value in _plain(values) if isinstance(value, str)}
+        words = _words(_plain(values))
         endings = tuple(_ending(name, words) for name in chosen.class_names)
         in_words = {*map(folded, chosen.class_names)} & words.keys()
         if not in_words and all(endings) and len(set(endings)) == len(endings):
@@ -392,7 +392,7 @@ def find_predictions(
 
 def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
-    words = {folded(value): value.strip() for value in labels if isinstance(value, str) and not is_number(value)}
+    words = {word: label for word, label in _words(labels).items() if not is_number(label)}
     endings = {name: _ending(name, words) for name in columns}
     named = {word: columns[name] for name, word in endings.items() if word}
     try:
@@ -402,6 +402,12 @@ def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     once = 1 < len(named) == sum(map(bool, endings.values()))
     adds_up = once and any(np.allclose(sums, whole, atol=0.02 * whole) for whole in (1, 100))
     return {f"p_{name}": column for name, column in named.items()} if adds_up else {}
+
+
+def _words(labels: Iterable[Any]) -> dict[str, str]:
+    """Return the labels that are texts by what they say; of several spellings the one that comes last."""
+    distinct = dict.fromkeys(label for label in reversed([*labels]) if isinstance(label, str))
+    return {folded(label): label.strip() for label in reversed(distinct)}
 
 
 def _ending(name: str, words: Mapping[str, str]) -> str:
