@@ -174,7 +174,9 @@ def command_of(words: list[str]) -> tuple[Any, str]:
         command, name = found, f"{name} {word}"
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     wrong = [
-        word for word in words if word.startswith("-") and word.split("=")[0] not in {*known, "--help", "--traceback"}
+        word
+        for word in words
+        if word.startswith("-") and word.split("=")[0] not in {*known, *rightreasons.cli.ANYWHERE, "--help"}
     ]
     return command, f"{name} has no option {', '.join(wrong)}" if wrong else ""
 

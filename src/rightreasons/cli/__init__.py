@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import io
 import json
 import logging
 import os
@@ -29,14 +30,17 @@ import typer.main
 
 import rightreasons
 from rightreasons.core.errors import in_one_sentence, is_expected, missing, unknown_name
-from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
+from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals, unwatched
 
-TRACEBACK = "--traceback"
+TRACEBACK, JSON, QUIET = "--traceback", "--json", "--quiet"
+ANYWHERE = {TRACEBACK, JSON, QUIET}
+"""Flags of every command, accepted anywhere, as one adds them to the end of a line."""
 HELP_ALL = "--help-all"
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
 
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
+_outcome: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("outcome")
 _shows_all = contextvars.ContextVar("shows_all", default=False)
 
 COMMANDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
@@ -89,15 +93,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     failed, or after an error that is a mistake of ours; 128 plus the number of the signal that stopped it: 130 after
     Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 
+    With --quiet, nothing is printed but warnings and errors. With --json, stdout is one JSON object: `exit_code`;
+    `result`, what the command found, in the form of the file that it writes, or null; `printed`, the lines that it
+    would have printed; and `error`, the sentence of an error, or null.
+
     Args:
         arguments: The arguments; None for those of this process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Accepted anywhere, as one adds it to the end of the line that failed.
-    show_traceback = TRACEBACK in words or bool(os.environ.get("RIGHTREASONS_TRACEBACK"))
+    flags = ANYWHERE.intersection(words)
+    show_traceback = TRACEBACK in flags or bool(os.environ.get("RIGHTREASONS_TRACEBACK"))
     _wants_traceback.set(show_traceback)
     _shows_all.set(HELP_ALL in words)
-    words = ["--help" if word == HELP_ALL else word for word in words if word != TRACEBACK]
+    words = ["--help" if word == HELP_ALL else word for word in words if word not in ANYWHERE]
     # A bar per split and perturbation would bury the lines that matter.
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     _never_fail_to_print()
@@ -109,9 +117,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
             os.environ["WORLD_SIZE"] = "1"
         elif not is_first:  # the first one tells what all of them found
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
-    with stopped_by_signals() as stop_code, _plain_lines(words):
+    outcome: dict[str, Any] = {"exit_code": 0, "result": None, "printed": [], "error": None}
+    _outcome.set(outcome)
+    lines, unseen = io.StringIO(), not flags.isdisjoint((JSON, QUIET))
+    watched = unwatched.set(unseen)
+    printed = contextlib.redirect_stdout(lines if unseen else sys.stdout)
+    with stopped_by_signals() as stop_code, _plain_lines(words), printed:
         code = _run(words, show_traceback, stop_code)
+    unwatched.reset(watched)
+    if JSON in flags:
+        typer.echo(json.dumps({**outcome, "exit_code": code, "printed": lines.getvalue().splitlines()}))
     raise SystemExit(code)
+
+
+def hand_over(result: Any) -> None:
+    """Hand over what a command found, for --json."""
+    from rightreasons.core.arrays import plain
+
+    _outcome.get({})["result"] = plain(result)
+
+
+def tell(line: str) -> None:
+    """Tell how the work goes, on stderr; with --quiet or --json, nothing."""
+    if not unwatched.get():
+        typer.echo(line, err=True)
 
 
 def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int]) -> int:
@@ -140,7 +169,9 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
             error = missing(error)
         expected = is_expected(error)
         more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
-        typer.echo(f"Error: {_with_flags(error, words)}{more}", err=True)
+        sentence = f"{_with_flags(error, words)}{more}"
+        _outcome.get()["error"] = sentence
+        typer.echo(f"Error: {sentence}", err=True)
         return 2 if expected else 1
     return int(code or 0)
 
@@ -234,6 +265,8 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    quiet: Annotated[bool, typer.Option(QUIET, help="Of any command: print warnings and errors alone.")] = False,
+    json: Annotated[bool, typer.Option(JSON, help="Of any command: print its result as one JSON object.")] = False,
     traceback: Annotated[bool, typer.Option(TRACEBACK, help="Show where an error arose (for developers).")] = False,
 ) -> None:
     """Is your language model right for the right reasons?"""

@@ -16,7 +16,7 @@ import typer
 
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.behavior.options import SuiteOptions
-from rightreasons.cli import command_line, wants_traceback
+from rightreasons.cli import command_line, hand_over, tell, wants_traceback
 from rightreasons.cli.declared import (
     Dataset,
     Model,
@@ -28,7 +28,7 @@ from rightreasons.cli.declared import (
     completes,
     declared_command,
 )
-from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates
+from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
@@ -170,7 +170,6 @@ def run_audit(
         model, dataset, predictions = sources(*arguments, settings.get("predictions"))
     if predictions is not None:
         settings["predictions"] = predictions
-    tell = functools.partial(typer.echo, err=True)
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
@@ -224,11 +223,12 @@ def behavior(
     from rightreasons.audited.opening import is_asked, prompted_model
     from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
     from rightreasons.core.resampling import Resampling
+    from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.files import open_suite
     from rightreasons.io.suite_answers import read_suite_answers
     from rightreasons.models.batching import default_batch_size
     from rightreasons.models.loading import load_classifier, load_question_answering
-    from rightreasons.report.behavior_page import check_report_folder, write_behavior_report
+    from rightreasons.report.behavior_page import RATES, check_report_folder, write_behavior_report
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
@@ -258,8 +258,9 @@ def behavior(
         }
         tested.append((measure_reading if is_reading(opened) else measure_behavior)(scorer, opened, **how))
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
+    hand_over(read_json(page.parent / RATES))
     show_pass_rates(tested)
-    typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
+    typer.echo(f"Pass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
 
 
@@ -284,7 +285,7 @@ def ways(
     from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.cli.show import show_ways
     from rightreasons.core.resampling import Resampling
-    from rightreasons.core.store import check_folder, write_json
+    from rightreasons.core.store import check_folder
     from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.report.plan import Counting, cost_lines
     from rightreasons.report.runner import verdicts
@@ -317,9 +318,9 @@ def ways(
             typer.echo(line)
         return
     figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
-    write_json(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
     show_ways(figures)
-    typer.echo(f"\nFigures: {folder / WAYS}")
+    typer.echo("")
+    write_figures(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
 
 
 WAYS = "ways.json"
@@ -384,7 +385,7 @@ def demo(
     demo_encoder()  # its extra is that of the models too
     from rightreasons.report.runner import audit_demo
 
-    result = audit_demo(out, model_dir=model_dir, seed=seed, say=lambda line: typer.echo(line, err=True))
+    result = audit_demo(out, model_dir=model_dir, seed=seed, say=tell)
     show_audit(result, open_page=open_page)
 
 
@@ -415,6 +416,8 @@ def reasons(
     rows = only_part(as_table(model), model)
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     m = measure_reasons(read_traces(rows, model), resampling=resampling)
-    show_answer(REASONS.title, REASONS.answer(m, resampling.level).verdict)
+    answer = REASONS.answer(m, resampling.level)
+    hand_over(answer)
+    show_answer(REASONS.title, answer.verdict)
     typer.echo("")
     print_rows(sway_lines(m))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
     DataDir,
     Dataset,
@@ -58,10 +58,11 @@ def list_() -> None:
     """List the names that `rightreasons audit` and `rightreasons.load_dataset` accept."""
     from rightreasons.datasets.builder import available_datasets, builder_class
 
-    names = available_datasets()
-    width = max((len(name) for name in names), default=0)
-    for name in names:
-        typer.echo(f"{name:<{width}}  {builder_class(name).DESCRIPTION}")
+    about = {name: builder_class(name).DESCRIPTION for name in available_datasets()}
+    hand_over(about)
+    width = max((len(name) for name in about), default=0)
+    for name, description in about.items():
+        typer.echo(f"{name:<{width}}  {description}")
 
 
 @declared_command(COMMANDS["data"], "build", {"options": EngineOptions})

@@ -12,7 +12,7 @@ from importlib import metadata
 import typer
 
 import rightreasons
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, hand_over
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.hub import why_unreached
 
@@ -107,7 +107,9 @@ def doctor() -> None:
 
     Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
     """
-    for check in checks():
+    found = list(checks())
+    hand_over([dataclasses.asdict(check) for check in found])
+    for check in found:
         typer.echo(f"{'ok' if check.fine else '--':<4}{check.name:<14}{check.told}")
 
 
@@ -117,6 +119,8 @@ def modules() -> None:
     from rightreasons.evaluate_module import available_modules, module_path
 
     found = available_modules()
+    places = {name: str(module_path(name)) for name in found}
+    hand_over({name: {"kind": kind, "path": places[name]} for name, kind in found.items()})
     width = max((len(name) for name in found), default=0)
     for name, kind in found.items():
-        typer.echo(f"{name:<{width}}  {kind:<11}  {module_path(name)}")
+        typer.echo(f"{name:<{width}}  {kind:<11}  {places[name]}")

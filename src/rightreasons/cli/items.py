@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
     ConfidenceLevel,
     Dataset,
@@ -253,6 +253,7 @@ def split(
     subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
     write_json(out / "easy_hard_subsets.json", subsets)
     write_json(out / "split.json", result.to_dict())
+    hand_over(result)
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
     trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
     share = result.n_easy / len(result.ids)

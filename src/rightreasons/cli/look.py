@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.cli import command_line, with_flags
+from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed, one_or_more, option
@@ -90,6 +90,7 @@ def look(
     if not is_description and out.exists() and Path(str(described(out).source)).resolve() != path.resolve():
         raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
     found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
+    hand_over(found)
     _show(dataset, found)
     doubts = [with_flags(doubt, LookOptions.names()) for doubt in (*found.doubts, *_of_model(found, model))]
     refusal = None if found.readable else doubts.pop(0)

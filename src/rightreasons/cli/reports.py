@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, hand_over
 from rightreasons.core.errors import OptionError
 
 COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
@@ -80,12 +80,14 @@ def compare(
             alone = len(table.tasks) > 1 or not all(cell.scored for cell in table.cells)
             alone = alone or (has_logs and len(reports) != 2)
             if has_logs or alone:
+                hand_over(table)
                 show_tasks(table)
             if alone:
                 if out is not None:
                     typer.echo(f"\nPage: {write_tasks(out, table)}")
                 return
         comparison = compare_reports(*reports, out=out, **settings)
+    hand_over(comparison)
     show_comparison(comparison)
     show_history(comparison)
     if out is not None:
@@ -130,6 +132,7 @@ def gate(
 
     if list_:
         figures = audit_figures(read_audit(report))
+        hand_over({path: figure.in_words for path, figure in figures.items()})
         width = max((len(path) for path in figures), default=0)
         for path, figure in figures.items():
             typer.echo(f"{path:<{width}}  {figure.in_words}")
@@ -140,6 +143,7 @@ def gate(
         check_file(markdown, "markdown")
     rule: Literal["fail", "pass"] = undefined  # type: ignore[assignment]  # checked below
     result = gates.gate(report, fail_if, undefined=rule)
+    hand_over(result)
     for check in result.checks:
         typer.echo(check.line)
     if os.environ.get("GITHUB_ACTIONS") == "true" if github is None else github:

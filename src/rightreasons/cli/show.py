@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rightreasons.cli import hand_over
 from rightreasons.core.errors import counted
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     if not result.written:
         return
     from rightreasons.report.render import worst_first
+    from rightreasons.report.schema import read_audit
+
+    hand_over(read_audit(result.out))
 
     for outcome, answer in worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
@@ -73,6 +77,7 @@ def write_figures(file: Path | None, figures: object) -> None:
     from rightreasons.core.arrays import plain
     from rightreasons.core.store import write_json
 
+    hand_over(figures)
     if file is not None:
         write_json(file, plain(figures))
         typer.echo(f"Figures: {file}")

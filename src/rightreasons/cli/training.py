@@ -11,7 +11,7 @@ import typer
 
 from rightreasons.behavior.learning.options import PlanOptions
 from rightreasons.behavior.options import SUITE_HELP
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, hand_over, tell
 from rightreasons.cli.declared import Dataset, LabelColumn, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.engines import EngineOptions
@@ -75,7 +75,7 @@ def fine_tune(
     check_folder(out)
     encoder = str(demo_encoder()) if model == DEMO and not (Path(DEMO) / "config.json").is_file() else model
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
-    typer.echo(_told_plan(model, dataset, data, options), err=True)
+    tell(_told_plan(model, dataset, data, options))
     tuned = tune(
         encoder,
         data.train,
@@ -103,6 +103,7 @@ def _told_plan(model: str, dataset: str, data: TrainingData, options: TuningOpti
 
 def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions) -> None:
     """Print what was trained and how good it is, and the command that comes next."""
+    hand_over(tuned)
     resumed = "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
     kind = "questions" if data.task == "question_answering" else tuned.task.replace("_", " ")
     typer.secho(f"{kind}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
@@ -226,6 +227,7 @@ def collect(
     file = check_file(out or folder / "collected.json")
     scores = collect_scores(opened)
     write_json(file, scores.to_dict())
+    hand_over(scores)
     show_scores(scores)
     typer.echo(f"Pass rates and scores: {file}")
 
@@ -266,6 +268,7 @@ def recalibrate(
     probabilities = recalibrated(*arrays, method=method, scores=scores)
     report = recalibration_report(*arrays, table.references, method=method, n_bins=n_bins, scores=scores)
     _write_predictions(out, table, probabilities)
+    hand_over(report)
     _show_recalibration(report, fit, file)
     typer.echo(f"Predictions: {out}")
 

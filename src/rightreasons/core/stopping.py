@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import signal
 import sys
@@ -78,9 +79,13 @@ def is_signaled() -> bool:
     return _signals.received is not None
 
 
+unwatched = contextvars.ContextVar("unwatched", default=False)
+"""Whether how the work goes is shown to nobody, as the command line is asked to be quiet."""
+
+
 def is_watched() -> bool:
     """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return not unwatched.get() and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 def stop_if_signaled() -> None:
