@@ -219,6 +219,7 @@ def reliability_diagram(
         for axis in (top.yaxis, bottom.xaxis):
             axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        bottom.yaxis.set_major_formatter("{x:,.0f}")
         bottom.grid(axis="x", visible=False)
         return drawn(figure, key)
 
