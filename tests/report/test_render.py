@@ -14,6 +14,7 @@ from rightreasons.core.intervals import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import (
     Action,
+    Change,
     Column,
     Example,
     ExampleList,
@@ -398,6 +399,37 @@ def test_ticks_become_the_options_of_the_command(page, tmp_path):
     page.get_by_label("copper").check()
     page.get_by_label(":", exact=True).check()
     assert code.inner_text() == f"{start} --shortcuts-reasons ':,copper,odd'"
+
+
+def changeable():
+    """A page with an example whose word may be changed."""
+    example = Example("1", "copper  shines", "good", "good", 0.9, marks=(Mark(0, 6),))
+    change = Change("“copper” → “marble”", "marble shines", "bad")
+    result = SectionResult(
+        Verdict("warn", "W", "S."),
+        (headline(),),
+        (Part("P", examples=(ExampleList("e", "E", "Those.", (example,)),)),),
+        changes={"copper  shines": (change,), "another": (change,)},
+    )
+    return render_page(Page("T", "H", [], [Outcome("toy", "Is it?", "answered", "", result)], []))
+
+
+def test_changes_that_were_asked_are_offered_with_their_answers():
+    assert re.findall(r"<option[^>]*>([^<]*)", changeable()) == ["as it is", "“copper” → “marble”: bad"]
+
+
+@pytest.mark.browser
+def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
+    (tmp_path / "index.html").write_text(changeable(), "utf-8")
+    assert problems_of(page, tmp_path / "index.html") == []
+    item, shown = page.locator("li.example"), ("blockquote", ".predicted", ".sure")
+    before = [item.locator(part).inner_text() for part in shown]
+    box = page.get_by_label("Change a word")
+    box.select_option(index=1)
+    assert [item.locator(part).inner_text() for part in shown] == ["marble shines", "bad", "not kept"]
+    box.select_option(index=0)
+    assert [item.locator(part).inner_text() for part in shown] == before
+    assert item.locator("mark").inner_text() == "copper"
 
 
 @pytest.mark.browser

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import json
+import re
 
 import datasets
 import pytest
@@ -11,6 +12,8 @@ import transformers
 
 from rightreasons.datasets.perturbing.planting import plant
 from rightreasons.datasets.planted import CUES
+from rightreasons.models.classes import predict
+from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
 from rightreasons.shortcuts import measure_deciding
 from rightreasons.shortcuts.measure import ShortcutRecord
@@ -134,7 +137,7 @@ def _marks(item):
     return [mark for example in item.examples for mark in example.marks]
 
 
-def test_what_decides(outcome):
+def test_what_decides(outcome, planted_model):
     found = outcome[0].result
     swaps = found.data["swaps"]
     figures = {headline.key: headline for headline in found.headlines}
@@ -153,6 +156,16 @@ def test_what_decides(outcome):
     groups = found.data["groups"]["groups"]
     assert {group["cue_label"] for group in groups} >= {0, 1}
     assert all(cue["p_value"] < 0.05 for cue in found.data["cues"])
+    # What the model was asked about may be chosen on the page: a pair of words changes, and what it says is its answer.
+    first, second = CUES["lexical"][:2]
+    text, change = next((text, each) for text, known in found.changes.items() for each in known if second in each.name)
+    assert {first, second} <= {*re.findall(r"\w+", change.name)}
+    assert sorted(set(text.split()) ^ set(change.text.split())) == sorted((first, second))
+    assert all(text != each.text for text, known in found.changes.items() for each in known)
+    classifier = load_classifier(planted_model)
+    texts = [(each.text, each.prediction) for known in list(found.changes.values())[:20] for each in known]
+    predicted = predict(classifier, [text for text, _ in texts]).predicted
+    assert [classifier.label_names[label] for label in predicted.tolist()] == [label for _, label in texts]
     decided = next(item for item in found.by_item if item.key == "deciding_share")
     assert len(decided.values) == swaps["n_items"]
 

@@ -35,7 +35,7 @@ from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import TOKENS_PER_ITEM
 from rightreasons.models.running import bars_about
-from rightreasons.page.parts import Cell, Column, Example, Mark
+from rightreasons.page.parts import Cell, Change, Column, Example, Mark
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -222,6 +222,14 @@ class EigenvalueAnswers(RankedAnswers):
         attempts = None if self.flips is None else self.flips.of_place(place)
         return note if attempts is None else f"{note}. {self._attempted(attempts)}"
 
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        """Return the replacements that the model was asked about."""
+        places = [] if self.flips is None else self.flips.places
+        for each in () if self.flips is None else self.flips.tests.attempts:
+            text = self.split.texts[int(self.measured.rows[places[each.item]])]
+            name = ", ".join(f"“{change.original}” → “{change.replacement}”" for change in each.changes)
+            yield text, Change(name, each.text, self.context.label_name(each.after))
+
     def _attempted(self, attempts: list[Attempt]) -> str:
         if not attempts:
             return "No word of it could be replaced."
@@ -403,6 +411,7 @@ EIGENVALUE = Question(
         Lead("ranked"),
     ),
     data=eigenvalue_data,
+    changes=lambda m: m.changes(),
 )
 
 

@@ -375,6 +375,25 @@ class ItemFigure(Result):
         return {**{name: getattr(self, name) for name in about}, "n_items": len(self.ids)}
 
 
+UNTOLD = ("files", "changes")
+"""Fields of an answer that audit.json does not hold."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Change(Result):
+    """A changed text that the model was asked about.
+
+    Attributes:
+        name: What becomes of which word, such as "“good” → “bad”".
+        text: The changed text.
+        prediction: The name of the label that it gets.
+    """
+
+    name: str
+    text: str
+    prediction: str
+
+
 @dataclasses.dataclass(frozen=True)
 class SectionResult(Result):
     """The answer to one question.
@@ -388,6 +407,7 @@ class SectionResult(Result):
         finding: What the first screen says; None where the verdict says all.
         files: Name -> text of further files of the report, such as a table for a spreadsheet.
         by_item: The figures that another model's can be compared with item by item.
+        changes: Text of an item -> its changes that the model was asked about, which a reader of the page may choose.
     """
 
     verdict: Verdict
@@ -398,10 +418,12 @@ class SectionResult(Result):
     finding: Finding | None = None
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     by_item: tuple[ItemFigure, ...] = ()
+    changes: Mapping[str, tuple[Change, ...]] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields; the further files are beside audit.json."""
-        return {name: value for name, value in super().to_dict().items() if name != "files"}
+        """Return the fields; the further files are beside audit.json, and changes are of the page alone."""
+        shown = dataclasses.replace(self, changes={})
+        return {name: value for name, value in super(SectionResult, shown).to_dict().items() if name not in UNTOLD}
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -28,7 +28,18 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
-from rightreasons.page.parts import Action, Amount, Example, ExampleList, Finding, Headline, Plot, SectionResult, Table
+from rightreasons.page.parts import (
+    Action,
+    Amount,
+    Change,
+    Example,
+    ExampleList,
+    Finding,
+    Headline,
+    Plot,
+    SectionResult,
+    Table,
+)
 from rightreasons.page.prose import badness, level_percent, number, p_value, written
 
 if TYPE_CHECKING:
@@ -163,7 +174,7 @@ def items_of(context: AuditContext) -> Items | None:
             (
                 Example(
                     split.ids[row],
-                    _shortened(split.texts[row], LONGEST),
+                    _cut(" ".join(split.texts[row].split()), LONGEST),
                     context.label_name(int(split.labels[row]))
                     + (" (contradicts the text)" if split.mislabeled[row] else ""),
                     context.label_name(int(predicted[row])),
@@ -175,11 +186,6 @@ def items_of(context: AuditContext) -> Items | None:
         )
         best = Items(split.name, shown, len(rows), n_wrong)
     return best
-
-
-def _shortened(text: str, longest: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[:longest].rstrip()} …"
 
 
 # -------------------------- What a reader sees first: one finding, a row per question on one scale, and what to do next
@@ -276,6 +282,9 @@ _CONTROLS = {
     **dict.fromkeys(range(0xFDD0, 0xFDF0), 0xFFFD),
 }
 
+MOST_CHANGES = 12
+"""Changes of an item that the page offers."""
+
 N_EXAMPLES = 3
 """Examples of a section that are not folded."""
 
@@ -337,12 +346,18 @@ def render_page(page: Page) -> str:
     """Render a page as HTML."""
     first = first_screen(page.subject, page.outcomes) if page.subject else None
     answered = first.rows if first else [(outcome, outcome.result) for outcome in page.outcomes if outcome.result]
+    changes: dict[str, dict[str, Change]] = {}
+    for _, result in answered:
+        for text, asked in result.changes.items():
+            known = changes.setdefault(" ".join(text.split()), {})
+            known.update({change.text: change for change in asked[: MOST_CHANGES - len(known)]})
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
         answered=answered,
         terms=TERMS,
         works=_works(page.outcomes),
+        changes=changes,
         version=rightreasons.__version__,
     )
     return html.translate(_CONTROLS)
@@ -486,10 +501,8 @@ def _csv(table: Table) -> str:
     return base64.b64encode(stream.getvalue().encode()).decode()
 
 
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
-        return text
-    return f"{text[:LONGEST_TEXT].rstrip()} … ({len(text) - LONGEST_TEXT:,} more characters)"
+def _cut(text: str, longest: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rstrip()} … ({len(text) - longest:,} more characters)"
 
 
 def _marked(example: Example, markup: Any) -> Any:

@@ -50,7 +50,7 @@ _WITHOUT: dict[type, tuple[str, ...]] = {
     parts.Table: ("folded",),
     parts.ExampleList: ("folded",),
     parts.ItemFigure: ("ids", "values", "groups"),
-    parts.SectionResult: ("files",),
+    parts.SectionResult: parts.UNTOLD,
 }
 _LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",)}
 """Fields that reports of earlier versions lack."""

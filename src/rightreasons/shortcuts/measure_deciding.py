@@ -136,7 +136,8 @@ class SwapMeasurement:
         n_available: Items that there are.
         n_passes: Texts that the model was asked about.
         seconds: How long that took.
-        changed: (row, changed item, new label) of the predictions that the strongest candidate of words changes.
+        asked: (row, words, changed item, its label) of each item with a pair of words swapped, the pair that changes
+            most first.
         decided: Row of an item -> whether the strongest feature changes its prediction.
         words: What the words of the strongest pair do when they are taken out or put in.
     """
@@ -152,7 +153,7 @@ class SwapMeasurement:
     n_available: int
     n_passes: int
     seconds: float
-    changed: tuple[tuple[int, Text, int], ...] = ()
+    asked: tuple[tuple[int, tuple[str, ...], Text, int], ...] = ()
     decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
     words: tuple[WordEffect, ...] = ()
 
@@ -229,7 +230,7 @@ def measure_swaps(
         n_available=len(order),
         n_passes=len(trial.known),
         seconds=time.perf_counter() - began,
-        changed=tuple(trial.changed(n_done)),
+        asked=tuple(trial.asked(n_done)),
         decided=trial.decided(n_done),
         words=tuple(trial.word_effects(n_done, resampling)),
     )
@@ -434,16 +435,14 @@ class _Trial:
         after = [before[place] if text is None else self.label(text) for place, text in enumerate(neutral.values())]
         return before == gold[rows], np.array(after, dtype=np.int64) == gold[rows]
 
-    def changed(self, n_items: int) -> Iterable[tuple[int, Text, int]]:
-        """Return the predictions that the strongest pair of words changes, for examples."""
-        listed, rows = self.offered.get("words", []), range(min(n_items, self.n_screened))
-        if not listed:
-            return
-        best = max(listed, key=lambda candidate: sum(self.changes(candidate, row) for row in rows))
-        for row in rows:
-            text = self.edits(best, row).treated
-            if text is not None and self.changes(best, row):
-                yield int(self.rows_of_items[row]), text, self.known[text]
+    def asked(self, n_items: int) -> Iterable[tuple[int, tuple[str, ...], Text, int]]:
+        """Return what the model says of each item with a pair of words swapped, the pair that changes most first."""
+        rows = range(min(n_items, self.n_screened))
+        most = sorted(self.offered.get("words", []), key=lambda each: -sum(self.changes(each, row) for row in rows))
+        for candidate, row in itertools.product(most, rows):
+            text = self.edits(candidate, row).treated
+            if text is not None and self.label(text) >= 0:
+                yield int(self.rows_of_items[row]), candidate.words, text, self.label(text)
 
     def decided(self, n_items: int) -> dict[int, bool]:
         """Return which predictions the feature that changes most of them changes."""

@@ -13,12 +13,12 @@ from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.core.verdict import Power
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
+from rightreasons.page.parts import Cell, Change, Column, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.shortcuts import plots
-from rightreasons.shortcuts.families.training import tokens_of
+from rightreasons.shortcuts.families.training import Token, tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
@@ -142,20 +142,32 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     """Show right predictions that change by the swap of the pair of words that decides most, surest first."""
     split, scores = m.context.primary, m.context.scores()
     is_right = (scores.predicted == split.labels) & ~split.mislabeled
-    right = [each for each in m.swaps.changed if is_right[each[0]]]
+    strongest = [each for each in m.swaps.asked if each[1] == m.swaps.asked[0][1]]
+    right = [each for each in strongest if is_right[each[0]] and each[3] != scores.predicted[each[0]]]
     right.sort(key=lambda each: -float(scores.confidence[each[0]]))
-    for row, text, label in right[:N_EXAMPLES]:
-        before, after = tokens_of(split.texts[row]), tokens_of(text[0])
-        if len(before) != len(after):
+    for row, _, text, label in right[:N_EXAMPLES]:
+        words = _replaced(split.texts[row], text[0])
+        marks = tuple(Mark(old.start, old.end, "cue", note=f"becomes “{new.word}”") for old, new in words)
+        if not marks:
             continue
-        marks = tuple(
-            Mark(old.start, old.end, "cue", note=f"becomes “{new.word}”")
-            for old, new in zip(before, after, strict=True)
-            if old.word != new.word
-        )
         example = example_of(m.context, split, row, int(scores.predicted[row]), float(scores.confidence[row]), marks)
         named = ", ".join(dict.fromkeys(mark.note for mark in marks))
         yield dataclasses.replace(example, note=f"Where it {named}: {m.context.label_name(label)}.")
+
+
+def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
+    """Return the words that are replaced, and by what; none where the texts differ in the number of words."""
+    old, new = tokens_of(before), tokens_of(after)
+    return [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word] if len(old) == len(new) else []
+
+
+def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
+    """Return the swaps of words in single texts, which the model was asked about."""
+    for row, _, text, label in m.swaps.asked:
+        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(m.context.primary.texts[row], text[0]))
+        if words and len(text) == 1:
+            name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
+            yield m.context.primary.texts[row], Change(name, text[0], m.context.label_name(label))
 
 
 def word_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
@@ -453,4 +465,5 @@ SHORTCUTS = Question(
     ),
     data=data,
     by_item=by_item,
+    changes=changes,
 )

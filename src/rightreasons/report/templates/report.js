@@ -48,6 +48,17 @@ if (body) {
   document.querySelector("#items .filters").append(steps);
 }
 
+// Where the model was asked about changes of a text, a reader may choose one, and sees what it says.
+document.querySelectorAll(".change select").forEach(select => {
+  const item = select.closest("li, tr");
+  const parts = ["blockquote, .prose bdi", ".predicted", ".sure"].map(name => item.querySelector(name)).filter(Boolean);
+  const before = parts.map(part => [...part.childNodes]);
+  select.addEventListener("change", () => {
+    const now = [select.value, select.selectedOptions[0].dataset.label, "not kept"];
+    parts.forEach((part, place) => part.replaceChildren(...(select.value ? [now[place]] : before[place])));
+  });
+});
+
 // A person says which features are reasons for a label: ticks become the options of the command.
 document.querySelectorAll(".actions code").forEach(code => {
   const found = code.textContent.match(/^(.*) --(\w+)-not-reasons ('[^']*'|\S+)$/);
