@@ -1,9 +1,10 @@
 """Intervals of the parts of the Brier score, which are biased in few items."""
 
 import numpy as np
+import pytest
 
 from rightreasons.calibration.measure import JudgedItems, measure_figures
-from rightreasons.calibration.proper_scores import brier_score
+from rightreasons.calibration.proper_scores import auroc, brier_score
 from rightreasons.core.intervals import jackknife
 from rightreasons.core.resampling import Resampling
 
@@ -41,3 +42,17 @@ def test_leaving_out_groups_tells_as_much_as_leaving_out_items():
     found = jackknife(lambda x: float(x.var()), values)
     # The deviation of a variance of n normal values is (2 / n)^.5, and that of 200 groups of five differs by 5 %.
     assert abs((found.high - found.low) / (2 * 1.972 * (2 / 1000) ** 0.5) - 1) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("scores", "events", "sentence"),
+    [
+        ([0.1, 0.2], [1], "Expected `scores` and `events` of one length, but got 2 and 1."),
+        ([[0.1, 0.9]], [1], r"Expected `scores` of shape \(N,\), but got shape \(1, 2\)."),
+        ([0.1, 0.2], [2, 0], "Expected True or False in `events`, but item 0 is "),
+        ([0.1, float("nan")], [1, 0], "finite"),
+    ],
+)
+def test_auroc_says_what_it_takes(scores, events, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        auroc(scores, events)

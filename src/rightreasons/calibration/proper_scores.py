@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, top_label
 from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.binning import BinSums
-from rightreasons.core.validation import MOST_BINS, check_count, check_logits, check_one_of
+from rightreasons.core.validation import (
+    MOST_BINS,
+    check_count,
+    check_finite_vector,
+    check_flags,
+    check_logits,
+    check_one_of,
+    check_same_length,
+)
 
 Floats = NDArray[np.float64]
 
@@ -331,20 +339,26 @@ def ranked(top: TopLabel) -> tuple[float, float, Floats, Floats]:
     return aurc, max(aurc - float(best.mean()), 0.0), confidence, risk
 
 
-def auroc(scores: Floats, events: NDArray[np.bool_]) -> float | None:
+def auroc(scores: Any, events: Any) -> float | None:
     """Compute the chance that an item with the event scores above one without it, ties counting half.
 
     Args:
         scores: (N,) finite scores.
-        events: (N,) whether the event happened.
+        events: (N,) whether the event happened, as True and False or 1 and 0.
 
     Returns:
         The area under the ROC curve, in [0, 1]; None unless both kinds of items occur.
 
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If something is empty, has the wrong shape or is not finite, or the lengths differ.
+
     Example:
-        >>> auroc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
+        >>> auroc([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0])
         0.875
     """
+    scores, events = check_finite_vector(scores, "scores"), check_flags(events, "events")
+    check_same_length(scores=scores, events=events)
     n_events = int(np.count_nonzero(events))
     n_others = len(events) - n_events
     if n_events == 0 or n_others == 0:
