@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 from launching import launch_two
+from tiny_bidirectional import save_tiny_bidirectional
 from tiny_causal import save_tiny_causal
 from tiny_suites import behavior_suite
 
@@ -73,6 +74,8 @@ COMMANDS = {
     "audit of classes": ("audit {classifier} {reviews} --n-resamples 50", "audit.json"),
     "audit of choices": ("audit {choice} {choices} --n-resamples 50", "audit.json"),
     "audit of a language model": ("audit {causal} {choices} --questions calibration,cues", "audit.json"),
+    "audit of an encoder-decoder": ("audit {t5} {reviews} --n-resamples 50", "audit.json"),
+    "audit of a masked model": ("audit {bert} {reviews} --questions calibration --n-resamples 50", "audit.json"),
     "shortcuts": ("shortcuts {classifier} {reviews} --n-resamples 50", "audit.json"),
     "difficulty": ("difficulty {classifier} {reviews} --items 20 --n-resamples 50", "audit.json"),
     "probes": ("probes {causal} {choices} --n-resamples 50", "audit.json"),
@@ -90,6 +93,7 @@ def test_two_processes_write_and_print_what_one_does(command, request, tmp_path)
     folders = {name: request.getfixturevalue(f"{name}_folder") for name in ("classifier", "choice")}
     data = {"reviews": classification(tmp_path), "choices": choices(tmp_path), "pairs": pairs(tmp_path)}
     suite = behavior_suite().write(tmp_path / "suite.jsonl")
+    folders |= {kind: save_tiny_bidirectional(tmp_path / kind, kind) for kind in ("t5", "bert")}
     causal = save_tiny_causal(tmp_path / "causal")
     typed = words.format(**folders, **data, suite=suite, causal=causal).split()
     out = tmp_path / "report"
