@@ -183,7 +183,8 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
             f"Expected weights as transformers reads them, but those of {name} are quantized by a method that it does "
             f"not know: {one_line(settings)}."
         )
-    check_in_memory(model, name)
+    if where == "auto":
+        check_in_memory(model, name)
     # At each layer of each batch it would say how it rounds.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     model.config.return_dict = True  # a model may have been saved as one that returns tuples

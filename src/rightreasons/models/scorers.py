@@ -57,7 +57,7 @@ def as_scorer(
     name: str | None = None,
     fingerprint: str | None = None,
 ) -> Scorer:
-    """Make a scorer, which every question can ask, of whatever answers.
+    """Make a scorer, which every question can ask, of whatever answers; `rightreasons.testing.check_scorer` tests it.
 
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of

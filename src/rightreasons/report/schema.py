@@ -37,7 +37,8 @@ LONGEST = 300
 # How often a report is read that others replace meanwhile.
 _TRIES = 5
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Record(BaseModel):
