@@ -100,7 +100,7 @@ def as_classifier(
         if not hasattr(config, "num_labels") or (own and _head(type(model).__name__) != "ForSequenceClassification"):
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
-        _check_classes(config, called)
+        check_classes(config, called)
         check_in_memory(model, called)
         check_vocabulary(model, tokenizer, called)
         classifier = Classifier(model, tokenizer, class_names(config, called), called)
@@ -325,7 +325,7 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     if target is not None:
         _ask_for(model, target, name)
     if auto_class is transformers.AutoModelForSequenceClassification:
-        _check_classes(model.config, name)
+        check_classes(model.config, name)
         names = class_names(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
     if not allow_untrained:  # what is trained first is tried where it is used
@@ -403,7 +403,7 @@ def _ask_for(model: Any, target: str, name: str) -> None:
     config.label2id = {label: number for number, label in config.id2label.items()}
 
 
-def _check_classes(config: Any, name: str) -> None:
+def check_classes(config: Any, name: str) -> None:
     """Refuse models without exclusive classes."""
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
