@@ -1,6 +1,8 @@
 """Stored predictions in the place of a model: the figures of the metric, every question answered or told why not."""
 
+import itertools
 import json
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +65,27 @@ def test_a_file_alone_gives_the_figures_of_the_metric(tmp_path):
     page = made.page.read_text("utf-8")
     assert "scores: p_entailment, p_neutral, p_contradiction; labels: label" in page
     assert "text 1" in page
+
+
+def test_the_work_in_python_does_not_grow_with_the_rows(tmp_path):
+    """A row that is read, checked or written by itself takes at least 30 calls each time; columns take none."""
+
+    def calls(n):
+        path, made = tmp_path / f"{n}.csv", itertools.count()
+        table = np.column_stack((TABLE[np.arange(n) % N], LABELS[np.arange(n) % N]))
+        np.savetxt(
+            path, table, delimiter=",", header="prob_0,prob_1,prob_2,label", comments="", fmt=["%.9f"] * 3 + ["%d"]
+        )
+        before = sys.getprofile()
+        sys.setprofile(lambda frame, event, told: next(made) if event == "call" else None)
+        try:
+            audit(predictions=str(path), out=tmp_path / f"of-{n}", questions=["calibration"], **FAST)
+        finally:
+            sys.setprofile(before)
+        return next(made)
+
+    calls(100)  # what is made once; examples are of up to 4,000 rows
+    assert calls(6_000) - calls(4_000) < 30 * 2_000
 
 
 def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):

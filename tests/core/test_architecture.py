@@ -136,6 +136,24 @@ def met(function):
     return found
 
 
+def test_what_a_model_is_decides_inside_models_alone():
+    """Elsewhere its abilities do, or what it is known as, so that a scorer of anybody's own is asked as ours are."""
+    models = SOURCE / "rightreasons" / "models"
+    held = [ast.parse(path.read_text("utf-8")) for path in models.rglob("*.py")]
+    classes = [node for tree in held for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    scorers = {
+        node.name for node in classes if {"predict", "likelihoods"} & {getattr(part, "name", "") for part in node.body}
+    }
+    assert {"Classifier", "CausalLM", "Prompted", "FunctionScorer", "LocalEngine", "Scorer"} <= scorers
+    asked = set()
+    for path in sorted((SOURCE / "rightreasons").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))) if models not in path.parents else ():
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+                asked |= {f"{path.name}: {name}" for name in names & (scorers - {"Scorer", "Engine"})}
+    assert asked == set()
+
+
 def test_a_row_meets_few_files_and_functions_on_its_way_to_the_page(classifier_folder, tmp_path):
     import rightreasons
     from tiny_models import tiny_texts

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from rightreasons.cli import main
+from tiny_bidirectional import save_tiny_bidirectional
 from tiny_models import (
     save_tiny_classifier,
     save_tiny_encoder,
@@ -34,6 +35,8 @@ def make_world(folder: Path, names: Collection[str]):
     save_tiny_classifier(folder / "other", seed=1)
     save_tiny_multiple_choice(folder / "chooser")
     save_tiny_encoder(folder / "encoder")
+    for name in ("t5", "bert"):
+        save_tiny_bidirectional(folder / name, name)
     behavior_suite().write(folder / "suite.jsonl")
     texts, labels = tiny_texts(40)
     lines = [f"{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
@@ -108,6 +111,8 @@ def cases(world: Path):
         "fine-tune": [("fine-tune", world / "encoder", rows, "--epochs", 3, "--batch-size", 8, "--learning-rate", 3e-3,
                        "--checkpoint-steps", 4, "--cpu")],
         "audit": [("audit", model, rows, "--questions", "calibration,difficulty", "--difficulty-items", 24, *QUICK)],
+        "audit of an encoder-decoder": [("audit", world / "t5", rows, *QUICK)],
+        "audit of a masked model": [("audit", world / "bert", rows, "--questions", "calibration", *QUICK)],
         "calibration": [("calibration", model, rows, *QUICK)],
         "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
         "shortcuts": [("shortcuts", model, rows, *QUICK)],
@@ -136,7 +141,11 @@ def cases(world: Path):
     return {name: [_with_out(step) for step in steps] for name, steps in named.items()}
 
 
-COVERS = {"learn": {"learn plan", "learn run", "learn collect"}}
+COVERS = {
+    "learn": {"learn plan", "learn run", "learn collect"},
+    "audit of an encoder-decoder": {"audit"},
+    "audit of a masked model": {"audit"},
+}
 """The commands that a case covers, where they are not its name."""
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+import transformers
 from transformers import (
     BertForMaskedLM,
     BertForMultipleChoice,
@@ -16,6 +17,7 @@ from transformers import (
     GPT2ForSequenceClassification,
 )
 
+from command_line import run
 from rightreasons.models import packaged
 from rightreasons.models.causal import load_causal
 from rightreasons.models.choices import load_chooser
@@ -24,7 +26,7 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
 from tiny_causal import save_tiny_causal
-from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_tokenizer
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
 
 
 def test_a_classifier_opens_ready_to_be_asked(classifier_folder):
@@ -68,6 +70,75 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
 def test_only_exclusive_classes_are_taken(tmp_path, options, what):
     with pytest.raises(ValueError, match=f"a classifier of exclusive classes, but it is a model of {what}"):
         load_classifier(save_tiny_classifier(tmp_path / "model", **options))
+
+
+class TestMultiLabel:
+    LABELS = ("toxic", "rude", "threat")
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        return save_tiny_classifier(
+            tmp_path / "model", label_names=self.LABELS, problem_type="multi_label_classification"
+        )
+
+    def test_one_label_is_asked_by_its_sigmoid(self, folder):
+        texts = ["the film was good", "bad", "a very dull plot and a poor actor"]
+        opened = load_classifier(folder, device="cpu", target="rude")
+        assert opened.label_names == ("not rude", "rude")
+        plain = BertForSequenceClassification.from_pretrained(folder).eval()
+        with torch.no_grad():
+            want = [float(plain(**opened.tokenizer(text, return_tensors="pt")).logits[0, 1]) for text in texts]
+        logits = predict(opened, texts, progress=False).logits
+        assert logits == pytest.approx(np.stack((np.zeros(3), want), axis=1), abs=1e-5)
+        # The Fisher information of a sigmoid is p (1 - p) |dz/dx|^2.
+        inputs = opened.tokenizer(texts[0], return_tensors="pt")
+        words = plain.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_()
+        z = plain(inputs_embeds=words, **inputs).logits[0, 1]
+        (slope,) = torch.autograd.grad(z, words)
+        p = float(z.detach().sigmoid())
+        found = fisher_information(opened, texts[:1], progress=False).eigenvalues
+        assert found == pytest.approx([p * (1 - p) * float(slope.square().sum())], rel=1e-3)
+        assert opened.fingerprint != load_classifier(folder, device="cpu", target="toxic").fingerprint
+
+    def test_labels_that_it_lacks_and_models_without_such_a_head(self, folder, classifier_folder, choice_folder):
+        with pytest.raises(ValueError, match="to have the label 'kind', but it has the labels toxic, rude, threat"):
+            load_classifier(folder, target="kind")
+        for load, other in ((load_classifier, classifier_folder), (load_multiple_choice, choice_folder)):
+            with pytest.raises(ValueError, match="to have the label 'rude', but it has no multi-label head"):
+                load(other, target="rude")
+        with pytest.raises(ValueError, match="opened by its name, it is asked for the label that `target` names"):
+            load_classifier(folder)
+
+    def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):
+        table = tmp_path / "data.csv"
+        texts, labels = tiny_texts(40)
+        rows = [f"{text},{('not rude', 'rude')[label]}" for text, label in zip(texts, labels, strict=True)]
+        table.write_text("\n".join(["text,label", *rows]))
+        words = ("calibration", folder, table, "--n-resamples", "20", "--out", tmp_path / "report")
+        done = run(capsys, *words, "--target", "rude")
+        assert done.code == 0, done.err
+        assert json.loads((tmp_path / "report" / "audit.json").read_text())["model"]["label_names"] == [
+            "not rude",
+            "rude",
+        ]
+
+
+def test_the_layers_of_a_model_are_spread_over_all_gpus(classifier_folder, monkeypatch):
+    """On a machine without one, that is the CPU."""
+    asked = []
+    inner = transformers.PreTrainedModel.from_pretrained.__func__
+
+    def noted(cls, *args, **how):
+        asked.append(how["device_map"])
+        return inner(cls, *args, **how)
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "from_pretrained", classmethod(noted))
+    spread, here = (load_classifier(classifier_folder, device=device) for device in ("auto", "cpu"))
+    assert asked == ["auto", {"": torch.device("cpu")}]
+    texts = ["the film was good", "bad"]
+    assert (
+        predict(spread, texts, progress=False).logits.tolist() == predict(here, texts, progress=False).logits.tolist()
+    )
 
 
 def test_a_folder_that_does_not_exist_is_said(tmp_path):

@@ -122,6 +122,21 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     assert (bare.joint, "gradients" in bare.abilities) == (True, True)
 
 
+def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp_path):
+    """A stand-in: models of optimum have a configuration, take tensors, return logits, and are no modules of torch."""
+    plain = load_classifier(classifier_folder, device="cpu")
+    members = {"config": plain.model.config, "__call__": lambda self, **inputs: plain.model(**inputs)}
+    session = type("ORTModelForSequenceClassification", (), members)()
+    scorer = as_scorer(session, tokenizer=plain.tokenizer)
+    texts = ["the film was good", "bad", "good " * 50]
+    scores, want = (each.predict(texts, progress=False) for each in (scorer, plain))
+    assert np.exp(scores.logits).sum(axis=1) == pytest.approx(1)
+    assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
+    assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
+    with pytest.raises(TypeError, match="`tokenizer` beside a loaded model .ORTModelForSequenceClassification"):
+        as_scorer(session)
+
+
 def test_a_model_of_setfit_is_known_by_its_labels():
     """A stand-in: `SetFitModel` has `labels`, and `predict_proba` returns a tensor."""
     members = {

@@ -4,13 +4,17 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import rightreasons
 from launching import launch_two
+from tiny_bidirectional import save_tiny_bidirectional
 from tiny_causal import save_tiny_causal
 from tiny_suites import behavior_suite
 
@@ -73,6 +77,8 @@ COMMANDS = {
     "audit of classes": ("audit {classifier} {reviews} --n-resamples 50", "audit.json"),
     "audit of choices": ("audit {choice} {choices} --n-resamples 50", "audit.json"),
     "audit of a language model": ("audit {causal} {choices} --questions calibration,cues", "audit.json"),
+    "audit of an encoder-decoder": ("audit {t5} {reviews} --n-resamples 50", "audit.json"),
+    "audit of a masked model": ("audit {bert} {reviews} --questions calibration --n-resamples 50", "audit.json"),
     "shortcuts": ("shortcuts {classifier} {reviews} --n-resamples 50", "audit.json"),
     "difficulty": ("difficulty {classifier} {reviews} --items 20 --n-resamples 50", "audit.json"),
     "probes": ("probes {causal} {choices} --n-resamples 50", "audit.json"),
@@ -84,27 +90,49 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_two_processes_write_and_print_what_one_does(command, request, tmp_path):
+def by_accelerate(folder, typed):
+    """Run a command in two processes that `accelerate launch` starts; return what they printed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Two processes of one machine are "multi_gpu" to accelerate, on CPUs as well.
+    how = "--multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no --main_process_port"
+    words = [sys.executable, "-m", "accelerate.commands.launch", *how.split(), port, "-m", "rightreasons", *typed]
+    return output_of(words, PYTHONPATH=str(Path(rightreasons.__file__).parents[1]))
+
+
+def output_of(words, **settings):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **settings}
+    done = subprocess.run(
+        [*map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+LAUNCHES = {
+    "torchrun": lambda folder, typed: launch_two(SCRIPT, folder, *typed),
+    "accelerate launch": by_accelerate,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "launch"), [*((name, "torchrun") for name in COMMANDS), ("audit of choices", "accelerate launch")]
+)
+def test_two_processes_write_and_print_what_one_does(command, launch, request, tmp_path):
     words, mark = COMMANDS[command]
     folders = {name: request.getfixturevalue(f"{name}_folder") for name in ("classifier", "choice")}
     data = {"reviews": classification(tmp_path), "choices": choices(tmp_path), "pairs": pairs(tmp_path)}
     suite = behavior_suite().write(tmp_path / "suite.jsonl")
+    folders |= {kind: save_tiny_bidirectional(tmp_path / kind, kind) for kind in ("t5", "bert")}
     causal = save_tiny_causal(tmp_path / "causal")
     typed = words.format(**folders, **data, suite=suite, causal=causal).split()
     out = tmp_path / "report"
-    alone = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *typed, "--out", out],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    ).stdout
+    alone = output_of([sys.executable, "-c", SCRIPT, *typed, "--out", out])
     one = held(out if out.is_dir() else tmp_path)
     for made in tmp_path.glob("report*"):
         shutil.rmtree(made) if made.is_dir() else made.unlink()
-    both = launch_two(SCRIPT, tmp_path, *typed, "--out", out)
+    both = LAUNCHES[launch](tmp_path, [*typed, "--out", out])
     two = held(out if out.is_dir() else tmp_path)
     two.pop("worker.py", None)
     assert any(name.endswith(mark) for name in one)

@@ -19,6 +19,8 @@ TASKS = {
     "classes": ("SEQUENCE_CLASSIFICATION", transformers.AutoModelForSequenceClassification),
     "choices": ("MULTIPLE_CHOICE", transformers.AutoModelForMultipleChoice),
     "causal": ("CAUSAL_LM", transformers.AutoModelForCausalLM),
+    "encoder-decoder": ("SEQ_TO_SEQ_CAUSAL_LM", transformers.AutoModelForSeq2SeqLM),
+    "masked": ("MASKED_LM", transformers.AutoModelForMaskedLM),
 }
 N_CLASSES = 3
 MOST_PARAMETERS = 3_000_000
@@ -33,6 +35,10 @@ class NotBuilt(Exception):
 def families(task: str) -> list[str]:
     """Return the families that the installed transformers offers for a task, and their variations."""
     offered = getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES")
+    # What turns pictures or sound into text is no encoder-decoder; an encoder-decoder that fills in masks is one.
+    if task in ("encoder-decoder", "masked"):
+        both = task == "encoder-decoder"
+        offered = [name for name in offered if transformers.CONFIG_MAPPING[name].is_encoder_decoder == both]
     return sorted([*offered, *(name for name, (family, _) in VARIATIONS.items() if family in offered)])
 
 
@@ -112,6 +118,8 @@ def _lively(model: Any, task: str) -> bool:
         inputs = words(text, PAIRS[0] if task == "choices" else None, return_tensors="pt")
         if task == "choices":
             inputs = {name: tensor[None] for name, tensor in inputs.items()}
+        if task == "encoder-decoder":
+            inputs = {"input_ids": inputs["input_ids"], "decoder_input_ids": inputs["input_ids"]}
         try:
             logits = model(**inputs).logits
         except Exception as error:

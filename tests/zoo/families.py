@@ -114,6 +114,19 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
         "rwkv",
         "bart",  # a decoder without its encoder
     ),
+    "encoder-decoder": (
+        "t5",
+        "bart",  # writes the start of a text first
+        "prophetnet",  # what stands behind an answer changes it
+        "switch_transformers",  # experts
+    ),
+    "masked": (
+        "bert",
+        "roberta",
+        "flaubert",  # a head that is called as that of a causal model
+        "fnet",  # no mask
+        "reformer",  # draws at random in long texts
+    ),
 }
 """A family per mechanism: the part of the zoo that the tests run."""
 
@@ -128,6 +141,7 @@ REFUSED = {
     "classes-canine-fisher": "it has no table of word embeddings",
     "choices-fnet-attributions": "it cannot be padded, and the choices of an item differ in length",
     "choices-fnet-fisher": "it cannot be padded, and the choices of an item differ in length",
+    "masked-reformer-masked": "it answers the same question in two ways",
 }
 """Calls that are refused rightly, and why."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import choose
+from rightreasons.models.choices import choose, load_language_model
 from rightreasons.models.classes import predict, predict_choices
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.likelihoods import causal_way
+from rightreasons.models.likelihoods import likelihood_way
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.trial import Way, classifier_way
 from zoo import literal
@@ -40,6 +40,8 @@ VARIANTS = {
     "classes": ("right", "left", "other padding"),
     "choices": ("right", "left"),
     "causal": ("right", "left", "prepend"),
+    "encoder-decoder": ("right", "prepend"),
+    "masked": ("right", "prepend"),
 }
 """The padding side of the tokenizer; a padding id of the model's own; a tokenizer as Llama 2's."""
 
@@ -47,6 +49,8 @@ CALLS = {
     "classes": ("predict", "attributions", "fisher"),
     "choices": ("choices", "attributions", "fisher"),
     "causal": ("causal",),
+    "encoder-decoder": ("encoder-decoder",),
+    "masked": ("masked",),
 }
 """What is asked of a model, by task."""
 
@@ -94,11 +98,12 @@ def hold(task: str, family: str, *, brief: bool = False) -> list[Outcome]:
 
 def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterator[Outcome]:
     words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
-    pad = model.config.pad_token_id
+    config = model.config.get_text_config()
+    pad = getattr(config, "pad_token_id", None)
     if variant == "other padding":
-        model.config.pad_token_id = words.mask_token_id
+        config.pad_token_id = words.mask_token_id
     save(model, folder, words)
-    model.config.pad_token_id = pad
+    config.pad_token_id = pad
     with _trying("predict", variant) as caught:
         classifier = load_classifier(folder, device="cpu")
     if caught:
@@ -148,36 +153,36 @@ def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
         yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
 
-def _causal(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
+def _language_model(task: str, model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
     kind = "prepend" if variant == "prepend" else "bytes"
-    words = tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=False)
-    save(model, folder, words)
-    with _trying("causal", variant) as caught:
-        scorer = load_causal(folder, device="cpu")
+    ends, types = task != "causal", task == "masked" and reads_types(model)
+    save(model, folder, tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=ends, types=types))
+    with _trying(task, variant) as caught:
+        scorer = load_language_model(folder, device="cpu")
     if caught:
         yield caught[0]
         return
-    words, length = scorer.tokenizer, scorer.max_length
+    words, length, score = scorer.tokenizer, scorer.max_length, literal.LIKELIHOODS[task]
     asked = [
-        [literal.likelihood(scorer.model, words, prompt, choice, length) for choice in row]
+        [score(scorer.model, words, prompt, choice, length) for choice in row]
         for prompt, row in zip(PROMPTS, CHOICES, strict=True)
     ]
     sums = [np.array([value for value, _ in row]) for row in asked]
     means = [np.array([value / count for value, count in row]) for row in asked]
     for method, alone in (("sum", sums), ("mean", means)):
         outcome = _compare(
-            "causal",
+            task,
             f"{variant}, {method}",
             alone,
             lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
         )
-        yield _with_way(outcome, lambda: causal_way(scorer, longest=LONGEST))
+        yield _with_way(outcome, lambda: likelihood_way(scorer, longest=LONGEST))
 
 
 _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
     "classes": _classes,
     "choices": _choices,
-    "causal": _causal,
+    **{task: functools.partial(_language_model, task) for task in literal.LIKELIHOODS},
 }
 
 

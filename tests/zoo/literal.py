@@ -47,13 +47,54 @@ def likelihood(model: Any, tokenizer: Any, prompt: str, choice: str, length: int
         given = tokenizer(stem, add_special_tokens=False)["input_ids"]
         continuation = whole[len(given) :]
     else:
-        start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-        given, continuation = [start], tokenizer(" " + choice, add_special_tokens=False)["input_ids"]
+        given, continuation = [_start(tokenizer)], tokenizer(" " + choice, add_special_tokens=False)["input_ids"]
     tokens = (given + continuation)[-(length + 1) :][:-1]
     with torch.no_grad():
         rows = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0].double().log_softmax(-1)
     at = rows[len(tokens) - len(continuation) :]
     return float(at.gather(1, torch.tensor(continuation)[:, None]).sum()), len(continuation)
+
+
+@torch.no_grad()
+def answered(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) -> tuple[float, int]:
+    """The log-likelihood of a space and a choice by the decoder after the encoder has read the prompt, and its tokens.
+
+    Neither the token that the decoder begins with nor the end of the choice is scored.
+    """
+    stem = prompt.rstrip()
+    after = prompt[len(stem) :] + " " + choice
+    read = tokenizer(stem)["input_ids"][-length:] if stem else [_start(tokenizer)]
+    wanted = tokenizer(after, add_special_tokens=False)["input_ids"]
+    given = torch.tensor([[model.config.decoder_start_token_id, *wanted[:-1]]])
+    rows = model(input_ids=torch.tensor([read]), decoder_input_ids=given).logits[0].double().log_softmax(-1)
+    return float(rows.gather(1, torch.tensor(wanted)[:, None]).sum()), len(wanted)
+
+
+@torch.no_grad()
+def masked(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) -> tuple[float, int]:
+    """The pseudo-log-likelihood of a space and a choice after a prompt, each token masked in turn, and its tokens."""
+    stem = prompt.rstrip()
+    after = prompt[len(stem) :] + " " + choice
+    whole = tokenizer(stem + after, add_special_tokens=False)["input_ids"]
+    given = tokenizer(stem, add_special_tokens=False)["input_ids"]
+    first = len(given)
+    if whole[:first] != given:
+        whole = given + tokenizer(after, add_special_tokens=False)["input_ids"]
+    total = 0.0
+    for place in range(first, len(whole)):
+        tokens = [*whole[:place], tokenizer.mask_token_id, *whole[place + 1 :]]
+        row = [tokenizer.cls_token_id, *tokens, tokenizer.sep_token_id]
+        logits = model(input_ids=torch.tensor([row])).logits[0, place + 1].double()
+        total += float(logits.log_softmax(-1)[whole[place]])
+    return total, len(whole) - first
+
+
+def _start(tokenizer: Any) -> int:
+    return int(tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id)
+
+
+LIKELIHOODS = {"causal": likelihood, "encoder-decoder": answered, "masked": masked}
+"""How the kinds of language models score a choice, one at a time."""
 
 
 class Reader:

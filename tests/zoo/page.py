@@ -15,6 +15,8 @@ COLUMNS = {
     "fisher": "Fisher information",
     "choices": "choices",
     "causal": "causal scoring",
+    "encoder-decoder": "encoder-decoder scoring",
+    "masked": "masked scoring",
 }
 _HEAD = """# Models
 
@@ -112,5 +114,9 @@ def _cell(held: Sequence[dict[str, Any]]) -> str:
 def _plain(sentence: str) -> str:
     """Return a sentence without the folder, the class and the numbers of one model."""
     sentence = re.sub(r"/\S*/(right|left|other padding|prepend)\b", "the model", sentence)
-    sentence = re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence)
+    sentence = re.sub(
+        r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM|MaskedLM|ConditionalGeneration)\b",
+        "the model",
+        sentence,
+    )
     return re.sub(r"differ by [\d.e+-]*\d", "differ by …", sentence).replace("|", "/")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine, Scorer
 
 
-_HOW = ("revision", "device", "dtype")
+_HOW = ("revision", "device", "dtype", "target")
 """The settings of a model that is opened by its name."""
 
 
@@ -77,7 +77,11 @@ def open_asked(
     if kind in ("language model", "server"):
         from rightreasons.models.scorers import open_engine
 
-        how = {name: getattr(given, name) for name in _HOW}
+        if given.target is not None:
+            raise OptionError(
+                f"Expected a multi-label classifier where `target` names a label, but got {model}.", option="target"
+            )
+        how = {name: getattr(given, name) for name in _HOW[:-1]}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)

@@ -199,11 +199,9 @@ def measure_behavior(
             class for.
     """
     from rightreasons.models.classes import predict
-    from rightreasons.models.loading import Classifier
-    from rightreasons.models.prompted import Prompted
-    from rightreasons.models.protocol import Scorer
+    from rightreasons.models.prompted import prompted_of
 
-    if not isinstance(classifier, (Classifier, Scorer)):
+    if not (hasattr(classifier, "label_names") and hasattr(classifier, "predict")):
         raise TypeError(f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}.")
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
@@ -224,8 +222,8 @@ def measure_behavior(
     )
     probabilities, missing = _completed(scores, ids)
     known = _classified(classifier.name, suite, probabilities, match, missing)
-    if isinstance(classifier, Prompted):
-        known |= {"prompt": classifier.describe(), "server": classifier.server()}
+    if (prompted := prompted_of(classifier)) is not None:
+        known |= {"prompt": prompted.describe(), "server": prompted.server()}
     return SuiteAnswers(classifier.name, suite, **known, failures=scores.failures, level=resampling.level)
 
 

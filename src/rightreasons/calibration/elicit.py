@@ -22,7 +22,7 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.io.answers import read_probability
 from rightreasons.io.judged import ConfidenceTable
-from rightreasons.models.prompted import Prompted
+from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Ability, Engine, Message, Request, Scorer, lacking
 
@@ -115,7 +115,7 @@ def elicit_confidence(
         Kadavath et al. (2022), Language Models (Mostly) Know What They Know, section 3. Tian et al. (2023), Just Ask
         for Calibration. Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models.
     """
-    prompted = scorer if isinstance(scorer, Prompted) else None
+    prompted = prompted_of(scorer)
     if not isinstance(scorer, Scorer):
         raise TypeError(f"Expected a scorer, but got {type(scorer).__name__}.")
     if prompted is None and set(options.sources) != {"probability"}:

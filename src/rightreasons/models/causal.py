@@ -6,8 +6,9 @@ The log-likelihoods are those of lm-evaluation-harness.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -17,7 +18,7 @@ import transformers
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.likelihoods import causal_way, likelihoods, tokenize_continuations
+from rightreasons.models.likelihoods import WAYS, likelihood_way, likelihoods, one_by_one, token_likelihoods
 from rightreasons.models.loading import (
     HowToOpen,
     check_model,
@@ -31,7 +32,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import fingerprint_model
-from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, UNBOUNDED, Way, fastest_way, position_bound
+from rightreasons.models.trial import ONE_BY_ONE, SHORTEST, UNBOUNDED, Answers, position_bound
 from rightreasons.models.weights import quantized, told_of
 from rightreasons.models.wording import Prompt
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from rightreasons.models.likelihoods import Asked, Prefix
+    from rightreasons.models.likelihoods import Asked, Encoder, Prefix
 
 JOINT = ("letters",)
 """The methods that see the choices of an item together; the others score each choice by itself."""
@@ -53,7 +54,9 @@ class CausalLM:
         KIND: What it is, for errors.
         OPENED_BY: The class of transformers that opens it.
         ASKED: What an engine can ask of it beside likelihoods.
-        WAY: How requests are batched where that is exact by construction; None has a trial find it.
+        WAYS: How requests may be batched, the fastest way first: a trial finds which of them is exact.
+        TOLD: What is said of its answers beside the way; "" where there is nothing to say.
+        SURROUNDED: Whether special tokens stand around all that is read, so that a prompt may be empty.
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
@@ -68,7 +71,9 @@ class CausalLM:
     KIND: ClassVar[str] = "causal language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForCausalLM
     ASKED: ClassVar[frozenset[Ability]] = frozenset({"next_words", "text"})
-    WAY: ClassVar[Way | None] = None
+    WAYS: ClassVar[Sequence[str]] = WAYS
+    TOLD: ClassVar[str] = ""
+    SURROUNDED: ClassVar[bool] = False
 
     @property
     def label_names(self) -> None:
@@ -79,7 +84,7 @@ class CausalLM:
     def abilities(self) -> frozenset[Ability]:
         """Likelihoods of choices, items shared by processes, and gradients where they are known to pass."""
         able: set[Ability] = {"likelihoods", "processes"}
-        return frozenset(able if self.WAY or quantized(self.model) else able | {"gradients"})
+        return frozenset(able if quantized(self.model) else able | {"gradients"})
 
     @property
     def fingerprint(self) -> str:
@@ -119,11 +124,36 @@ class CausalLM:
         """Return the maximum tokens of a prompt before a continuation of `size` tokens, whose last is not read."""
         return bound + 1 - size
 
-    def tokenize(
-        self, names: Sequence[str], heads: Sequence[str], texts: Sequence[Sequence[str]], **how: Any
-    ) -> list[list[Asked]]:
-        """Tokenize each text with each of its continuations, as `tokenize_continuations` says."""
-        return tokenize_continuations(self, names, heads, texts, **how)
+    def tokens(
+        self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
+    ) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Yield the tokens of each text, and of each of its continuations.
+
+        Both are tokenized together, and the tokens beyond as many as the text has by itself are those of the
+        continuation. Special tokens at the end of a text ([SEP] or </s>) are left out.
+
+        Args:
+            encode: Tokenizes texts.
+            heads: N texts.
+            texts: N lists of continuations, exactly as they follow.
+            bare: Whether the texts have all of their special tokens.
+        """
+        with_start = encode.bare if bare else encode
+        before = with_start(heads)
+        whole = iter(with_start([head + text for head, row in zip(heads, texts, strict=True) if head for text in row]))
+        alone = iter(encode.bare([text for head, row in zip(heads, texts, strict=True) if not head for text in row]))
+        for head, row, tokens in zip(heads, texts, before, strict=True):
+            first = tokens if head else []
+            joined = list(itertools.islice(whole if head else alone, len(row)))
+            parts = [tokens[len(first) :] for tokens in joined]
+            if bare:  # a text that has its tokens ends where it ends: what follows does not change those before
+                parts = [
+                    part if tokens[: len(first)] == first else encode.bare([text])[0]
+                    for part, tokens, text in zip(parts, joined, row, strict=True)
+                ]
+            if not head:  # a text that begins with the start token is its own prompt
+                parts = [part[1:] if encode.start and part[:1] == encode.start else part for part in parts]
+            yield first or encode.start, parts
 
     def score(
         self, items: Sequence[Asked], way: str, prefix: Prefix | None = None
@@ -131,31 +161,17 @@ class CausalLM:
         """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
         return likelihoods(self.model, items, way, prefix)
 
+    def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
+        """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
+        return one_by_one(self.model, items, name) if way == ONE_BY_ONE else token_likelihoods(self.model, items, way)
+
     def try_out(self) -> None:
         """Try it on a few short sequences.
 
         Raises:
             ValueError: If it cannot be asked.
         """
-        if not self.WAY:
-            causal_way(self, longest=SHORTEST)
-            return
-        heads, row = ["a b", "c", "c d", "e f g h i"], [" a b c", " a", " c d"]
-        items = [asked[0] for asked in self.tokenize(heads, heads, [row] * len(heads))]
-        parts = [dataclasses.replace(asked, choices=[choice]) for asked in items for choice in asked.choices]
-        way = fastest_way(
-            self.model,
-            self.name,
-            lambda: [self.score([part], ONE_BY_ONE)()[0] for part in parts],
-            {self.WAY.name: lambda: [*np.concatenate(self.score(items, EQUAL_LENGTHS)())[:, None]]},
-            longest=SHORTEST,
-            again=lambda: self.score(parts[:1], ONE_BY_ONE)(),
-        )
-        if way.name != self.WAY.name:
-            raise ValueError(
-                f"Expected a model whose answers do not depend on what is asked beside them, but of {self.name} "
-                f"{way.reason}."
-            )
+        likelihood_way(self, longest=SHORTEST)
 
     def describe(self) -> dict[str, Any]:
         """Return the architecture, what its weights are, and how choices are scored."""

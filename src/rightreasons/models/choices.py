@@ -249,8 +249,10 @@ def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str
         # An adapter that does not tell its task may have made a classifier of the base.
         if architecture == "Seq2SeqLM" or (architecture in texts and adapter is None):
             return "encoder-decoder"
+        # One class of XLM reads both ways, and says in its configuration which.
+        both = architecture.endswith("WithLMHeadModel") and not getattr(config, "causal", True)
+        if (both or architecture.endswith("ForMaskedLM")) and adapter is None:
+            return "masked"
         if architecture.endswith(("ForCausalLM", "LMHeadModel")):
             return "causal"
-        if architecture.endswith("ForMaskedLM") and adapter is None:
-            return "masked"
     return built[0] if built else f"a model of type {config.model_type} without a head"

@@ -21,7 +21,7 @@ from rightreasons.models.likelihoods import (
     SHARED,
     Asked,
     Prefix,
-    causal_way,
+    likelihood_way,
     n_rows,
     one_by_one,
     token_likelihoods,
@@ -259,16 +259,15 @@ class _Plan:
 
 def _plans(scorer: CausalLM, items: Sequence[Asked], reading: Reading) -> list[_Plan]:
     """Plan how every item is read: the fastest way that is exact."""
-    if scorer.WAY:
-        return [_Plan(np.arange(len(items)), scorer.WAY)]
     plans: list[_Plan] = []
     rest = np.arange(len(items))
-    if reading.shared_prefix and reading.common_prefix:
+    shared = reading.shared_prefix and SHARED in scorer.WAYS
+    if shared and reading.common_prefix:
         common = find_common(scorer, items)
         if common is not None:
             plans.append(_Plan(common.members, common.way, common.prefix))
             rest = np.setdiff1d(rest, common.members)
-    ways = _ways(scorer, [items[int(row)] for row in rest], reading.shared_prefix) if len(rest) else []
+    ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
     for name in dict.fromkeys(way.name for way in ways):
         own = [way for way in ways if way.name == name]
         plans.append(_Plan(rest[[way.name == name for way in ways]], max(own, key=lambda way: way.longest)))
@@ -342,21 +341,21 @@ def _likelihoods(
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:
     """Return the way of each item: the fastest that a trial at about its length finds exact."""
     bound = scorer.max_length
-    widths = [width(asked, SHARED) for asked in items]
+    widths = [width(asked, SHARED if shared_prefix else ONE_BY_ONE) for asked in items]
     longest: dict[int, int] = {}
     for size in sorted(size for size in widths if size <= bound):
         longest[reach_of(size)] = size
     found: dict[int, Way] = {}
     for reach in sorted(longest, reverse=True):
-        found[reach] = causal_way(scorer, longest=longest[reach], shared_prefix=shared_prefix)
-        if found[reach].name == causal_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix).name:
+        found[reach] = likelihood_way(scorer, longest=longest[reach], shared_prefix=shared_prefix)
+        if found[reach].name == likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix).name:
             break  # what is exact for long sequences is exact for shorter ones
     ways = []
     for asked, size in zip(items, widths, strict=True):
         if size <= bound:
             ways.append(found.get(reach_of(size)) or found[min(found)])
         else:  # a row of prompt and all choices is longer than what the model reads
-            ways.append(causal_way(scorer, longest=width(asked, ONE_BY_ONE), shared_prefix=False))
+            ways.append(likelihood_way(scorer, longest=width(asked, ONE_BY_ONE), shared_prefix=False))
     return ways
 
 

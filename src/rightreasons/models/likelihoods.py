@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +87,9 @@ def tokenize_continuations(
     bare: bool = False,
     failures: dict[int, str] | None = None,
 ) -> list[list[Asked]]:
-    """Tokenize each text with each of its continuations.
+    """Tokenize each text with each of its continuations, as `scorer.tokens` does, and cut texts at their beginning.
 
-    Both are tokenized together, and the tokens beyond as many as the text has by itself are those of the continuation.
-    An empty text is the model's start token. The last `max_length` + 1 tokens of both are kept, the last of which the
-    model need not read. Special tokens at the end of a text ([SEP] or </s>) are left out.
+    An empty text is the model's start token, where no other token stands before what is read.
 
     Args:
         scorer: The model.
@@ -110,99 +108,13 @@ def tokenize_continuations(
         ValueError: If a continuation has no tokens, or more than the model can read, or a text is empty and there is no
             start token.
     """
-    start_token = scorer.start_token
-    encode = _Encoder(scorer.tokenizer, start_token)
-    with_start = encode.bare if bare else encode
+    encode = Encoder(scorer.tokenizer, scorer.start_token)
+    blocks = (slice(start, start + _BLOCK) for start in range(0, len(heads), _BLOCK))
+    pairs = (pair for block in blocks for pair in scorer.tokens(encode, heads[block], texts[block], bare=bare))
     items: list[list[Asked]] = []
-    for start in range(0, len(heads), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        pairs_of = list(zip(heads[block], texts[block], strict=True))
-        before = with_start(heads[block])
-        whole = iter(with_start([head + text for head, row in pairs_of if head for text in row]))
-        alone = iter(encode.bare([text for head, row in pairs_of if not head for text in row]))
-        for name, (head, row), prompt in zip(names[block], pairs_of, before, strict=True):
-            first = prompt if head else []
-            joined = list(itertools.islice(whole if head else alone, len(row)))
-            parts = [tokens[len(first) :] for tokens in joined]
-            if bare:  # a chat ends where it ends: what a model writes next does not change the tokens before
-                parts = [
-                    part if tokens[: len(first)] == first else encode.bare([text])[0]
-                    for part, tokens, text in zip(parts, joined, row, strict=True)
-                ]
-            try:
-                if not first:
-                    if start_token is None:
-                        raise ValueError(
-                            f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, which "
-                            f"the empty prompt of item {name!r} needs, but it has neither."
-                        )
-                    first = [start_token]
-                    # A text that begins with the start token is its own prompt.
-                    parts = [part[1:] if not head and part[:1] == first else part for part in parts]
-                pairs = [(first, part) for part in parts]
-                items.append(_fit(scorer, name, pairs, max_length or scorer.max_length))
-            except ValueError as error:
-                if failures is None:
-                    raise
-                failures[len(items)] = str(error)
-                items.append([])
-    if failures and not any(items):
-        raise ValueError(failures[0])
-    return items
-
-
-class _Encoder:
-    """Tokenizes texts as running text: with the tokens that a tokenizer puts before them, but none behind."""
-
-    def __init__(self, tokenizer: Any, start_token: int | None) -> None:
-        self.tokenizer = tokenizer
-        self.start = "" if start_token is None else str(tokenizer.decode([start_token]))
-        whole, plain = tokenizer("a")["input_ids"], tokenizer("a", add_special_tokens=False)["input_ids"]
-        size = len(plain)
-        first = next((i for i in range(len(whole) - size + 1) if whole[i : i + size] == plain), len(whole) - size)
-        self.behind = len(whole) - size - first if size else 0
-
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokenize texts; one that begins with the start token, as chat templates write it, gets no second one."""
-        bare = [bool(self.start) and text.startswith(self.start) for text in texts]
-        rows = iter(self._tokens([text for text, flag in zip(texts, bare, strict=True) if not flag], True))
-        others = iter(self.bare([text for text, flag in zip(texts, bare, strict=True) if flag]))
-        return [next(others if flag else rows) for flag in bare]
-
-    def bare(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokenize texts without special tokens."""
-        return self._tokens(texts, False)
-
-    def _tokens(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        if not texts:
-            return []
-        rows: list[list[int]] = self.tokenizer(
-            list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False
-        )["input_ids"]
-        return [row[: len(row) - self.behind] for row in rows] if special and self.behind else rows
-
-
-def tokenize_apart(
-    scorer: CausalLM,
-    names: Sequence[str],
-    pairs: Iterable[tuple[list[int], list[list[int]]]],
-    *,
-    max_length: int | None = None,
-    failures: dict[int, str] | None = None,
-) -> list[list[Asked]]:
-    """Cut the tokens of texts and of their continuations to what a model reads; as `tokenize_continuations`.
-
-    Args:
-        scorer: The model.
-        names: N ids of items, for errors.
-        pairs: The tokens of N texts, and of the continuations of each.
-        max_length: Maximum tokens of each; None takes what the model reads.
-        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
-    """
-    items: list[list[Asked]] = []
-    for name, (prompt, row) in zip(names, pairs, strict=True):
+    for name, (prompt, parts) in zip(names, pairs, strict=True):
         try:
-            items.append(_fit(scorer, name, [(prompt, part) for part in row], max_length or scorer.max_length))
+            items.append(_fit(scorer, name, prompt, parts, max_length or scorer.max_length))
         except ValueError as error:
             if failures is None:
                 raise
@@ -213,10 +125,57 @@ def tokenize_apart(
     return items
 
 
-def _fit(scorer: CausalLM, name: str, pairs: list[tuple[list[int], list[int]]], max_length: int) -> list[Asked]:
-    """Cut prompts at their beginning; choices that see the same part of a prompt stay together."""
+class Encoder:
+    """Tokenizes texts, many at once: as running text, with special tokens before them but none behind, or otherwise.
+
+    Attributes:
+        start: The start token, as a list; [] where there is none.
+        before: The special tokens that a tokenizer puts before a text.
+        behind: Those that it puts behind it.
+    """
+
+    def __init__(self, tokenizer: Any, start_token: int | None) -> None:
+        self.tokenizer = tokenizer
+        self.start = [] if start_token is None else [start_token]
+        self._mark = str(tokenizer.decode(self.start)) if self.start else ""
+        (whole,), (plain,) = self.whole(["a"]), self.bare(["a"])
+        size = len(plain)
+        first = next((i for i in range(len(whole) - size + 1) if whole[i : i + size] == plain), len(whole) - size)
+        self.before, self.behind = whole[:first], whole[first + size :] if size else []
+
+    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenize running text; what begins with the start token, as chat templates write it, gets no second one."""
+        bare = [bool(self._mark) and text.startswith(self._mark) for text in texts]
+        rows = iter(self.whole([text for text, flag in zip(texts, bare, strict=True) if not flag]))
+        others = iter(self.bare([text for text, flag in zip(texts, bare, strict=True) if flag]))
+        return [next(others) if flag else (row := next(rows))[: len(row) - len(self.behind)] for flag in bare]
+
+    def bare(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenize texts without special tokens."""
+        return self._tokens(texts, False)
+
+    def whole(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenize texts with all of the special tokens that the tokenizer gives them."""
+        return self._tokens(texts, True)
+
+    def _tokens(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        if not texts:
+            return []
+        rows: list[list[int]] = self.tokenizer(
+            list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False
+        )["input_ids"]
+        return rows
+
+
+def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int) -> list[Asked]:
+    """Cut a prompt at its beginning; choices that see the same part of it stay together."""
+    if not prompt and not scorer.SURROUNDED:
+        raise ValueError(
+            f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, which the empty "
+            f"prompt of item {name!r} needs, but it has neither."
+        )
     groups: dict[int, Asked] = {}
-    for place, (prompt, choice) in enumerate(pairs):
+    for place, choice in enumerate(choices):
         if not choice:
             raise ValueError(f"Expected choices with tokens, but choice {place} of item {name!r} has none.")
         room = scorer.room(max_length, len(choice))
@@ -347,8 +306,8 @@ def _token_likelihoods(
     return later(lambda values: np.split(values[order], ends), scored)
 
 
-def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
-    """Return how a causal language model reads sequences, from a trial: the fastest of `WAYS` that is exact.
+def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
+    """Return how a language model reads sequences, from a trial: the fastest of its `WAYS` that is exact.
 
     Args:
         scorer: The model.
@@ -356,26 +315,24 @@ def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) ->
         shared_prefix: Whether a prompt may be read once for all of its choices.
 
     Raises:
-        ValueError: If no way is exact, or the model also reads the tokens that it is to predict.
+        ValueError: If no way is exact, or a causal model also reads the tokens that it is to predict.
     """
-    model, name, bound = scorer.model, scorer.name, scorer.max_length
+    model, name, bound = scorer.model, scorer.name, scorer.room(scorer.max_length, 1)
 
     def find(reach: int) -> Way:
-        words = ordinary_tokens(model, scorer.tokenizer)
-        short = reach <= SHORTEST
-        items = _trial_items(words, min(reach, bound))
-        ways: Sequence[str] = WAYS if shared_prefix else WAYS[1:]
-        reason = ""
+        short, reason = reach <= SHORTEST, scorer.TOLD
+        ways = [way for way in scorer.WAYS if shared_prefix or way != SHARED]
+        items = _trial_items(ordinary_tokens(model, scorer.tokenizer), min(reach, bound), twice=ways[0] != WAYS[0])
         if not short:  # a way that fails at short sequences is not asked again
-            before = causal_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
-            ways, reason = WAYS[WAYS.index(before.name) :], before.reason
+            before = likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
+            ways, reason = ways[ways.index(before.name) :], before.reason
         way = fastest_way(
             model,
             name,
-            lambda: one_by_one(model, items, name if short else None),
-            {way: functools.partial(token_likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
+            lambda: scorer.answers(items, ONE_BY_ONE, name if short else None),
+            {way: functools.partial(scorer.answers, items, way) for way in ways if way != ONE_BY_ONE},
             longest=reach,
-            again=lambda: one_by_one(model, items[:1]),
+            again=lambda: scorer.answers(items[:1], ONE_BY_ONE),
         )
         return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
 
@@ -383,12 +340,13 @@ def causal_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) ->
     return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
-def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
-    """Return items of random words: several of up to 16 tokens, or a long prompt and long choices."""
+def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Asked]:
+    """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
     draw = np.random.default_rng(0)
     shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
     if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
         shapes = [(reach - 2, (3,)), shapes[1]]
+    shapes += shapes[:1] * twice
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
     return [

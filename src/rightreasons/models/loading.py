@@ -37,16 +37,19 @@ class HowToOpen(TypedDict, total=False):
 
     Attributes:
         revision: A branch, tag or commit of the hub repository.
-        device: Device of the model; None, the default, takes a GPU if there is one, else the CPU.
+        device: Device of the model; None, the default, takes a GPU if there is one, else the CPU, and "auto" spreads
+            the layers of a model that is larger than a GPU over all of them.
         dtype: Type of the weights, such as "bfloat16"; None, the default, keeps that of the checkpoint.
         allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An encoder has no
             trained head, so its answers would be noise: refused by default.
+        target: The label of a multi-label classifier that is asked for: it answers whether a text has it.
     """
 
     revision: str | None
     device: str | torch.device | None
     dtype: str | torch.dtype | None
     allow_untrained: bool
+    target: str | None
 
 
 def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
@@ -54,7 +57,7 @@ def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpe
 
     Args:
         name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
-        **how: `revision`, `device`, `dtype` and `allow_untrained`, as `HowToOpen` says.
+        **how: `revision`, `device`, `dtype`, `allow_untrained` and `target`, as `HowToOpen` says.
 
     Returns:
         The classifier, in evaluation mode.
@@ -97,7 +100,7 @@ def as_classifier(
         if not hasattr(config, "num_labels") or (own and _head(type(model).__name__) != "ForSequenceClassification"):
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
-        _check_classes(config, called)
+        check_classes(config, called)
         check_in_memory(model, called)
         check_vocabulary(model, tokenizer, called)
         classifier = Classifier(model, tokenizer, class_names(config, called), called)
@@ -151,7 +154,8 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
     if adapter is not None:
         return _open_adapted(adapter, auto_class, kind, how)
     revision, device, dtype = how.get("revision"), how.get("device"), how.get("dtype")
-    options["device_map"] = {"": default_device() if device is None else check_device(device)}
+    where = default_device() if device is None else check_device(device)
+    options["device_map"] = where if where == "auto" else {"": where}
     options |= {} if dtype is None else {"dtype": dtype}
     with quiet():
         try:
@@ -179,6 +183,8 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
             f"Expected weights as transformers reads them, but those of {name} are quantized by a method that it does "
             f"not know: {one_line(settings)}."
         )
+    if where == "auto":
+        check_in_memory(model, name)
     # At each layer of each batch it would say how it rounds.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     model.config.return_dict = True  # a model may have been saved as one that returns tuples
@@ -315,9 +321,11 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     tokenizer = load_tokenizer(name, revision)
     check_vocabulary(model, tokenizer, name)
     agree_on_padding(model, tokenizer)
-    names = None
+    names, target = None, how.get("target")
+    if target is not None:
+        _ask_for(model, target, name)
     if auto_class is transformers.AutoModelForSequenceClassification:
-        _check_classes(model.config, name)
+        check_classes(model.config, name)
         names = class_names(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
     if not allow_untrained:  # what is trained first is tried where it is used
@@ -377,14 +385,33 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _check_classes(config: Any, name: str) -> None:
+def _ask_for(model: Any, target: str, name: str) -> None:
+    """Let a multi-label classifier answer for one label, by the logits 0 and z: their softmax is its sigmoid."""
+    config, several = model.config, getattr(model.config, "problem_type", None) == "multi_label_classification"
+    labels = class_names(config, name) if several else ()
+    if target not in labels:
+        told = f"the labels {', '.join(labels)}" if several else "no multi-label head"
+        raise OptionError(f"Expected {name} to have the label {target!r}, but it has {told}.", option="target")
+    place = labels.index(target)
+
+    def answer(_model: Any, _inputs: Any, outputs: Any) -> Any:
+        outputs.logits = torch.nn.functional.pad(outputs.logits[..., place : place + 1], (1, 0))
+        return outputs
+
+    model.register_forward_hook(answer)
+    config.problem_type, config.id2label = "single_label_classification", {0: f"not {target}", 1: target}
+    config.label2id = {label: number for number, label in config.id2label.items()}
+
+
+def check_classes(config: Any, name: str) -> None:
     """Refuse models without exclusive classes."""
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         what = "regression" if config.num_labels < 2 else str(problem).replace("_", " ")
+        more = ": opened by its name, it is asked for the label that `target` names" if what.startswith("multi") else ""
         raise ValueError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}."
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}."
         )
 
 
@@ -458,8 +485,10 @@ def own_code(error: Exception, name: str) -> ValueError | None:
     )
 
 
-def check_device(device: object) -> torch.device:
-    """Check the name of a device that this machine has."""
+def check_device(device: object) -> torch.device | str:
+    """Check the name of a device that this machine has; "auto" are all of its GPUs."""
+    if device == "auto":
+        return "auto"
     if not isinstance(device, (str, torch.device)):
         raise OptionTypeError(
             f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}.",

@@ -24,7 +24,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
 from rightreasons.models.continuations import Reading, score_asked
-from rightreasons.models.likelihoods import Asked
+from rightreasons.models.likelihoods import Asked, tokenize_continuations
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -303,7 +303,8 @@ class LocalEngine:
         for chat in (False, True):
             own = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
             reasons: dict[int, str] | None = None if failures is None else {}
-            asked = self.scorer.tokenize(
+            asked = tokenize_continuations(
+                self.scorer,
                 [requests[place].name for place in own],
                 [self.render(requests[place].prompt) for place in own],
                 [requests[place].continuations for place in own],

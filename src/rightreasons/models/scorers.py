@@ -24,13 +24,13 @@ from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
 from rightreasons.models.batching import TOKENS_PER_ITEM, default_batch_size
 from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
-from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
+from rightreasons.models.loading import as_classifier, check_classes, class_names, load_classifier, load_multiple_choice
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
 from rightreasons.models.running import Column, fingerprint_texts, open_store, run_batches
 from rightreasons.models.servers.options import ServerOptions, is_address
-from rightreasons.models.trial import first_line
+from rightreasons.models.trial import UNBOUNDED, first_line
 from rightreasons.models.weights import without_wrapper
 from rightreasons.models.wording import Prompt
 
@@ -57,13 +57,14 @@ def as_scorer(
     name: str | None = None,
     fingerprint: str | None = None,
 ) -> Scorer:
-    """Make a scorer, which every question can ask, of whatever answers.
+    """Make a scorer, which every question can ask, of whatever answers; `rightreasons.testing.check_scorer` tests it.
 
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
-            transformers with its `tokenizer`; a text-classification or text-generation pipeline of transformers; a
-            fitted estimator or pipeline of scikit-learn with `predict_proba`, which takes texts; or a function from N
-            texts to (N, K) probabilities. A language model is asked through a `Prompt`.
+            transformers, or a session of optimum (ONNX), with its `tokenizer`; a text-classification or
+            text-generation pipeline of transformers; a fitted estimator or pipeline of scikit-learn with
+            `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. A language model is
+            asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model.
         label_names: The names of the K classes in the order of the probabilities: a function needs them, an estimator
             has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
@@ -93,7 +94,7 @@ def as_scorer(
         return Prompted(Prompt(), model, label_names)
     if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
         return _of_transformers(model.model, model.tokenizer, label_names, name)
-    if isinstance(model, torch.nn.Module):
+    if isinstance(model, torch.nn.Module) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has(model, "label_names") and _has(model, "predict"):
         absent = ", ".join(member for member in MEMBERS if not _has(model, member))
@@ -279,10 +280,28 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     model = without_wrapper(model)
     called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
+    if not isinstance(model, torch.nn.Module):  # a session of optimum
+        return FunctionScorer(_session(model, tokenizer, called), class_names(model.config, called), called)
     kind = kind_of_model(model)
     if tokenizer is not None and kind in LANGUAGE_MODELS:
         return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
     return as_classifier(model, tokenizer, name=called)
+
+
+def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any]:
+    """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
+    if tokenizer is None:
+        raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+    check_classes(model.config, name)
+    bounds = (getattr(model.config, "max_position_embeddings", 0), getattr(tokenizer, "model_max_length", 0))
+    length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)
+
+    def probabilities(texts: list[str]) -> Any:
+        told = [tokenizer(text, truncation=True, max_length=length, return_tensors="pt") for text in texts]
+        logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in told]
+        return torch.stack(logits).double().softmax(-1).numpy()
+
+    return probabilities
 
 
 def _digest(model: Any) -> str | None:

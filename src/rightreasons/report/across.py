@@ -25,7 +25,7 @@ from rightreasons.page.question import Part, Rule, Table
 from rightreasons.report.comparison import check_out, page_section
 from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
-from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
+from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, read_audit, reads_again
 
 _LOGS = (".eval", ".json", ".jsonl", ".parquet")
 _BESIDE = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
@@ -231,6 +231,7 @@ def reports_of(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
+@reads_again
 def _read(folder: Path, how: Resampling) -> _Read:
     audit = read_audit(folder)
     primary, files = audit["dataset"]["primary"], prediction_files(audit)
@@ -238,6 +239,7 @@ def _read(folder: Path, how: Resampling) -> _Read:
         raise ValueError(f"Expected the predictions of “{primary}” in {folder}, but it holds none.")
     check_files(folder, audit, [files[primary]])
     said = read_predictions(folder / files[primary])
+    check_still(folder, audit)
     known = np.asarray(said.labels) >= 0
     sure = audit["model"]["task"] == "confidence"  # its labels say which answers are right
     right = np.asarray(said.labels) == 1 if sure else np.array([np.argmax(row) for row in said.logits]) == said.labels

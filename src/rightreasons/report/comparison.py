@@ -41,7 +41,7 @@ from rightreasons.report.paired import (
     winner_of,
 )
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
-from rightreasons.report.schema import AUDIT_FILE, check_files
+from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, reads_again
 
 N_EXAMPLES = 5
 """Items shown for each model."""
@@ -368,6 +368,7 @@ def _write(
     write_page(out, page, {COMPARISON_FILE: comparison.to_dict()})
 
 
+@reads_again
 def compare(
     *reports: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
@@ -419,6 +420,8 @@ def compare(
     answers = () if not_paired else compared_answers(audits, folders, shared, how)
     tests = _corrected(compared, answers, how.level)
     comparison = Comparison(*names, *tests, followed, not_paired, how.resamples, how.seed)
+    for report, audit in zip(reports, every, strict=True):
+        check_still(report, audit)
     if target is not None:
         _write(target, comparison, pairs, audits, folders)
     return comparison

@@ -519,7 +519,7 @@ def measure_shortcuts(
         if occlusion is None:
             occlusion = occlude(classifier, texts, **items, batch_size=batch_size, **run)
         attributions = occlusion_attributions(occlusion, target=settings.target, label=settings.label)
-    elif isinstance(classifier, Classifier):
+    elif hasattr(classifier, "tokenizer"):
         length = _max_length(classifier, settings)
         run |= {"max_tokens": MAX_TOKENS * batch_size // 32, "max_length": length}
         attributions = integrated_gradients(classifier, texts, **items, options=settings.attribution(), **run)
@@ -626,7 +626,7 @@ def training_heads(
 
 
 def _piece_style(classifier: Classifier | Scorer, settings: Protocol) -> str:
-    if settings.unit == "word" or not isinstance(classifier, Classifier):
+    if settings.unit == "word" or not hasattr(classifier, "tokenizer"):
         return "word"
     return piece_style(classifier.tokenizer.get_vocab())
 
@@ -647,7 +647,7 @@ def _left_out(classifier: Classifier | Scorer, attributions: Attributions, setti
     why = "their gradients are not finite"
     if settings.max_gap is not None:
         why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
-    precision = str(classifier.model.dtype).removeprefix("torch.") if isinstance(classifier, Classifier) else ""
+    precision = str(getattr(getattr(classifier, "model", None), "dtype", "")).removeprefix("torch.")
     hint = "" if precision in ("", "float32", "float64") else f": the model is in {precision}, load it in float32"
     invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}{hint}."
     return f"{invalid} {failed}".rstrip()
@@ -683,7 +683,7 @@ def _pieces(
     return [[t for t, special in zip(*row, strict=True) if not special] for row in zip(pieces, masks, strict=True)]
 
 
-def _max_length(classifier: Classifier, settings: Protocol) -> int | None:
+def _max_length(classifier: Any, settings: Protocol) -> int | None:
     return None if settings.max_length is None else min(settings.max_length, classifier.max_length)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +12,15 @@ import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
-from transformers.modeling_outputs import BaseModelOutput
 
 from rightreasons.models.batching import later, sent
-from rightreasons.models.causal import CausalLM
-from rightreasons.models.likelihoods import Asked, tokenize_apart
-from rightreasons.models.trial import EQUAL_LENGTHS, UNBOUNDED, Way
+from rightreasons.models.bidirectional.reading import Bidirectional
+from rightreasons.models.likelihoods import Asked, Encoder
+from rightreasons.models.trial import ONE_BY_ONE
 
 
 @dataclass(frozen=True, eq=False)
-class EncoderDecoder(CausalLM):
+class EncoderDecoder(Bidirectional):
     """An encoder-decoder language model with its tokenizer; the attributes are those of `CausalLM`.
 
     The log-likelihood of an answer is that of lm-evaluation-harness, sum_t log P(a_t | x, start, a_<t): the encoder
@@ -31,7 +31,6 @@ class EncoderDecoder(CausalLM):
 
     KIND: ClassVar[str] = "encoder-decoder language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForSeq2SeqLM
-    WAY: ClassVar[Way] = Way(EQUAL_LENGTHS, UNBOUNDED)
 
     @property
     def opening(self) -> dict[str, Any]:
@@ -50,27 +49,25 @@ class EncoderDecoder(CausalLM):
         """Return the maximum tokens of a prompt: those of the answer take none of them, up to as many."""
         return bound if size <= bound else 0
 
-    def tokenize(
-        self, names: Sequence[str], heads: Sequence[str], texts: Sequence[Sequence[str]], **how: Any
-    ) -> list[list[Asked]]:
-        """Tokenize prompts with special tokens, unless they are those of a chat, and continuations without."""
-        bare = how.pop("bare", False)
-        start = [] if self.start_token is None else [self.start_token]
+    def tokens(
+        self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
+    ) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Yield the tokens of prompts with special tokens, unless they have them, and of continuations without."""
+        answers = iter(encode.bare([text for row in texts for text in row]))
+        prompts = (encode.bare if bare else encode.whole)(heads)
+        for head, row, prompt in zip(heads, texts, prompts, strict=True):
+            yield (prompt if head else encode.start), list(itertools.islice(answers, len(row)))
 
-        def ids(text: str, special: bool) -> list[int]:
-            return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
-
-        pairs = (
-            ((ids(head, not bare) if head else start), [ids(text, False) for text in row])
-            for head, row in zip(heads, texts, strict=True)
-        )
-        return tokenize_apart(self, names, pairs, **how)
-
-    def score(self, items: Sequence[Asked], *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Asked], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item; each prompt is encoded once."""
         order = sorted(range(len(items)), key=lambda place: len(items[place].prompt))
-        groups = [[*group] for _, group in itertools.groupby(order, key=lambda place: len(items[place].prompt))]
-        scored = torch.cat([self._read([items[place] for place in group]) for group in groups])
+        if way == ONE_BY_ONE:
+            alone = ((items[place], choice) for place in order for choice in items[place].choices)
+            groups = [[dataclasses.replace(asked, choices=[choice])] for asked, choice in alone]
+        else:
+            sized = itertools.groupby((items[place] for place in order), key=lambda asked: len(asked.prompt))
+            groups = [[*group] for _, group in sized]
+        scored = torch.cat([self._read(group) for group in groups])
         ends = np.cumsum([len(items[place].choices) for place in order])[:-1]
 
         def rows(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -94,10 +91,10 @@ class EncoderDecoder(CausalLM):
         before[:, 1:] = wanted[:, :-1]
         prompts = sent(np.array([asked.prompt for asked in items], dtype=np.int64), device)
         mask = torch.ones_like(prompts)
-        hidden = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)[0]
+        encoded = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)
         owners = sent(np.repeat(np.arange(len(items)), [len(asked.choices) for asked in items]), device)
         logits = self.model(
-            encoder_outputs=BaseModelOutput(last_hidden_state=hidden[owners]),
+            encoder_outputs=dataclasses.replace(encoded, last_hidden_state=encoded[0][owners]),
             attention_mask=mask[owners],
             decoder_input_ids=sent(before, device),
             use_cache=False,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,17 +15,19 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import later, sent
-from rightreasons.models.causal import CausalLM
-from rightreasons.models.likelihoods import Asked, tokenize_apart
+from rightreasons.models.bidirectional.reading import Bidirectional
+from rightreasons.models.likelihoods import Asked, Encoder
 from rightreasons.models.protocol import Ability
-from rightreasons.models.trial import EQUAL_LENGTHS, UNBOUNDED, Way
+from rightreasons.models.trial import ONE_BY_ONE, Answers
 
 # Tokens that are read at once, each with a logit of every word.
 _AT_ONCE = 2048
+# Tokens of a choice that are read in a trial.
+_FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedLM(CausalLM):
+class MaskedLM(Bidirectional):
     """A masked language model with its tokenizer; the attributes are those of `CausalLM`.
 
     The score of an answer is its pseudo-log-likelihood, sum_t log P(a_t | x, a without a_t): the model reads prompt and
@@ -39,38 +42,36 @@ class MaskedLM(CausalLM):
     KIND: ClassVar[str] = "masked language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForMaskedLM
     ASKED: ClassVar[frozenset[Ability]] = frozenset({"next_words"})
-    WAY: ClassVar[Way] = Way(EQUAL_LENGTHS, UNBOUNDED, "pseudo-log-likelihoods: each token of an answer masked in turn")
+    TOLD: ClassVar[str] = "pseudo-log-likelihoods: each token of an answer masked in turn"
+    SURROUNDED: ClassVar[bool] = True
 
     def room(self, bound: int, size: int) -> int:
         """Return the maximum tokens of a prompt beside a continuation and the special tokens around both."""
         return bound - size - sum(map(len, self._around))
 
+    @property
+    def start_token(self) -> None:
+        """None: what stands before all that is read takes the place of an empty prompt."""
+        return
+
     @cached_property
     def _around(self) -> tuple[list[int], list[int]]:
         """The special tokens before a text and behind it."""
-        whole, plain = (self._ids("a", special=special) for special in (True, False))
-        first = next(place for place in range(len(whole)) if whole[place : place + len(plain)] == plain)
-        return whole[:first], whole[first + len(plain) :]
+        encode = Encoder(self.tokenizer, None)
+        return encode.before, encode.behind
 
-    def _ids(self, text: str, *, special: bool = False) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"])
+    def tokens(
+        self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
+    ) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Yield the tokens of each text, and of each of its continuations, without special tokens."""
+        return super().tokens(encode, heads, texts, bare=True)
 
-    def tokenize(
-        self, names: Sequence[str], heads: Sequence[str], texts: Sequence[Sequence[str]], **how: Any
-    ) -> list[list[Asked]]:
-        """Tokenize each text with each of its continuations, without special tokens."""
-        how.pop("bare", None)
-        rows = (
-            (self._ids(head), [(self._ids(head + text), text) for text in row])
-            for head, row in zip(heads, texts, strict=True)
-        )
-        pairs = (
-            (first, [t[len(first) :] if t[: len(first)] == first else self._ids(text) for t, text in row])
-            for first, row in rows
-        )
-        return tokenize_apart(self, names, pairs, **how)
+    def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
+        """Answer the items of a trial in a way; of each choice, whose tokens are read one by one, the first few."""
+        short = [dataclasses.replace(asked, choices=[own[:_FEW] for own in asked.choices]) for asked in items]
+        return super().answers(short, way, name)
 
-    def score(self, items: Sequence[Asked], *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Asked], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
         rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation
@@ -82,7 +83,7 @@ class MaskedLM(CausalLM):
         rows.sort(key=lambda row: len(row[0]))
         parts = []
         for size, group in itertools.groupby(rows, key=lambda row: len(row[0])):
-            own, step = [*group], max(1, _AT_ONCE // size)
+            own, step = [*group], 1 if way == ONE_BY_ONE else max(1, _AT_ONCE // size)
             for block in (own[start : start + step] for start in range(0, len(own), step)):
                 tokens = sent(np.array([row[0] for row in block], dtype=np.int64), device)
                 places, wanted = (sent(np.array([row[n] for row in block]), device) for n in (1, 2))
@@ -101,4 +102,4 @@ class MaskedLM(CausalLM):
         """Try it on a few short sequences; without a mask token it cannot be asked."""
         if self.tokenizer.mask_token_id is None:
             raise ValueError(f"Expected a mask token in the tokenizer of {self.name}, but it has none.")
-        CausalLM.try_out(self)
+        super().try_out()

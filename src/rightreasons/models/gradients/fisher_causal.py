@@ -19,7 +19,7 @@ from rightreasons.models.batching import Encoded, Places, check_fast, length_bat
 from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.likelihoods import PADDED, Asked, causal_way, groups_of, plain_rows, width
+from rightreasons.models.likelihoods import PADDED, Asked, groups_of, likelihood_way, plain_rows, width
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
@@ -301,7 +301,7 @@ class CausalFisher:
         """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
         scorer, asked = self._scorer, self._asked
         embedding_input = EmbeddingInput(scorer.model)
-        way = causal_way(scorer, longest=max(width(item, PADDED) for item in asked), shared_prefix=False)
+        way = likelihood_way(scorer, longest=max(width(item, PADDED) for item in asked), shared_prefix=False)
 
         def compute(batch: NDArray[np.int64]) -> Later:
             for item in batch.tolist():

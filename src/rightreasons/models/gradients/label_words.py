@@ -81,8 +81,8 @@ def label_word_classifier(prompted: Prompted) -> Classifier:
     engine = prompted.engine
     if prompted.label_names is None or not isinstance(engine, LocalEngine):
         raise ValueError(f"Expected a prompted classifier of a model in this process, but got {prompted.name}.")
-    if engine.scorer.WAY:
-        raise ValueError(lacking(prompted, "gradients", "about gradients"))
+    if (lacks := lacking(prompted, "gradients", "about gradients")) and not quantized(engine.model):
+        raise ValueError(lacks)
     tokenizer = PromptTokenizer(prompted, engine)
     scoring = prompted.rendering.scoring
     words = tokenizer.answers
