@@ -104,9 +104,9 @@ def generated(count: int) -> list[str]:
     return answers
 
 
-def read_all(texts: Sequence[str], others: Sequence[str]) -> list[int]:
+def read_all(texts: Sequence[str], others: Sequence[Sequence[str]]) -> list[int]:
     """Read the letters that answers give."""
-    return [read_answer(text, "ABCD", others=others) for text in texts]
+    return [read_answer(text, "ABCD", others=each) for text, each in zip(texts, others, strict=True)]
 
 
 def seconds(read: Callable[[], Any], rounds: int) -> tuple[float, Any]:
@@ -155,7 +155,9 @@ def main() -> None:
         size = f"{log.stat().st_size / 1e6:.0f} MB"
         print(f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s")
     texts = generated(options.samples)
-    for kind, others in (("letters", ()), ("letters and their texts", ("a loud dog", "the old man", "in Paris", "no"))):
+    words = np.random.default_rng(0).choice(SENTENCE.split(), (len(texts), 4, 5))
+    own = [[f"{' '.join(each)} {n}" for each in item] for n, item in enumerate(words)]
+    for kind, others in (("letters", [()] * len(texts)), ("letters and texts of their own", own)):
         read, places = seconds(functools.partial(read_all, texts, others), options.rounds)
         told, length = sum(place >= 0 for place in places) / len(texts), sum(map(len, texts)) / len(texts)
         print(f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {told:.1%} read")

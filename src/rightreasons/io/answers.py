@@ -33,6 +33,7 @@ _MARKUP = (
 
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
+_GAPS = re.compile(r"\n\W+")
 
 
 def _patterns() -> dict[str, re.Pattern[str]]:
@@ -138,7 +139,7 @@ class _Names(NamedTuple):
 
     Attributes:
         marks: Whether they are marks.
-        answers: (answer, place), longer ones first.
+        answers: Their places, longer ones first.
         mention: What finds marks.
         words: Their places by their words.
         firsts: What lines begin with that are one of them.
@@ -146,7 +147,7 @@ class _Names(NamedTuple):
     """
 
     marks: bool
-    answers: list[tuple[str, int]]
+    answers: Mapping[str, int]
     mention: re.Pattern[str] | None
     words: Mapping[str, set[int]]
     firsts: frozenset[str]
@@ -172,7 +173,7 @@ def _names_of(answers: tuple[str, ...]) -> _Names:
     firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
     firsts |= {name.partition(" ")[0] for name in words}
     names.sort(key=_shorter)
-    return _Names(marks, names, found, words, frozenset(firsts), _by_letter(names))
+    return _Names(marks, dict(names), found, words, frozenset(firsts), _by_letter(names))
 
 
 class _Known:
@@ -182,21 +183,28 @@ class _Known:
         self.marks, self.answers, self.mention, self._words, self._firsts, self._names = _names_of(answers)
         self._others = others
         if not self.marks and others:
-            self._words = _places([*self.answers, *((plain_text(other), place) for place, other in enumerate(others))])
+            self._words = _places([*self.answers.items(), *self.texts])
 
     @functools.cached_property
     def texts(self) -> list[tuple[str, int]]:
         """The texts and their places, longer ones first."""
-        return sorted(((plain_text(other), place) for place, other in enumerate(self._others)), key=_shorter)
+        read = str.strip if _PLAIN.fullmatch(" ".join(self._others)) else plain_text
+        return sorted(zip(map(read, self._others), range(len(self._others)), strict=True), key=_shorter)
 
     @functools.cached_property
-    def _letters(self) -> str:
-        """What texts are in small letters."""
-        return "\n".join(["", *(text.lower() for text, _ in self.texts)])
+    def _begin(self) -> str:
+        """The texts in small letters, each from its first word on."""
+        return _GAPS.sub("\n", "\n".join(["", *(text for text, _ in self.texts)])).lower()
 
-    @functools.cached_property
-    def _of_texts(self) -> Mapping[str, set[int]]:
-        return _places(self.texts)
+    def _text(self, words: str) -> int:
+        """Return the place of the text that is some words; `NO_ANSWER` if none is, or several are."""
+        # The words of a text in ASCII are no longer than it is.
+        alike = [
+            place
+            for text, place in self.texts
+            if (len(words) <= len(text) or not text.isascii()) and words == _words(text)
+        ]
+        return alike[0] if len(alike) == 1 else NO_ANSWER
 
     def same(self, line: str) -> int:
         """Return the answer that a line is: its mark, its words, or both."""
@@ -206,20 +214,20 @@ class _Known:
         # Most lines begin like no answer.
         first = _WORD.search(line)
         begun = first[0].lower() if first is not None else ""
-        if not begun or (line.isascii() and begun not in self._firsts and begun not in self._letters):
+        if not begun or (line.isascii() and begun not in self._firsts and f"\n{begun}" not in self._begin):
             return NO_ANSWER
         if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
             return NO_ANSWER
         words = _words(line)
         places = self._words.get(words, set())
-        places = places if len(places) == 1 else self._of_texts.get(words, set())
-        if len(places) == 1:
-            return next(iter(places))
-        for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)) if self.marks else ():
-            if match is not None:
-                places = self._words.get(match["mark"].casefold(), set())
+        place = next(iter(places)) if len(places) == 1 else self._text(words)
+        if place != NO_ANSWER or not self.marks:
+            return place
+        for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)):
+            places = self._words.get(match["mark"].casefold(), set()) if match else set()
+            if match and len(places) == 1:
                 rest = _words(line[: match.start()] + line[match.end("mark") :])
-                if len(places) == 1 and (not rest or places <= self._of_texts.get(rest, set())):
+                if not rest or any(rest == _words(text) for text, of in self.texts if of in places):
                     return next(iter(places))
         return NO_ANSWER
 
@@ -227,8 +235,8 @@ class _Known:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
         first, letter = (NO_ANSWER, start), text[start : start + 1].lower()
         names = self._names.get(letter, ())
-        if f"\n{letter}" in self._letters:
-            own = _by_letter([pair for pair in self.texts if len(pair[0]) > 1]).get(letter, ())
+        own = [pair for pair in self.texts if pair[0][:1].lower() == letter and len(pair[0]) > 1]
+        if own:
             names = sorted((*names, *own), key=_shorter)
         for name, place in names:
             end = start + len(name)
@@ -255,10 +263,9 @@ class _Known:
         found: set[int] = set()
         spans: list[tuple[int, int]] = []
         if self.mention is not None:
-            names = dict(self.answers)
-            return {names[match[0]] for match in self.mention.finditer(text)}
+            return {self.answers[match] for match in self.mention.findall(text)}
         lower = text.lower()
-        for name, place in self.answers:
+        for name, place in self.answers.items():
             word, at = name.lower(), -1
             while word and (at := lower.find(word, at + 1)) >= 0:
                 end = at + len(word)
@@ -305,7 +312,7 @@ class _Reading:
         if said is None:
             return self._begun()
         _, end, place = said
-        taken_back = _SAID["retraction"].search(self.lower, end) and self.known.mentions(text[end:]) - {place}
+        taken_back = self.known.mentions(text[end:]) - {place} and _SAID["retraction"].search(self.lower, end)
         return NO_ANSWER if taken_back else place
 
     def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
@@ -319,16 +326,14 @@ class _Reading:
         if not text.isascii():
             leads = sorted([*leads, *_SAID["lead_within_words"].finditer(self.lower, start, end)], key=re.Match.start)
         for lead in reversed(leads):
-            if last is not None and lead.start() < last[0]:
-                break
             said = self._said(lead)
             if said is not None:
-                last = max(last or (0, 0, 0), (lead.start(), *said))
+                last = (lead.start(), *said)
+                break
         for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
             right = _SAID["right"].match(text, match.end())
             if right is not None:
-                denied = self._denied(match.start())
-                place = NO_ANSWER if denied else known.at(text, match.start())[0]
+                place = NO_ANSWER if self._denied(match.start()) else known.at(text, match.start())[0]
                 last = max(last or (0, 0, 0), (match.start(), right.end(), place))
         return last
 
@@ -389,11 +394,12 @@ class _Reading:
         mark = _SAID["begun"].match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
-            texts = [pair for pair in known.texts if known.marks and len(pair[0]) > 1]
-            for name, of in texts:
-                at = rest.lower().find(name.lower()) if of == place else -1
-                rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(name) :]}"
-            another = any(name.lower() in rest.lower() for name, of in texts if of != place)
+            texts = [(name.lower(), of) for name, of in known.texts if known.marks and len(name) > 1]
+            own = next((name for name, of in texts if of == place), "")
+            at = rest.lower().find(own)
+            rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(own) :]}"
+            lower = rest.lower()
+            another = any(name in lower for name, of in texts if of != place)
             if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest):
                 return place
         if known.marks:
