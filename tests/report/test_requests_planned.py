@@ -11,6 +11,7 @@ from command_line import run
 from fake_server import body_text, serving
 from rightreasons.cli import main
 from thinking_server import thinking
+from tiny_suites import behavior_suite
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -48,6 +49,55 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
     assert counts(planned.err, "together") == sent
     assert counts(planned.err, "the items") + counts(planned.err, "probes") == sent
     assert "Sent so far, for the trial: " in planned.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "expected"),
+    [
+        ("behavior", ("suite.jsonl",), 84),  # the examples of the suite
+        (
+            "difficulty",
+            ("texts.jsonl", "--measures", "left_out_words", "--n-resamples", "20"),
+            30 * 4,
+        ),  # each, and again, and without each of two words
+        ("confidence", ("items.jsonl", "--elicit", "verbalized", "--n-resamples", "20"), 2 * 12),
+        ("judges", ("pairs.jsonl", "--n-resamples", "20"), 2 * 12),  # in both orders
+    ],
+)
+def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
+    items, tmp_path, capsys, monkeypatch, command, words, expected
+):
+    texts = [{"id": str(n), "text": f"film{n} good", "label": ("negative", "positive")[n % 2]} for n in range(30)]
+    pairs = [
+        {"item": str(n), "prompt": f"Which, {n}?", "first_text": f"one {n}", "second_text": "two"} for n in range(12)
+    ]
+    for name, rows in (("texts.jsonl", texts), ("pairs.jsonl", pairs)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    behavior_suite().write(tmp_path / "suite.jsonl")
+    monkeypatch.chdir(tmp_path)
+    with serving() as fake:
+        fake.lacks, fake.longest = {"echo", "logprobs", "text"}, 1
+        fake.change = lambda body, reply: reply["choices"][0]["message"].update(content=answer(body))
+        typed = [command, fake.url, *words] if command != "judges" else [command, *words, "--ask", fake.url]
+
+        def answer(body):
+            if "robability" in body_text(body):
+                return "0.8"
+            return "ANSWER: positive" if command in ("behavior", "difficulty") else "ANSWER: A"
+
+        def sent():
+            return sum(body["path"] != "/v1/models" for body in fake.bodies)
+
+        planned = run(capsys, *typed, "--plan")
+        assert planned.code == 0, planned.err
+        trial = sent()
+        fake.reset()
+        done = run(capsys, *typed)
+        assert done.code == 0, done.err
+        assert sent() - trial == expected
+    told = planned.out + planned.err
+    assert counts(told, {"behavior": fake.url, "difficulty": "together"}.get(command, command)) == expected
+    assert "Sent so far, for the trial: " in told
 
 
 def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_path, capsys):

@@ -89,7 +89,10 @@ def test_shortcuts_and_difficulty_without_gradients(files, capsys):
     with serving() as fake:
         fake.lacks = {"echo"}
         flags = ["--questions", "shortcuts,difficulty", "--n-resamples", "30", "--out", files / "report"]
-        done = run(capsys, "audit", fake.url, files / "texts", *flags)
+        plain = run(capsys, "audit", fake.url, files / "texts", "--plan", "--questions", "difficulty")
+        assert "A server is not asked once per word of each item unasked" in plain.err + plain.out
+        assert "--difficulty-measures left_out_words" in plain.err + plain.out
+        done = run(capsys, "audit", fake.url, files / "texts", "--difficulty-measures", "left_out_words", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
     data = {each["question"]: each["result"]["data"] for each in record["questions"] if each.get("result")}

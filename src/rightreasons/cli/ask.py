@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
-import tempfile
 import textwrap
 import warnings
 from collections.abc import Mapping
@@ -190,7 +189,7 @@ def run_audit(
     "behavior",
     {
         "options": SuiteOptions,
-        "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed")),
+        "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan")),
         "stored": (PredictionOptions, ("log_filter",)),
         **ASKED,
     },
@@ -228,7 +227,9 @@ def behavior(
     from rightreasons.io.suite_answers import read_suite_answers
     from rightreasons.models.batching import default_batch_size
     from rightreasons.models.loading import load_classifier, load_question_answering
+    from rightreasons.models.prompted import prompted_of
     from rightreasons.report.behavior_page import RATES, check_report_folder, write_behavior_report
+    from rightreasons.report.plan import plan_of_one
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
@@ -251,12 +252,18 @@ def behavior(
             scorer = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
         else:
             scorer = load_classifier(model)
+        if settings.plan:
+            few = functools.partial(measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False)
+            typer.echo("\n".join(plan_of_one(model, prompted_of(scorer), few)))
+            continue
         how: dict[str, Any] = {
             "batch_size": settings.batch_size or default_batch_size(scorer),
             "resampling": resampling,
             "out": answers,
         }
         tested.append((measure_reading if is_reading(opened) else measure_behavior)(scorer, opened, **how))
+    if settings.plan:
+        return
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     hand_over(read_json(page.parent / RATES))
     show_pass_rates(tested)
@@ -286,8 +293,8 @@ def ways(
     from rightreasons.cli.show import show_ways
     from rightreasons.core.resampling import Resampling
     from rightreasons.core.store import check_folder
-    from rightreasons.models.prompted import Prompted, prompted_of
-    from rightreasons.report.plan import Counting, cost_lines
+    from rightreasons.models.prompted import prompted_of
+    from rightreasons.report.plan import plan_of_one
     from rightreasons.report.runner import verdicts
     from rightreasons.ways.measure import measure_ways
 
@@ -307,15 +314,12 @@ def ways(
         context = AuditContext(scorer, dataset, split, comparisons=(), validation=None, train=None, **of_way)
         return verdicts(context, scores, options.questions)
 
+    def count(planned: Prompted, *, out: Path) -> None:
+        little = functools.partial(judge, out=out, settings=settings.replaced(n_resamples=2))
+        measure_ways(planned, split, options=options, how=how.at_most(2), out=out, progress=False, judge=little)
+
     if settings.plan:
-        counting: Any = Counting(asked.engine)
-        planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
-        with tempfile.TemporaryDirectory() as nowhere:
-            here = Path(nowhere)
-            little = functools.partial(judge, out=here, settings=settings.replaced(n_resamples=2))
-            measure_ways(planned, split, options=options, how=how.at_most(2), out=here, progress=False, judge=little)
-        for line in cost_lines([("ways", counting.cost)], asked.engine):
-            typer.echo(line)
+        typer.echo("\n".join(plan_of_one("ways", asked, count)))
         return
     figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
     show_ways(figures)
@@ -347,12 +351,10 @@ def difficulty(
 
 
 def _show_ranking(result: AuditResult, top: int) -> None:
-    outcome = result["difficulty"]
-    if outcome.result is None or not result.written:
+    outcome = result["difficulty"] if result.written else None
+    if outcome is None or outcome.result is None or not outcome.result.data.get("ranking"):
         return
-    rows: list[dict[str, Any]] = outcome.result.data.get("ranking", [])
-    if not rows:
-        return
+    rows: list[dict[str, Any]] = outcome.result.data["ranking"]
     shown = {
         example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
     }

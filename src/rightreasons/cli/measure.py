@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,7 +49,7 @@ RESAMPLED = ("n_resamples", "confidence_level", "seed")
     "confidence",
     {
         "options": ConfidenceOptions,
-        "settings": (AuditOptions, ("task", "limit", *RESAMPLED, *SourceOptions.names())),
+        "settings": (AuditOptions, ("task", "limit", "plan", *RESAMPLED, *SourceOptions.names())),
         "drawn": (ElicitOptions, ("n_samples",)),
         "bins": (CalibrationOptions, ("n_bins",)),
         "prompt": Prompt,
@@ -95,6 +96,8 @@ def confidence(
         declared["prompt"] = prompt.replaced(temperature=None)  # that of what is drawn, not of the answer
         kept, declared["settings"] = answers_beside(out), settings.replaced(split=split)
         elicited = _elicited(files, declared, declared["drawn"].replaced(**how), kept)
+        if elicited is None:
+            return
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
         if kept is not None:
             typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', json_lines(elicited.rows()))}")
@@ -108,14 +111,18 @@ def confidence(
     write_figures(out, {**measured.to_dict(), **figures})
 
 
-def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: ElicitOptions, out: Path | None) -> Elicited:
+def _elicited(
+    files: Sequence[str], declared: Mapping[str, Any], options: ElicitOptions, out: Path | None
+) -> Elicited | None:
     """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it.
 
-    What it answers is kept in the folder `out`, so that the same command goes on from there.
+    What it answers is kept in the folder `out`, so that the same command goes on from there. None of a plan.
     """
     from rightreasons.audited.opening import is_asked, open_asked
     from rightreasons.calibration.elicit import elicit_confidence
     from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, limited
+    from rightreasons.models.prompted import prompted_of
+    from rightreasons.report.plan import plan_of_one
 
     model, dataset = files
     if not is_asked(model):
@@ -125,7 +132,11 @@ def _elicited(files: Sequence[str], declared: Mapping[str, Any], options: Elicit
     name = choose_split(splits, settings.split, where=dataset, preferred=TEST_SPLITS, others=True)
     items = limited(labeled_items(splits[name]), settings.limit, options.seed)
     rows = {column: items[column][:] for column in items.column_names}
-    return elicit_confidence(scorer, rows, options=options, out=out)
+    ask = functools.partial(elicit_confidence, rows=rows, options=options)
+    if settings.plan:
+        typer.echo("\n".join(plan_of_one("confidence", prompted_of(scorer), functools.partial(ask, progress=False))))
+        return None
+    return ask(scorer, out=out)
 
 
 def _show_sources(measured: ConfidenceMeasurement) -> None:
@@ -187,7 +198,7 @@ PREFERENCES = {
     "judges",
     {
         "options": JudgmentOptions,
-        "settings": (AuditOptions, ("limit", *RESAMPLED)),
+        "settings": (AuditOptions, ("limit", "plan", *RESAMPLED)),
         "prompt": Prompt,
         "server": ServerOptions,
     },
@@ -222,11 +233,14 @@ def judges(
 
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
-        alone = {"judge_name": judge_name, "limit": settings.limit}
+        alone = {"judge_name": judge_name, "limit": settings.limit, "plan": settings.plan or None}
         check_unread("ask", "names a model", {**alone, **prompt.changed(), **declared["server"].changed()})
         judgments = read_judgments(file, options=declared["options"])
     else:
-        judgments = _judged(file, ask, declared, judge_name, answers_beside(out))
+        judged = _judged(file, ask, declared, judge_name, answers_beside(out))
+        if judged is None:
+            return
+        judgments = judged
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     measured = measure_judges(judgments, resampling=resampling)
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
@@ -245,14 +259,20 @@ def judges(
     write_figures(out, measured)
 
 
-def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None) -> Judgments:
-    """Have a model judge the pairs of a file in both orders; what it answers is kept in the folder `out`."""
+def _judged(
+    file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None
+) -> Judgments | None:
+    """Have a model judge the pairs of a file in both orders; what it answers is kept in the folder `out`.
+
+    None of a plan.
+    """
     from rightreasons.audited.opening import prompted_model
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.judged import read_judgments, read_pairs
     from rightreasons.io.tables import chosen_rows
     from rightreasons.probes.judges import judge_pairs
+    from rightreasons.report.plan import plan_of_one
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)
     # A judge sees both answers at once, as it does where they have letters.
@@ -264,7 +284,11 @@ def _judged(file: Path, model: str, declared: Mapping[str, Any], name: str | Non
         # The pairs of an item stay together.
         chosen = chosen_rows([str(row) for row in range(n_pairs)], limit, seed=seed, groups=pairs["item"])
         pairs = {column: [values[row] for row in chosen] for column, values in pairs.items()}
-    columns = judge_pairs(judge, pairs, judge=name, out=None if out is None else out / "answers")
+    ask = functools.partial(judge_pairs, rows=pairs, judge=name)
+    if declared["settings"].plan:
+        typer.echo("\n".join(plan_of_one("judges", judge, functools.partial(ask, progress=False))))
+        return None
+    columns = ask(judge, out=None if out is None else out / "answers")
     if out is not None:
         judged = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', json_lines(judged))}")

@@ -24,7 +24,7 @@ class DifficultyOptions(QuestionOptions):
         (),
         "Comma-separated: eigenvalue (how far each prediction is from changing), left_out_words (what one left-out "
         "word changes, for any model) and contrast (contrast sets); by default all that apply, left_out_words where a "
-        "model has no gradients.",
+        "model here has no gradients.",
         choices=MEASURES,
     )
     items: int | None = option(

@@ -480,7 +480,11 @@ LEFT_OUT = Question(
     order=2,
     title="Which answers does one word carry?",
     prose=Prose(Path(__file__).with_name("left_out_words.md.j2"), MIN_ITEMS=MIN_ITEMS, DEFINITION=SHIFT),
-    needs=(Need("model", lambda context, options: context.stored is None), ENOUGH),
+    needs=(
+        Need("model", lambda context, options: context.stored is None),
+        Need("wish", lambda context, options: context.server is None or "left_out_words" in options.measures),
+        ENOUGH,
+    ),
     measure=measure_left_out,
     figures=(
         Figure("flipped_by_one_word", lambda m: m.measured.flipped(m.context.resampling), ERASURE),

@@ -216,7 +216,8 @@ class Difficulty:
         """Ask for contrast sets, or for some items and a model that can be asked or whose embeddings can be moved."""
         if applying_measures(context, options):
             return ""
-        first = next(name for name in MEASURES if name in (options.measures or MEASURES))
+        usual = ("left_out_words",) if context.server else MEASURES  # a server gives no gradients
+        first = next(name for name in MEASURES if name in (options.measures or usual))
         return OF_MEASURES[first].why_not(context, options)
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:

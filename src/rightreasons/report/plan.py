@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
     from rightreasons.core.options import Options
     from rightreasons.page.parts import Section
+
+NOTHING = "Nothing is sent: the model is no language model that is asked by requests."
 
 _RESAMPLES = 2
 """Nothing of the figures is read."""
@@ -82,6 +84,29 @@ class Counting:
         self.cost += getattr(self._engine, "cost", here)(requests, kind, new_tokens * n, n)
 
 
+def _counting(asked: Prompted) -> tuple[Prompted, Counting]:
+    """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
+    counting = Counting(asked.engine)
+    return Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed), counting
+
+
+def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -> list[str]:
+    """Return what one command would send, as `plan_of` does.
+
+    Args:
+        name: What the line is called.
+        asked: The language model; None for another one.
+        ask: Called with a model that sends nothing, and `out`, a folder for its answers.
+    """
+    if asked is None:
+        return [NOTHING]
+    planned, counting = _counting(asked)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.suppress(ValueError):
+        warnings.simplefilter("ignore")  # as the figures are of answers at random
+        ask(planned, out=Path(folder))
+    return cost_lines([(name, counting.cost)], asked.engine)
+
+
 def plan_of(
     context: AuditContext, sections: Mapping[str, Section], options: Mapping[str, Options], why_not: Mapping[str, str]
 ) -> list[str]:
@@ -95,10 +120,8 @@ def plan_of(
     """
     asked = context.prompted
     if asked is None:
-        return ["Nothing is sent: the model is no language model that is asked by requests."]
-    counting = Counting(asked.engine)
-    # What was settled for the engine holds for the one that counts.
-    planned = Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed)
+        return [NOTHING]
+    planned, counting = _counting(asked)
     rows: list[tuple[str, Usage]] = []
     others: list[Counting] = []
 
