@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+import subprocess
+import sys
+import threading
 import time
 
 import numpy as np
@@ -148,6 +151,42 @@ def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_pa
     told = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
     assert not told.failures
     assert sum(server.answered.values()) == 9
+
+
+KILLED = """
+import sys
+from rightreasons.models.protocol import Request
+from rightreasons.models.servers.engine import open_server
+engine = open_server(sys.argv[1], chat="off", in_flight=2, progress=False)
+requests = [Request(f"i{n}", f"Review number {n}: a film.", (" A", " B")) for n in range(40)]
+{"next_words": engine.next_words, "generate": engine.generate}[sys.argv[2]](requests, progress=False, out=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("kind", ["next_words", "generate"])
+def test_a_run_that_is_killed_repeats_what_was_in_flight_alone(server, tmp_path, kind):
+    words = [sys.executable, "-c", KILLED, server.url, kind, str(tmp_path / "run")]
+    asked, full = [], threading.Event()
+
+    def wait(number, body):
+        if "Review number" in body.get("prompt", ""):
+            asked.append(number)
+            if len(asked) > 20:  # twenty are answered, and their two threads are here
+                if len(asked) == 22:
+                    full.set()
+                process.wait()
+
+    server.faults = wait
+    with subprocess.Popen(words) as process:
+        assert full.wait(60)
+        process.kill()
+    server.faults = lambda number, body: None
+    server.reset()
+    subprocess.run(words, check=True)
+    assert sum("Review number" in body.get("prompt", "") for body in server.bodies) == 40 - 20
+    server.reset()
+    subprocess.run(words, check=True)
+    assert not any("Review number" in body.get("prompt", "") for body in server.bodies)
 
 
 def test_a_server_that_is_gone_is_not_asked_again_and_again(server):

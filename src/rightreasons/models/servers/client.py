@@ -16,8 +16,9 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import certifi
@@ -40,8 +41,8 @@ CHAT, TEXT = "/chat/completions", "/completions"
 NOT_ASKED = "not asked, as the server had failed before: "
 """What is said of a request that is not sent, before the reason."""
 
-FLUSH_SECONDS = 5.0
-"""Maximum seconds of answers that are not yet written."""
+JOURNAL = "answers.jsonl"
+"""The file of a run under way: each answer in a line, so that a run that is killed loses only what was in flight."""
 
 SWITCH_SECONDS = 0.0005
 """How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
@@ -768,9 +769,8 @@ def fly(
 ) -> Flown:
     """Ask every request once, `in_flight` of them at a time.
 
-    With `out`, answers are written every few seconds and at the end, also when Ctrl-C ends the run; a later run asks
-    only what has no answer yet. A request that fails is not stored. Once the server is gone or refuses the key, the
-    other requests are not sent.
+    With `out`, each answer is written when it comes; a later run asks only what has no answer yet. A request that fails
+    is not stored. Once the server is gone or refuses the key, the other requests are not sent.
 
     Args:
         client: The server.
@@ -784,14 +784,20 @@ def fly(
     Returns:
         The rows that there are, and why the others have none.
     """
-    store, held = None, contextlib.ExitStack()
+    store, journal, held = None, None, contextlib.ExitStack()
+    before = Chunk(np.empty(0, np.int64), {})
     if out is not None:
         store = Store(out, {**run, "requests": digest(requests)})
         held.enter_context(leased(store.folder))
-    before = store.read() if store else Chunk(np.empty(0, np.int64), {})
+        place = store.folder / JOURNAL
+        before = store.read()
+        killed = _journaled(place, set(before.items.tolist()))
+        if killed:
+            store.write(_chunk(killed))
+            before = store.read()
+        journal = held.enter_context(place.open("wb", buffering=0))
     waiting = sorted(set(range(len(requests))) - set(before.items.tolist()))
     failures: dict[str, str] = {}
-    computed: list[Chunk] = []
     rows: dict[int, Row] = {}
     client.begin()
     begin([requests[item] for item in waiting])
@@ -799,15 +805,11 @@ def fly(
     def one(item: int) -> Row:
         counted = client.item()
         row = ask(requests[item])
-        return {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
+        row = {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
+        if journal:
+            journal.write(json.dumps([item, row], default=bytes.decode).encode() + b"\n")
+        return row
 
-    def keep() -> None:
-        computed.append(_chunk(rows))
-        rows.clear()
-        if store:
-            store.write(computed[-1])
-
-    last = time.monotonic()
     with held, contextlib.closing(_flown(client, waiting, one)) as flight:
         try:
             with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
@@ -815,15 +817,27 @@ def fly(
                     bar.update(1)
                     if isinstance(row, RequestError):
                         failures[requests[item].name] = str(row)
-                        continue
-                    rows[item] = row
-                    if time.monotonic() - last >= FLUSH_SECONDS:
-                        keep()
-                        last = time.monotonic()
+                    else:
+                        rows[item] = row
         finally:
-            keep()
+            computed = _chunk(rows)
+            if store and journal:
+                store.write(computed)
+                journal.close()
+                place.unlink()
     earlier = Usage(**{name: int(np.sum(np.asarray(before.columns[name]))) for name in COUNTED if len(before)})
-    return Flown(join([before, *computed]), failures, earlier)
+    return Flown(join([before, computed]), failures, earlier)
+
+
+def _journaled(file: Path, stored: Collection[int]) -> dict[int, Row]:
+    """Return the rows of a run that was killed, by their items, without stored ones and a line that was cut."""
+    rows: dict[int, Row] = {}
+    for line in file.read_bytes().splitlines() if file.exists() else ():
+        with contextlib.suppress(ValueError):
+            item, row = json.loads(line)
+            if item not in stored:
+                rows[item] = row | ({"replies": row["replies"].encode()} if "replies" in row else {})
+    return rows
 
 
 def _chunk(rows: Mapping[int, Row]) -> Chunk:
