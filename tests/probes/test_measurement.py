@@ -87,6 +87,8 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
     assert m.n_needed == max(needed) > 30
     say = PROBES.prose.of(m=m, figures={}, context=None)
     assert f"About {m.n_needed:,} items would tell." in say("verdict.open")
+    assert len({name for name in m.open_questions if name.startswith("kept")}) == 2
+    assert say("verdict.open").count("of the answers do not depend on the question") == 1
     unasked = ProbesMeasurement(m.context, m.tables, m.decided | {"unasked": Decision("unknown", 30)}, picks=m.picks)
     assert unasked.n_needed is None
     say = PROBES.prose.of(m=unasked, figures={}, context=None)

@@ -129,4 +129,9 @@ def test_probes_of_generated_answers(files, capsys):
     assert set(picks["probes"]) >= {"original", "no_question", "extra_choices_1", "near_choices_1", "none_right"}
     for each in picks["probes"].values():
         assert 0 <= each["n_items"] + each["n_unanswered"] <= 24
-    assert "Where its confidence comes from" in (files / "report" / "index.html").read_text("utf-8")
+    page = (files / "report" / "index.html").read_text("utf-8")
+    assert "Where its confidence comes from" in page
+    # One generated answer has no confidence, and this server no next tokens to ask for.
+    assert "<legend>Answers" in page
+    assert "<legend>Confidence" not in page
+    assert "--scoring next_words" not in page

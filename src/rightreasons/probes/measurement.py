@@ -246,6 +246,11 @@ class ProbesMeasurement:
         return found | {name: each for name, each in tests if each.level not in settled.get(name, ("small",))}
 
     @property
+    def open_kinds(self) -> list[str]:
+        """What is open by the first words of the names, as of all that is kept without the question."""
+        return list(dict.fromkeys(name.split("_")[0] for name in self.open_questions))
+
+    @property
     def n_needed(self) -> int | None:
         """About how many items would tell all that is open; None where no number of items is known to."""
         needed = [None if each is None else each.n_needed for each in self.open_questions.values()]

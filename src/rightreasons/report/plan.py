@@ -110,7 +110,7 @@ def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -
 def plan_of(
     context: AuditContext, sections: Mapping[str, Section], options: Mapping[str, Options], why_not: Mapping[str, str]
 ) -> list[str]:
-    """Return what each question would send, a line each, and their sum.
+    """Return what each question would send, a line each, and their sum; and why others are not asked.
 
     Args:
         context: The audit, not scored.
@@ -145,7 +145,8 @@ def plan_of(
             rows.append((name, counting.cost))
             rows += [(f"{name}, the second model, at most", other.cost) for other in others]
             others.clear()
-    return cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine)
+    untold = [f"Not asked: {name}. {why_not[name]}" for name in sections if why_not[name]]
+    return [*cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine), *untold]
 
 
 def cost_lines(rows: Sequence[tuple[str, Usage]], engine: Engine) -> list[str]:

@@ -178,7 +178,7 @@ def items_of(context: AuditContext) -> Items | None:
                     context.label_name(int(split.labels[row]))
                     + (" (contradicts the text)" if split.mislabeled[row] else ""),
                     context.label_name(int(predicted[row])),
-                    min(float(confidence[row]), 1.0),
+                    None if context.answers_once else min(float(confidence[row]), 1.0),
                 ),
                 bool(predicted[row] == split.labels[row]),
             )
