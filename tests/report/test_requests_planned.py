@@ -42,11 +42,13 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
         assert planned.code == 0, planned.err
         assert not (tmp_path / "planned").exists() or not (tmp_path / "planned" / "audit.json").exists()
         trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
+        told = json.loads(run(capsys, "audit", fake.url, items, "--plan", "--json", *how).out)["result"]
         fake.reset()
         done = run(capsys, "audit", fake.url, items, "--out", tmp_path / "report", *how)
         assert done.code == 0, done.err
         sent = len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial
-    assert counts(planned.err, "together") == sent
+    assert counts(planned.err, "together") == told["together"]["requests"] == sent
+    assert told["together"]["price"] == pytest.approx(told["together"]["prompt_tokens"] / 1e6)
     assert counts(planned.err, "the items") + counts(planned.err, "probes") == sent
     assert "Sent so far, for the trial: " in planned.err
 
@@ -91,12 +93,13 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
         planned = run(capsys, *typed, "--plan")
         assert planned.code == 0, planned.err
         trial = sent()
+        in_json = json.loads(run(capsys, *typed, "--plan", "--json").out)["result"]
         fake.reset()
         done = run(capsys, *typed)
         assert done.code == 0, done.err
         assert sent() - trial == expected
-    told = planned.out + planned.err
-    assert counts(told, {"behavior": fake.url, "difficulty": "together"}.get(command, command)) == expected
+    told, name = planned.out + planned.err, {"behavior": fake.url, "difficulty": "together"}.get(command, command)
+    assert counts(told, name) == in_json[name]["requests"] == expected
     assert "Sent so far, for the trial: " in told
 
 

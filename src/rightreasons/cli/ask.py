@@ -27,7 +27,7 @@ from rightreasons.cli.declared import (
     completes,
     declared_command,
 )
-from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates, write_figures
+from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates, show_plan, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
@@ -229,7 +229,7 @@ def behavior(
     from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.behavior_page import RATES, check_report_folder, write_behavior_report
-    from rightreasons.report.plan import plan_of_one
+    from rightreasons.report.plan import Plan, plan_of_one
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
@@ -237,7 +237,7 @@ def behavior(
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    tested = []
+    tested, plans = [], []
     for file in predictions or ():
         log_filter = declared["stored"].log_filter
         stored = read_suite_answers(file, opened, file_format=predictions_format, log_filter=log_filter)
@@ -254,7 +254,7 @@ def behavior(
             scorer = load_classifier(model)
         if settings.plan:
             few = functools.partial(measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False)
-            typer.echo("\n".join(plan_of_one(model, prompted_of(scorer), few)))
+            plans.append(plan_of_one(model, prompted_of(scorer), few))
             continue
         how: dict[str, Any] = {
             "batch_size": settings.batch_size or default_batch_size(scorer),
@@ -263,6 +263,8 @@ def behavior(
         }
         tested.append((measure_reading if is_reading(opened) else measure_behavior)(scorer, opened, **how))
     if settings.plan:
+        lines = [line for plan in plans for line in plan.lines]
+        show_plan(Plan(lines, {name: cost for plan in plans for name, cost in plan.costs.items()}))
         return
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     hand_over(read_json(page.parent / RATES))
@@ -319,7 +321,7 @@ def ways(
         measure_ways(planned, split, options=options, how=how.at_most(2), out=out, progress=False, judge=little)
 
     if settings.plan:
-        typer.echo("\n".join(plan_of_one("ways", asked, count)))
+        show_plan(plan_of_one("ways", asked, count))
         return
     figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
     show_ways(figures)

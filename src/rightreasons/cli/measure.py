@@ -21,7 +21,7 @@ from rightreasons.cli.declared import (
     check_unread,
     declared_command,
 )
-from rightreasons.cli.show import figure_cell, print_rows, write_figures
+from rightreasons.cli.show import figure_cell, print_rows, show_plan, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
@@ -134,7 +134,7 @@ def _elicited(
     rows = {column: items[column][:] for column in items.column_names}
     ask = functools.partial(elicit_confidence, rows=rows, options=options)
     if settings.plan:
-        typer.echo("\n".join(plan_of_one("confidence", prompted_of(scorer), functools.partial(ask, progress=False))))
+        show_plan(plan_of_one("confidence", prompted_of(scorer), functools.partial(ask, progress=False)))
         return None
     return ask(scorer, out=out)
 
@@ -286,7 +286,7 @@ def _judged(
         pairs = {column: [values[row] for row in chosen] for column, values in pairs.items()}
     ask = functools.partial(judge_pairs, rows=pairs, judge=name)
     if declared["settings"].plan:
-        typer.echo("\n".join(plan_of_one("judges", judge, functools.partial(ask, progress=False))))
+        show_plan(plan_of_one("judges", judge, functools.partial(ask, progress=False)))
         return None
     columns = ask(judge, out=None if out is None else out / "answers")
     if out is not None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rightreasons.page.parts import Verdict
     from rightreasons.report.across import ModelsByTasks
     from rightreasons.report.paired import Comparison
+    from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
     from rightreasons.ways.measure import WaysFigures
 
@@ -32,6 +33,7 @@ COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
 def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     """Print each answer in a few lines, the worst first, and where the report is; exit with 1 when one failed."""
     if not result.written:
+        hand_over(result.audit.get("plan"))
         return
     from rightreasons.report.render import worst_first
     from rightreasons.report.schema import read_audit
@@ -51,6 +53,12 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("No browser could be started: open it by hand.", err=True)
     if result.failed:
         raise typer.Exit(1)
+
+
+def show_plan(plan: Plan) -> None:
+    """Print what would be sent."""
+    hand_over(plan.costs)
+    typer.echo("\n".join(plan.lines))
 
 
 def show_answer(title: str, verdict: Verdict) -> None:

@@ -12,7 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
+from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, cost_of
 
 if TYPE_CHECKING:
@@ -84,13 +85,25 @@ class Counting:
         self.cost += getattr(self._engine, "cost", here)(requests, kind, new_tokens * n, n)
 
 
+class Plan(NamedTuple):
+    """What would be sent.
+
+    Attributes:
+        lines: In words.
+        costs: The same by name: `requests`, `prompt_tokens`, `answer_tokens` and `price`, each at most.
+    """
+
+    lines: list[str]
+    costs: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+
+
 def _counting(asked: Prompted) -> tuple[Prompted, Counting]:
     """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
     counting = Counting(asked.engine)
     return Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed), counting
 
 
-def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -> list[str]:
+def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -> Plan:
     """Return what one command would send, as `plan_of` does.
 
     Args:
@@ -99,17 +112,17 @@ def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -
         ask: Called with a model that sends nothing, and `out`, a folder for its answers.
     """
     if asked is None:
-        return [NOTHING]
+        return Plan([NOTHING])
     planned, counting = _counting(asked)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")  # as the figures are of answers at random
         ask(planned, out=Path(folder))
-    return cost_lines([(name, counting.cost)], asked.engine)
+    return _priced([(name, counting.cost)], asked.engine)
 
 
 def plan_of(
     context: AuditContext, sections: Mapping[str, Section], options: Mapping[str, Options], why_not: Mapping[str, str]
-) -> list[str]:
+) -> Plan:
     """Return what each question would send, a line each, and their sum; and why others are not asked.
 
     Args:
@@ -120,7 +133,7 @@ def plan_of(
     """
     asked = context.prompted
     if asked is None:
-        return [NOTHING]
+        return Plan([NOTHING])
     planned, counting = _counting(asked)
     rows: list[tuple[str, Usage]] = []
     others: list[Counting] = []
@@ -146,11 +159,11 @@ def plan_of(
             rows += [(f"{name}, the second model, at most", other.cost) for other in others]
             others.clear()
     untold = [f"Not asked: {name}. {why_not[name]}" for name in sections if why_not[name]]
-    return [*cost_lines([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine), *untold]
+    return _priced([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine, untold)
 
 
-def cost_lines(rows: Sequence[tuple[str, Usage]], engine: Engine) -> list[str]:
-    """Return a line per cost by its name, and what a server was sent so far."""
+def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence[str] = ()) -> Plan:
+    """Return a line per cost by its name, what a server was sent so far, and further lines."""
     client = getattr(engine, "client", None)
     heads = ("", "requests", "prompt tokens", "generated tokens, at most", "price, at most")
     table = [heads, *((name, *cost.words(None if client is None else client.options)) for name, cost in rows)]
@@ -162,4 +175,7 @@ def cost_lines(rows: Sequence[tuple[str, Usage]], engine: Engine) -> list[str]:
         lines.append("  ".join(cells[:n_shown]).rstrip())
     if client is not None:
         lines.append(f"Sent so far, for the trial: {client.usage.sentence(client.options)}")
-    return lines
+    told = ("requests", "prompt_tokens", "answer_tokens", "price")
+    options = ServerOptions() if client is None else client.options
+    costs = {name: {key: cost.to_dict(options)[key] for key in told} for name, cost in rows}
+    return Plan([*lines, *further], costs)

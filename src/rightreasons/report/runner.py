@@ -58,7 +58,8 @@ class AuditResult:
 
     Attributes:
         out: The folder of the report: index.html, audit.json, figures/ and predictions/.
-        audit: What audit.json holds (docs/audit_schema.md): also the questions that an earlier audit answered.
+        audit: What audit.json holds (docs/audit_schema.md): also the questions that an earlier audit answered. Of a
+            plan, `plan`: question -> requests, tokens and price.
         outcomes: The questions that were asked now, with their answers.
         written: Whether this process wrote the report: of several, the main one does.
     """
@@ -230,9 +231,10 @@ def audit(
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
     if general.plan:
-        for line in plan_of(context, sections, chosen, why_not):
+        plan = plan_of(context, sections, chosen, why_not)
+        for line in plan.lines:
             say(line)
-        return AuditResult(folder, {}, (), written=False)
+        return AuditResult(folder, {"plan": plan.costs}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report.of(context, everything)
     unscored, context = context, context.scored(section.reads for section in report.sections(list(sections)))
