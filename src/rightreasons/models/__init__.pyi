@@ -11,6 +11,7 @@ from .occlusion import occlude as occlude
 from .packaged import demo_encoder as demo_encoder
 from .packaged import demo_language_model as demo_language_model
 from .prompted import Prompted as Prompted
+from .protocol import Scorer as Scorer
 from .scorers import as_scorer as as_scorer
 from .servers.engine import open_server as open_server
 from .spans import predict_answers as predict_answers
@@ -19,6 +20,7 @@ from .wording import Prompt as Prompt
 __all__ = [
     "Prompt",
     "Prompted",
+    "Scorer",
     "as_scorer",
     "choose",
     "demo_encoder",
