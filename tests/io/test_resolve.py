@@ -152,6 +152,7 @@ TEXTS = {
     "bars.csv": ("text|label\nFine.|up\nDull.|down\nGrand.|up\n", "utf-8"),
     "tabs.csv": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-8"),
     "excel.csv": ("sep=;\ntext;label\nFine.;up\nDull.;down\nGrand.;up\n", "cp1252"),
+    "unicode.txt": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-16"),  # as Excel calls it
     "utf16.csv": ("text,label\nFine.,up\nDull.,down\nGrand.,up\n", "utf-16"),
     "headings.csv": (",text , label,x,x\n0,Fine.,up,,\n1,Dull.,down,,\n2,Grand.,up,,\n", "utf-8"),
     "frame.json": (pd.DataFrame(COLUMNS).to_json(), "utf-8"),
@@ -265,6 +266,91 @@ def test_what_hugging_face_writes_is_read():
     assert find_predictions(classes).references.tolist() == [1, 0]
     lists = find_predictions({"confidence": [[0.3, 0.7], [0.8, 0.2]], "label": [1, 0]})
     assert (lists.kind, lists.predictions.tolist()) == ("top_label", [[0.3, 0.7], [0.8, 0.2]])
+
+
+def test_a_cell_of_json_is_what_it_says(tmp_path):
+    """A pipeline's output in a column, an object of probabilities by class, and fields of both."""
+    labels, sure = ["yes", "no", "no"], [("yes", 0.9), ("yes", 0.6), ("no", 0.7)]
+    cells = [json.dumps({"label": label, "score": score, "title": "A"}) for label, score in sure]
+    pd.DataFrame({"output": cells, "label": labels}).to_csv(tmp_path / "t.csv", index=False)
+    options = {"confidence_column": "output.score", "correct_column": "{{ output['label'] == label }}"}
+    read = read_predictions(tmp_path / "t.csv", **options)
+    assert (read.predictions.tolist(), read.references.tolist()) == ([0.9, 0.6, 0.7], [1, 0, 1])
+    opened = open_dataset(tmp_path / "t.csv", text_column="output.title", label_column="{{ output.label }}")
+    assert (opened["text"][:], opened["label"][:]) == (["A"] * 3, [1, 1, 0])
+    with pytest.raises(ValueError, match="Expected the column 'output.scor' that `confidence_column` names"):
+        read_predictions(tmp_path / "t.csv", confidence_column="output.scor")
+    by_class = [{"no": 0.2, "yes": 0.8}, {"yes": 0.4, "no": 0.6}, {"yes": 0.1, "no": 0.9}]
+    listed = [[{"label": name, "score": p} for name, p in row.items()] for row in by_class]
+    for name, cells, named in (("probs", by_class, {}), ("out", listed, {"score_columns": "out"})):
+        for held in (cells, [json.dumps(cell) for cell in cells]):
+            read = read_predictions({name: held, "label": labels}, **named)
+            assert (read.predictions.tolist(), read.label_names) == (
+                [[0.2, 0.8], [0.6, 0.4], [0.9, 0.1]],
+                ("no", "yes"),
+            )
+
+
+def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_not():
+    """The likeliest class; none where two are; what is no share is said to be several labels, or a regression."""
+    for labels, numbers in (
+        ([[0, 1], [1, 0], [0.5, 0.5]], [1, 0, -1]),
+        ([{"0": 1, "1": 3}, {"0": 2, "1": 1}, {"0": 1, "1": 1}], [1, 0, -1]),
+        (['{"0": 0.4, "1": 0.6}', '{"0": 1.0}', "{}"], [1, 0, -1]),
+        ([[1], [0], []], [1, 0, -1]),
+    ):
+        assert open_dataset({"text": ["a", "b", "c"], "label": labels})["label"][:] == numbers
+        assert (
+            read_predictions(scored("1", "0", labels) | {"p_1": HIGH[:3], "p_0": HIGH[2:5]}).references.tolist()
+            == numbers
+        )
+    many = datasets.Features({"text": datasets.Value("string"), "label": [datasets.ClassLabel(names=["x", "y"])]})
+    one = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1], [0]]}, features=many)
+    assert open_dataset(one, label_names=["y", "x"])["label"][:] == [0, 1]
+    for labels, words in (
+        ([[1, 0], [1]], "several labels are a question each"),  # classes 1 and 0, as the lengths differ
+        ([[1, 1], [0, 1]], "several labels are a question each"),
+        (["4,27", "3"], "several labels are a question each"),
+        ([2.5, 1.25], "a regression has no classes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            open_dataset({"text": ["a", "b"], "label": labels})
+    with pytest.raises(ValueError, match="several labels"):
+        open_dataset(datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=many))
+    asked = open_dataset({"text": ["a", "b"], "labels": [[4, 27], [3]]}, label_column="{{ 27 in labels }}")
+    assert (asked["label"][:], asked.features["label"].names) == ([1, 0], ["false", "true"])
+
+
+def test_words_that_say_numbers_meet_numbers_and_no_other_words():
+    words = [("no", "yes")[label] for label in LABELS]
+    assert right(find_predictions(scored("1", "0", words))) == 1.0
+    scores = {"score": HIGH, "label": words}
+    assert find_predictions(scores, score_columns="score").label_names == ("no", "yes")
+    first = find_predictions({"p_no": [1 - p for p in HIGH], "label": words}, score_columns="p_no")
+    assert ((first.predictions > 0.5) == first.references).all()
+    with pytest.raises(ValueError, match=r"among those of `label_names` \(no, yes\), but they are good, bad"):
+        find_predictions(scored("good", "bad", words), label_names=["no", "yes"])  # not by their order
+
+
+@pytest.mark.parametrize("names", [("P(yes)", "P(no)"), ("yes_prob", "no_prob"), ("Score yes", "Score no")])
+def test_a_heading_may_hold_its_label_anywhere(names):
+    words = [("no", "yes")[label] for label in LABELS]
+    table = dict(zip((*names, "sentiment"), scored("1", "0", words).values(), strict=True))
+    assert right(find_predictions(table, label_column="sentiment")) == 1.0
+
+
+def test_one_column_of_decimal_commas_and_a_label_by_a_name_that_items_have():
+    read = find_predictions({"y_prob": ["0,75", "0,25"], "category": ["1", "0"]})
+    assert (read.predictions.tolist(), read.references.tolist()) == ([0.75, 0.25], [1, 0])
+
+
+def test_answers_alone_whose_columns_are_named():
+    table = {"predicted": ["a", "b", "c"], "gilt": ["a", "c", "c"]}
+    for named in ({"label_column": "gilt"}, {"correct_column": "{{ predicted == gilt }}"}):
+        read = read_predictions(table, answers_alone=True, **named)
+        assert (read.answers_once, read.references.tolist()) == (True, [1, 0, 1])
+    with pytest.raises(ValueError, match="Expected the column 'gold' that `label_column` names"):
+        read_predictions(table, answers_alone=True, label_column="gold")
 
 
 def test_probabilities_of_two_decimals_add_up_again():

@@ -465,7 +465,7 @@ def _by_number(
     """Match by number, given the positions of the names that occur here, and of those that occur anywhere."""
     numbers, targets = _numbers([names[label] for label in anywhere]), numbers_said(classes)
     counted = targets is not None and sorted(targets) in ([*range(len(classes))], [*range(1, len(classes) + 1)])
-    in_order = counted and targets == sorted(targets or ())
+    in_order = counted and targets == sorted(targets or ()) and targets == _numbers(classes)  # yes and no are words
     problem = ""
     if numbers is not None and (targets is None or counted):
         start = first_number(set(numbers), len(classes), first)
@@ -617,9 +617,12 @@ def _classes(
     if odd is not None:
         raise ValueError(
             f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
-            f"{odd.cell.text[:60]}{_remedy(remedy)}."
+            f"{odd.cell.text[:60]}{_remedy('' if '.' in odd.cell.text else remedy)}"
+            f"{': a regression has no classes, but an expression makes some' * ('.' in odd.cell.text)}."
         )
     if numbers and words:
+        if all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words):
+            remedy = "several labels are a question each, as label_column=\"{{ '4' in labels.split(',') }}\""
         counted = [str(number) for number in sorted(set(numbers.values()))]
         raise ValueError(
             f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
@@ -675,6 +678,10 @@ def _among(
     if by_name is not None:
         index, key, how = by_name
         return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
+    said, targets = numbers_said(spellings), numbers_said(known)
+    if len(numbers) < len(places) and said and targets and {*said} <= {*targets}:  # yes and no beside 1 and 0
+        ids = {text: targets.index(said[spellings.index(name)]) for text, name in spelled.items()}
+        return ids, known, BY_NUMBER, "the labels say it"
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
         text = strange[0] if strange else next(text for text in places)
