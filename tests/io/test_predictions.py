@@ -116,7 +116,7 @@ def test_positive_probability_alone():
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (
             "predictions,label\nx,1",
-            r"Expected a number or a list such as .* 'predictions', .* 'x'",
+            r"Expected numbers in column 'predictions', .* 'x'",
         ),
         (
             '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
@@ -124,7 +124,7 @@ def test_positive_probability_alone():
         ),
         ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 holds None"),
         ("[[0.5, 0.5]]", "Expected names of columns in the text, but its rows are lists of values"),
-        ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
+        ('{"predictions": [[[1, 0]]], "label": [0]}', "one list of scores per item in 'predictions', but item 0 holds"),
         ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
         ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 holds 0.5."),
         (

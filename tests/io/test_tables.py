@@ -240,7 +240,12 @@ def test_the_split_that_is_chosen():
         ({"text": [5], "label": [1]}, {}, TypeError, r"Expected texts in the column 'text' .* row 0 holds 5 \(int\)"),
         ({"text": ["x"], "label": [0.5]}, {}, ValueError, "Expected class labels .* row 0 holds 0.5"),
         ({"text": ["x"], "label": [-3]}, {}, ValueError, "Expected class labels .* row 0 holds -3"),
-        ({"text": ["x"], "label": [[1]]}, {}, TypeError, "Expected class labels .* row 0 holds a list"),
+        (
+            {"text": ["x"], "label": [[4, 27]]},
+            {},
+            ValueError,
+            r"Expected one label per row .* \[4, 27\]: several labels",
+        ),
         (
             {"text": ["x"], "label": [2]},
             {"label_names": ["n", "p"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, did_you_mean, naming
+from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
 from rightreasons.core.label_names import (
     NO_GOLD_LABEL,
     LabelColumn,
@@ -25,6 +26,7 @@ from rightreasons.core.label_names import (
     listing,
     resolve_label_columns,
 )
+from rightreasons.core.validation import parse_json
 from rightreasons.io.files import (
     AGAIN,
     FILE_TYPES,
@@ -205,8 +207,11 @@ def read_labels(
     values: dict[str, Column] = {}
     known: Sequence[str] | None = None
     for split, (data, column) in parts.items():
-        values[where[split]] = values_of(data, column)
-        if isinstance(feature := data.features[column], datasets.ClassLabel):
+        held, feature = values_of(data, column), data.features[column]
+        if isinstance(inner := getattr(feature, "feature", None), datasets.ClassLabel):  # lists of labels, no shares
+            held, known = [[inner.names[number] for number in row or ()] for row in held], known or inner.names
+        values[where[split]] = one_label_each(held, where[split])
+        if isinstance(feature, datasets.ClassLabel):
             values[where[split]] = NamedLabels(values[where[split]], feature.names, column, name)
             known = known or feature.names
     if renamed := renamed_labels(label_names):
@@ -222,6 +227,44 @@ def read_labels(
         columns = {place: values[place] for place in group}
         resolved |= resolve_label_columns(columns, known, first=first_label, remedy=remedy)
     return {split: resolved[where[split]] for split in parts}
+
+
+def one_label_each(labels: Column, where: str) -> Column:
+    """Return the likeliest class where labels are shares or votes of classes; None where two are likeliest.
+
+    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class, as
+    votes are. A list of one label is that label.
+
+    Raises:
+        TypeError: If a row has several labels.
+
+    Example:
+        >>> one_label_each([[0, 1], {"up": 0.75, "down": 0.25}, [0.5, 0.5], "down"], "the labels")
+        [1, 'up', None, 'down']
+    """
+    if isinstance(labels, NamedLabels) or not isinstance(in_cell(next(iter(labels), None)), (list, dict, np.ndarray)):
+        return labels
+    cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
+    one_length = len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
+    chosen: list[Any] = []
+    for row, held in enumerate(cells):
+        shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
+        if not isinstance(shares, dict):
+            chosen.append(held[0] if isinstance(held, list) else held)
+            continue
+        shares = {name: share for name, share in shares.items() if share is not None}
+        numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())
+        if isinstance(held, list) and shares and numbers:
+            numbers = one_length and abs(sum(shares.values()) - 1) <= 0.01
+        if not numbers:
+            raise OptionError(
+                f"Expected one label per row in {where}, or shares of classes that add up to 1, but row {row} holds "
+                f"{one_line(held, 40)}: several labels are a question each, as label_column='{{{{ 2 in labels }}}}'.",
+                option="label_column",
+            )
+        likeliest = [name for name, share in shares.items() if share == max(shares.values())]
+        chosen.append(likeliest[0] if len(likeliest) == 1 else None)
+    return chosen
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
@@ -298,13 +341,19 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
     fields = {
         name: field for column, feature in data.features.items() for name, field in _fields(column, feature).items()
     }
-    wanted = [name for name in names if name in fields and name not in data.column_names]
-    for name in wanted:
-        root = max((column for column in data.column_names if name.startswith(f"{column}.")), key=len)
+    for name in names:
+        roots = [column for column in data.column_names if str(name).startswith(f"{column}.")]
+        if not roots or name in data.column_names:
+            continue
+        root = max(roots, key=len)
         steps = name.removeprefix(f"{root}.").split(".")
         values = [_pick(value, steps) for value in values_of(data, root)]
-        features = datasets.Features({name: fields[name]})
-        added = datasets.Dataset.from_dict({name: values}, features=features)
+        if name in fields:
+            added = datasets.Dataset.from_dict({name: values}, features=datasets.Features({name: fields[name]}))
+        elif any(value is not None for value in values):  # within cells of JSON
+            added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
+        else:
+            continue
         data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
     return data
 
@@ -319,7 +368,16 @@ def _expressions() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
-    return SandboxedEnvironment(undefined=StrictUndefined)
+    class Cells(SandboxedEnvironment):
+        """Looks for a field also in a cell of JSON."""
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            return super().getattr(obj if hasattr(obj, attribute) else in_cell(obj), attribute)
+
+        def getitem(self, obj: Any, argument: Any) -> Any:
+            return super().getitem(in_cell(obj) if isinstance(argument, str) else obj, argument)
+
+    return Cells(undefined=StrictUndefined)
 
 
 def read_by(name: str) -> set[str]:
@@ -380,11 +438,25 @@ def _fields(name: str, feature: Any) -> dict[str, Any]:
     return fields
 
 
+def in_cell(cell: Any) -> Any:
+    """Return the object or the list that the text of a cell is as JSON; any other cell as it is.
+
+    Example:
+        >>> in_cell('{"label": "yes"}'), in_cell("[sic]")
+        ({'label': 'yes'}, '[sic]')
+    """
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            return parse_json(cell, "the cell")
+    return cell
+
+
 def _pick(value: Any, steps: Sequence[str]) -> Any:
-    if not steps or value is None:
-        return value
-    if isinstance(value, list):
+    value = in_cell(value) if steps else value
+    if isinstance(value, list) and steps:
         return [_pick(part, steps) for part in value]
+    if not steps or not isinstance(value, dict):
+        return None if steps else value
     return _pick(value.get(steps[0]), steps[1:])
 
 

@@ -167,6 +167,7 @@ _SAMPLE, _LONG_LINE = 20, 1 << 17  # lines of a file that tell its separator, an
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
 _BLOCK_BYTES = 1 << 25  # bytes that Arrow parses at a time
 _UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")
 
 Record = dict[str, Any]
@@ -239,12 +240,14 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
 def _shown_type(path: Path, form: FileForm) -> str:
     """Return the type of a text file that its first lines show, "" for none."""
     with path.open("rb") as stream:
-        head = stream.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
-    if _CONTROL.search(head.decode("latin-1")):
+        head = stream.read(_BLOCK)
+    encoding = "utf-16" if head[:2] in _UTF16 else "latin-1"
+    text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace").lstrip()
+    if _CONTROL.search(text):
         return ""
-    if head[:1] in (b"{", b"["):
+    if text[:1] in ("{", "["):
         return ".json"
-    separator, _, is_table = _separator(path, "latin-1", form, "\t")
+    separator, _, is_table = _separator(path, encoding, form, "\t")
     return (".tsv" if separator == "\t" else ".csv") if is_table or form.column_names else ""
 
 
@@ -441,7 +444,7 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
         usual: Whether it may be cp1252: JSON is not written in it.
     """
     with path.open("rb") as stream:
-        if given is None and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if given is None and stream.peek(2)[:2] in _UTF16:
             given = "utf-16"
         try:
             decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
@@ -468,7 +471,7 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
 
 def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[str, int, bool]:
     """Return the separator of a table by its first lines, the number of lines before it, and whether it is certain."""
-    with path.open(encoding=encoding, newline="") as stream:
+    with path.open(encoding=encoding, errors="replace", newline="") as stream:
         lines = list(filter(None, (stream.readline(_LONG_LINE) for _ in range(_SAMPLE))))
     told = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
     if told or form.separator is not None:

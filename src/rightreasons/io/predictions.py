@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,23 +44,26 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind, parse_json
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind
 from rightreasons.io.columns import (
+    LABEL_COLUMNS,
     USUAL_COLUMNS,
     Column,
     Columns,
     NamedLabels,
     check_once,
     columns_in,
+    in_cell,
     named_column,
     one_column,
+    one_label_each,
     read_columns,
     renamed_labels,
     renamed_values,
     source_name,
     usual_column,
 )
-from rightreasons.io.files import collection_paused, described
+from rightreasons.io.files import collection_paused, described, is_class_score
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.reading import parse_table
@@ -217,7 +221,9 @@ def read_predictions(
     options, given, where = told.options(options), told.given, source_name(told)
     label_column = label_column or given.get("label_column")
     columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns(label_column))
-    alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
+    alone = None
+    if answers_alone and with_labels:
+        alone = without_scores(columns, where, label_column=label_column, options=options)
     return alone or find_predictions(
         columns,
         where,
@@ -245,7 +251,7 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     where = source_name(path)
-    columns = _answers_by_id(read_columns(path, log_filter=log_filter))
+    columns, _ = _by_class(_answers_by_id(read_columns(path, log_filter=log_filter)), PredictionOptions())
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
     if answers and not _candidates(scored, where):
@@ -319,10 +325,14 @@ def find_predictions(
     ):
         if name is not None:
             named_column(columns, name, option, where)
+    columns, options = _by_class(columns, options)
     labels = _called(columns, "label") if label_column is None else [label_column]
     confident = _called(columns, "confidence")
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
+    if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
+        labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+        others = {name: column for name, column in others.items() if name not in labels}
     named = options.confidence_column is not None or options.correct_column is not None
     if named and options.score_columns is not None:
         other = "confidence_column" if options.confidence_column is not None else "correct_column"
@@ -346,7 +356,7 @@ def find_predictions(
     kind = _settled(options.scores) or chosen.kind
     table = _as_fractions(table, options, kind, listing(chosen.columns), where)
     table, rounded = _rounded_sums(table, kind)
-    values = None if label is None else columns[label]
+    values = None if label is None else one_label_each(columns[label], f"the column {label!r} of {where}")
     renamed = renamed_labels(label_names)
     if renamed:
         label_names = None
@@ -390,6 +400,23 @@ def find_predictions(
     )
 
 
+def _by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:
+    """Make a column per class of scores that are an object of them per item, or a list of {label, score}."""
+    named = listed_names(options.score_columns) or ()
+    for name in [name for name in columns if name in named or name.lower() in USUAL["scores"]]:
+        cells = [in_cell(cell) for cell in columns[name]] if isinstance(in_cell(columns[name][0]), (dict, list)) else []
+        if cells and all(isinstance(cell, list) and cell and all(map(is_class_score, cell)) for cell in cells):
+            cells = [{one["label"]: one["score"] for one in cell} for cell in cells]
+        if cells and all(isinstance(cell, dict) for cell in cells):
+            kind = USUAL["scores"].get(name.lower())
+            prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
+            classes = dict.fromkeys(itertools.chain(*cells))
+            made = {f"{prefix}_{each}": [cell.get(each) for cell in cells] for each in classes}
+            columns = {other: column for other, column in columns.items() if other != name} | made
+            options = options.replaced(score_columns=None) if name in named else options
+    return columns, options
+
+
 def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
     words = {word: label for word, label in _words(labels).items() if not is_number(label)}
@@ -411,9 +438,10 @@ def _words(labels: Iterable[Any]) -> dict[str, str]:
 
 
 def _ending(name: str, words: Mapping[str, str]) -> str:
-    """Return the label that the name of a column is, or ends in, as "Probability good" does; "" for none."""
-    tails = [name[place:] for place in range(len(name)) if not place or name[place - 1] in " _.:-"]
-    return next((words[tail] for tail in map(folded, tails) if tail in words), "")
+    """Return the label that the name of a column is, or ends in or begins with: "P(good)", "good_prob"; "" for none."""
+    borders = [place for place, sign in enumerate(name) if sign in " _.:-()"]
+    parts = [name, *(name[place + 1 :].rstrip(")") for place in borders), *(name[:place] for place in borders[::-1])]
+    return next((words[part] for part in map(folded, parts) if part in words), "")
 
 
 def _settled(scores: str | None) -> str | None:
@@ -585,14 +613,18 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     if isinstance(column, np.ndarray) and column.dtype != object:
         table = _numbers(column, name)
     else:
-        rows = [_score_row(row, name, item) for item, row in enumerate(column)]
-        if any(isinstance(row, list) for row in rows):
-            check_each(
-                rows, lambda row: isinstance(row, list), f"a list of scores in each item of {name!r}", unit="item"
-            )
+        cells = [_list_in(cell) for cell in column]
+        if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
+            expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
+            check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
+            rows = [_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
+            expected = f"one list of scores per item in {name!r}"
+            check_each(rows, lambda row: row.ndim == 1, expected, unit="item")
             if len(set(map(len, rows))) > 1:
-                return rows
-        table = np.asarray(rows, dtype=np.float64)
+                return [row.tolist() for row in rows]
+            table = np.stack(rows)
+        else:
+            table = _numbers(column, name)
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
             f"Expected probabilities in column {name!r}, but every value is a whole number: "
@@ -601,22 +633,12 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     return table
 
 
-def _score_row(row: Any, name: str, item: int) -> Any:
-    """Return the number or the list in a cell: as JSON writes it, or numpy, "[0.9 1.e-01]"."""
-    if isinstance(row, str) and not is_number(row):
-        try:
-            row = parse_json(row, "the cell")
-        except ValueError:
-            row = row.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", row) else row
-    if not isinstance(row, (list, tuple, np.ndarray)):
-        check_each(
-            [row], is_number, f"a number or a list such as [0.9, 0.1] in column {name!r}", unit="item", first=item
-        )
-        return float(row)
-    numbers = _numbers(row, f"{name}[{item}]")
-    if numbers.ndim != 1:
-        raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
-    return numbers.tolist()
+def _list_in(cell: Any) -> Any:
+    """Return the list in a cell, as JSON writes it, or numpy, "[0.9 1.e-01]"; of another cell, itself."""
+    cell = in_cell(cell)
+    if isinstance(cell, str) and re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell):
+        return cell.strip()[1:-1].split()
+    return list(cell) if isinstance(cell, tuple) else cell
 
 
 def number_in(value: Any) -> float | None:
@@ -705,12 +727,12 @@ def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> 
         both = resolve_labels(values, where=place).names
     except (TypeError, ValueError):
         return None  # the labels are refused where they are read
-    if both == ("false", "true"):
-        return ("false", "true")
-    positive = [name for name in both if names and name.strip().casefold() == names[0].strip().casefold()]
-    if len(both) != 2 or len(positive) != 1:
+    if len(both) != 2:
         return None
-    return (next(name for name in both if name != positive[0]), positive[0])
+    positive = [place for place, name in enumerate(both) if names and folded(name) == folded(names[0])]
+    if numbers_said(both) == [0, 1] and not _are_numbers(both) and not positive:  # words that say their number
+        positive = [1] if names is None else [place for place in numbers_said(names) or () if place < 2]
+    return (both[1 - positive[0]], both[positive[0]]) if len(positive) == 1 else None
 
 
 # ------------------------------------------------------------------------------------------- answers and confidence
@@ -825,13 +847,16 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
 
 
-def without_scores(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
+def without_scores(
+    columns: Columns, where: str, *, label_column: str | None = None, options: PredictionOptions
+) -> Predictions | None:
     """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
 
     Args:
         columns: Column by name.
         where: The name of the table, for errors.
-        options: Those that name columns; where one does, this is no such table.
+        label_column: The column of the labels; None where its name is a usual one.
+        options: Those that name columns; where one names scores or a confidence, this is no such table.
 
     Returns:
         Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
@@ -844,7 +869,11 @@ def without_scores(columns: Columns, where: str, *, options: PredictionOptions) 
         >>> without_scores({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
     """
     labels, answers, told = (_called(columns, what) for what in ("label", "answer", "correct"))
-    if options.score_columns or options.confidence_column or options.correct_column or _called(columns, "confidence"):
+    if label_column is not None:
+        labels = [named_column(columns, label_column, "label_column", where)]
+    if options.correct_column is not None:
+        told = [named_column(columns, options.correct_column, "correct_column", where)]
+    if options.score_columns or options.confidence_column or _called(columns, "confidence"):
         return None
     if len(answers) > 1 or not (answers or told) or has_scores(columns, where):
         return None
@@ -882,14 +911,14 @@ def _are_answers(column: Column) -> bool:
     """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
     values = _typed(column)
     if all(isinstance(value, str) for value in values):
-        return not any(_is_list(value) for value in values)
+        return not any(isinstance(in_cell(value), list) for value in values)
     return all(_is_answer(value) and not isinstance(value, str) for value in values)
 
 
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = _typed(column)
     texts = bool(values) and isinstance(values[0], str)
-    lists = texts and all(isinstance(value, str) and _is_list(value) for value in values)
+    lists = texts and all(isinstance(value, str) and isinstance(in_cell(value), list) for value in values)
     check_each(
         values,
         lambda value: (
@@ -916,14 +945,6 @@ def _typed(column: Column) -> list[Any]:
 
 def _is_answer(value: Any) -> bool:
     return isinstance(value, (str, int)) or (is_number(value) and float(value).is_integer())
-
-
-def _is_list(text: str) -> bool:
-    """Tell whether a text is a JSON list, such as a cell of scores."""
-    try:
-        return text.lstrip().startswith("[") and isinstance(parse_json(text, "the cell"), list)
-    except ValueError:
-        return False
 
 
 # ----------------------------------------------------------------------------------------------------------------- runs

@@ -138,7 +138,7 @@ def _predictions(
 ) -> Resolution:
     options = told.options(PredictionOptions())
     label = told.given.get("label_column")
-    read = without_scores(columns, where, options=options) or find_predictions(
+    read = without_scores(columns, where, label_column=label, options=options) or find_predictions(
         columns,
         where,
         label_column=label,
