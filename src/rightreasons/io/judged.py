@@ -355,13 +355,12 @@ def _source_in(name: str) -> str:
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
-    cells = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in column]  # decimal commas
     check_each(
-        cells,
+        column,
         lambda cell: (value := predictions.number_in(cell)) is not None and not (value < 0 or value > 1),
         f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
     )
-    return [value for cell in cells if (value := predictions.number_in(cell)) is not None]
+    return [value for cell in column if (value := predictions.number_in(cell)) is not None]
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:

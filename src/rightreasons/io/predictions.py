@@ -74,8 +74,8 @@ USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
 """Those names of answers that are of nothing but a model's: "answer" may be that of an item."""
 
-_DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_PERCENT = re.compile(r"([-+]?[0-9]*[.,]?[0-9]+)\s*%")
+# Also as spreadsheets show it: "56.4 %", and the decimal comma of much of Europe.
+_NUMBER = re.compile(r"([-+]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
@@ -598,15 +598,13 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        # As spreadsheets show them: "56.4 %", and the decimal comma of much of Europe.
-        cells = [value.strip() if isinstance(value, str) else "" for value in column]
-        percents = [_PERCENT.fullmatch(cell) for cell in cells]
-        if all(percents):
-            return np.asarray([float(found[1].replace(",", ".")) for found in percents if found]) / 100
-        if all(map(_DECIMAL_COMMA.fullmatch, cells)):
-            return np.asarray([cell.replace(",", ".") for cell in cells], dtype=np.float64)
-        check_each(column, is_number, f"numbers in column {name!r}", unit="item")
-        raise
+        check_each(
+            column,
+            lambda cell: (number := number_in(cell)) is not None and number == number,
+            f"numbers in column {name!r}",
+            unit="item",
+        )
+        return np.asarray([number_in(cell) for cell in column], dtype=np.float64)
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
@@ -645,12 +643,15 @@ def number_in(value: Any) -> float | None:
     """Return the number in a cell, NaN for a cell without one, and None for anything else.
 
     Example:
-        >>> number_in("0.5"), number_in("n/a"), number_in(True)
-        (0.5, nan, None)
+        >>> number_in("0,5"), number_in("56.5 %"), number_in("n/a"), number_in(True)
+        (0.5, 0.565, nan, None)
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
         return float("nan")
-    return None if isinstance(value, bool) or not is_number(value) else float(value)
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found:
+        return float(found[1].replace(",", ".")) / (100 if found[2] else 1)
+    return None if isinstance(value, (bool, list, dict)) or not is_number(value) else float(value)
 
 
 def is_number(value: Any) -> bool:
@@ -918,7 +919,7 @@ def _are_answers(column: Column) -> bool:
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = _typed(column)
     texts = bool(values) and isinstance(values[0], str)
-    lists = texts and all(isinstance(value, str) and isinstance(in_cell(value), list) for value in values)
+    lists = texts and all(isinstance(in_cell(value), list) for value in values)
     check_each(
         values,
         lambda value: (

@@ -363,11 +363,8 @@ def _joined(files: Sequence[Path], form: FileForm) -> pa.Table:
 def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Fill the columns that a split lacks with nulls: a public test split often comes without labels."""
     fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
-    lacking = {
-        split: pa.schema([field for name, field in fields.items() if name not in table.column_names])
-        for split, table in tables.items()
-    }
-    return {
-        split: pa.concat_tables([table, lacking[split].empty_table()], promote_options="default")
-        for split, table in tables.items()
-    }
+    filled = {}
+    for split, table in tables.items():
+        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
+        filled[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
+    return filled
