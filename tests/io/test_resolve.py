@@ -298,6 +298,7 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
         ([{"0": 1, "1": 3}, {"0": 2, "1": 1}, {"0": 1, "1": 1}], [1, 0, -1]),
         (['{"0": 0.4, "1": 0.6}', '{"0": 1.0}', "{}"], [1, 0, -1]),
         ([[1], [0], []], [1, 0, -1]),
+        ([["1", "0", "1"], ["0", "0", "0"], ["0", "1"]], [1, 0, -1]),
     ):
         assert open_dataset({"text": ["a", "b", "c"], "label": labels})["label"][:] == numbers
         assert (
@@ -328,6 +329,15 @@ def test_words_that_say_numbers_meet_numbers_and_no_other_words():
     assert find_predictions(scores, score_columns="score").label_names == ("no", "yes")
     first = find_predictions({"p_no": [1 - p for p in HIGH], "label": words}, score_columns="p_no")
     assert ((first.predictions > 0.5) == first.references).all()
+    true = {"p_yes": HIGH, "label": [bool(label) for label in LABELS]}  # yes is true
+    for names in (None, ["false", "true"], ["true", "false"]):
+        read = find_predictions(true, score_columns="p_yes", label_names=names)
+        assert ((read.predictions > 0.5) == read.references).all()
+    zero = {"p_0": HIGH, "label": [("good", "bad")[label] for label in LABELS]}  # p_0 is P(bad), the first of the two
+    read = find_predictions(zero, score_columns="p_0", label_names=["bad", "good"])
+    assert ((read.predictions > 0.5) == read.references).all()
+    with pytest.raises(ValueError, match="Expected the labels of the columns of scores"):
+        find_predictions({"p_yes": HIGH, "label": zero["label"]}, score_columns="p_yes", label_names=["bad", "good"])
     with pytest.raises(ValueError, match=r"among those of `label_names` \(no, yes\), but they are good, bad"):
         find_predictions(scored("good", "bad", words), label_names=["no", "yes"])  # not by their order
 

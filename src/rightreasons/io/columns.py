@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -233,7 +234,7 @@ def one_label_each(labels: Column, where: str) -> Column:
     """Return the likeliest class where labels are shares or votes of classes; None where two are likeliest.
 
     Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class, as
-    votes are. A list of one label is that label.
+    votes are, or a list of words some of which repeat. A list of one label is that label.
 
     Raises:
         TypeError: If a row has several labels.
@@ -246,6 +247,8 @@ def one_label_each(labels: Column, where: str) -> Column:
         return labels
     cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
     one_length = len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
+    lists = [cell for cell in cells if isinstance(cell, list) and all(isinstance(word, str) for word in cell)]
+    votes = any(len({*words}) < len(words) for words in lists)  # several labels do not repeat
     chosen: list[Any] = []
     for row, held in enumerate(cells):
         shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
@@ -256,7 +259,9 @@ def one_label_each(labels: Column, where: str) -> Column:
         numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())
         if isinstance(held, list) and shares and numbers:
             numbers = one_length and abs(sum(shares.values()) - 1) <= 0.01
-        if not numbers:
+        if votes and isinstance(held, list):
+            shares = Counter(held)
+        elif not numbers:
             raise OptionError(
                 f"Expected one label per row in {where}, or shares of classes that add up to 1, but row {row} holds "
                 f"{one_line(held, 40)}: several labels are a question each, as label_column='{{{{ 2 in labels }}}}'.",

@@ -681,13 +681,15 @@ def _class_names(
             option="label_names",
         )
     own = scores.class_names
-    if own is None or numbers_said(own) is not None or isinstance(table, list):
+    if own is None or isinstance(table, list):
         return names, table
-    whose = {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
+    said, whose = numbers_said(own), {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
     if table.ndim == 1:  # of one of two classes
-        other = next((name for name in names if folded(name) != folded(own[0])), names[0])
-        order = match_columns((own[0], other), names, **whose)
-        return names, table if order[1] == 0 else 1 - table
+        place = _place_of(own[0], names)
+        place = said[0] if place is None and said in ([0], [1]) else place
+        return names, table if (match_columns(own, names, **whose)[0] if place is None else place) else 1 - table
+    if said is not None:
+        return names, table
     return names, table[:, match_columns(own, names, **whose)]
 
 
@@ -730,10 +732,21 @@ def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> 
         return None  # the labels are refused where they are read
     if len(both) != 2:
         return None
-    positive = [place for place, name in enumerate(both) if names and folded(name) == folded(names[0])]
-    if numbers_said(both) == [0, 1] and not _are_numbers(both) and not positive:  # words that say their number
-        positive = [1] if names is None else [place for place in numbers_said(names) or () if place < 2]
-    return (both[1 - positive[0]], both[positive[0]]) if len(positive) == 1 else None
+    if names is None and numbers_said(both) == [0, 1] and not _are_numbers(both):  # words that say their number
+        return (both[0], both[1])
+    place = None if names is None else _place_of(names[0], both)
+    return None if place is None else (both[1 - place], both[place])
+
+
+def _place_of(name: str, both: Sequence[str]) -> int | None:
+    """Return which of two classes a name is, by name or by the number that both say; None for neither."""
+    if folded(name) in map(folded, both):
+        return [*map(folded, both)].index(folded(name))
+    pair = next((pair for pair in (("no", "yes"), ("false", "true"), ("0", "1")) if folded(name) in pair), None)
+    numbers = numbers_said(both)
+    if pair is None or numbers is None or pair.index(folded(name)) not in numbers:
+        return None
+    return numbers.index(pair.index(folded(name)))
 
 
 # ------------------------------------------------------------------------------------------- answers and confidence
