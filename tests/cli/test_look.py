@@ -44,6 +44,16 @@ def test_a_model_that_the_labels_do_not_fit_is_told(table, tmp_path, capsys):
     assert "match by name: contradiction, entailment, neutral" in " ".join(fits.out.split())
 
 
+def test_a_class_that_no_label_is_is_doubtful(tmp_path, capsys):
+    """RTE's 0 and 1 beside three classes: 1 is not_entailment there, and neutral here."""
+    (tmp_path / "rows.csv").write_text("text,label\nFine.,0\nDull.,1\nSo.,1\n")
+    names = '{"0": "entailment", "1": "neutral", "2": "contradiction"}'
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(f'{{"model_type": "bert", "id2label": {names}}}')
+    looked = run(capsys, "look", tmp_path / "rows.csv", tmp_path / "model", "--out", tmp_path / "data.yaml")
+    assert "The data has no label for contradiction: check the order of the classes." in looked.out
+
+
 def test_a_refused_column_names_the_look_that_explains_it_and_a_warning_is_a_line(capsys, tmp_path):
     path = tmp_path / "meine daten.csv"
     path.write_bytes("Text;Ergebnis;Gut;Öde\nschön;Gut;0,9;0,1\nöde;Öde;0,2;0,8\n".encode("cp1252"))

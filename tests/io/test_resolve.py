@@ -1,5 +1,6 @@
 """Labels and columns meet once: what names say, what is refused, and one answer of every door to one table."""
 
+import gzip
 import json
 import warnings
 
@@ -379,6 +380,34 @@ def test_a_passage_may_be_missing_and_letters_are_no_part_of_choices():
     opened = open_multiple_choice(rows)
     assert (opened["prompt"][:], opened["label"][:]) == (["1 + 1?", "So. Who?"], [0, 1])
     assert opened["choices"][:] == [["2", "3"], ["Ann", "Bob"]]
+
+
+def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
+    rows = {"a": ["p"], "b": ["q"], "c1": ["x"], "c2": ["y"], "label": [1]}
+    opened = open_multiple_choice(rows, prompt_column="a,b", choices_column="c1,c2", first_label=0)
+    assert (opened["prompt"][:], opened["choices"][:]) == (["p q"], [["x", "y"]])
+    whole = {"a,b": ["p"], **rows}  # a column of that name
+    assert open_multiple_choice(whole, prompt_column="a,b", choices_column="c1,c2", first_label=0)["prompt"][:] == ["p"]
+    asked = [{"question": "Who?", "mc1_targets": {"choices": ["x", "y", "z"], "labels": [0, 0, 1]}}]
+    assert open_multiple_choice(asked)["label"][:] == [2]
+
+
+def test_splits_of_any_case_are_two_and_a_file_beside_itself_compressed_is_refused(tmp_path):
+    for name, text in (("Train.csv", "a,x\nb,y"), ("TEST.csv", "c,x")):
+        (tmp_path / name).write_text(f"text,label\n{text}\n")
+    assert {name: part["text"][:] for name, part in open_dataset(tmp_path).items()} == {
+        "train": ["a", "b"],
+        "test": ["c"],
+    }
+    with gzip.open(tmp_path / "Train.csv.gz", "wt") as stream:
+        stream.write("text,label\na,x\n")
+    with pytest.raises(ValueError, match=r"Train.csv.gz and Train.csv are one, compressed"):
+        open_dataset(tmp_path)
+
+
+def test_labels_that_look_alike_are_told():
+    with pytest.raises(ValueError, match=r"differ by more than letter case, .* 'pos' and 'pos\\u200f'"):
+        open_dataset({"text": ["a", "b"], "label": ["pos", "pos\u200f"]})
 
 
 def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import datasets
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import first_number, folded, listing, number_doubt
+from rightreasons.core.options import listed
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_names, with_nested
 from rightreasons.io.options import ChoiceOptions
@@ -118,7 +119,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     """
     nested = nested_names(data)
     present = {*data.column_names, *nested}
-    prompt, choices = _names(options.prompt_column), _names(options.choices_column)
+    prompt, choices = (_names(named, present) for named in (options.prompt_column, options.choices_column))
     if prompt and choices:
         label = columns.usual_column(data, _USUAL["label"])
         form = ChoiceForm(prompt, choices, label, seen=frozenset())
@@ -167,8 +168,12 @@ def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[l
     return prompts, choices, _labels(data, choices, marks, form, name)
 
 
-def _names(named: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (named,) if isinstance(named, str) else tuple(named or ())
+def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names of columns, which a text may list with commas where it is none itself."""
+    if not isinstance(named, str):
+        return tuple(named or ())
+    parts = tuple(listed(named) or ())
+    return parts if len(parts) > 1 and {*parts} <= {*present} else (named,)
 
 
 def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
