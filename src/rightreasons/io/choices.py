@@ -173,7 +173,7 @@ def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> 
     if not isinstance(named, str):
         return tuple(named or ())
     parts = tuple(listed(named) or ())
-    return parts if len(parts) > 1 and {*parts} <= {*present} else (named,)
+    return parts if named not in present and {*parts} <= {*present} else (named,)
 
 
 def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:

@@ -243,7 +243,8 @@ def one_label_each(labels: Column, where: str) -> Column:
         >>> one_label_each([[0, 1], {"up": 0.75, "down": 0.25}, [0.5, 0.5], "down"], "the labels")
         [1, 'up', None, 'down']
     """
-    if isinstance(labels, NamedLabels) or not isinstance(in_cell(next(iter(labels), None)), (list, dict, np.ndarray)):
+    first = None if isinstance(labels, NamedLabels) else next(iter(labels), None)
+    if not isinstance(first, (list, dict, np.ndarray)) and str(first).lstrip()[:1] not in ("[", "{"):
         return labels
     cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
     one_length = len({len(cell) for cell in cells if isinstance(cell, list)}) == 1

@@ -734,8 +734,8 @@ def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> 
         return None
     if names is None and numbers_said(both) == [0, 1] and not _are_numbers(both):  # words that say their number
         return (both[0], both[1])
-    place = None if names is None else _place_of(names[0], both)
-    return None if place is None else (both[1 - place], both[place])
+    positive = None if names is None else _place_of(names[0], both)
+    return None if positive is None else (both[1 - positive], both[positive])
 
 
 def _place_of(name: str, both: Sequence[str]) -> int | None:

@@ -540,7 +540,10 @@ def _assemble(
     info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
     info.features = datasets.Features({column: feature for column, (_, feature) in made.items()})
     schema = info.features.arrow_schema
-    arrays = [_as_type(values, schema.field(column).type) for column, (values, _) in made.items()]
+    arrays = [
+        values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
+        for kind, (values, _) in zip(schema.types, made.values(), strict=True)
+    ]
     table = pa.Table.from_arrays(arrays, schema=schema)
     # Otherwise datasets would pickle and digest the whole table; its texts are those of `data`.
     plain = [column for column, (values, _) in made.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
@@ -552,10 +555,6 @@ def _assemble(
     if not rest:
         return common
     return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
-
-
-def _as_type(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    return values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
 
 
 EXTRACTIVE_ANSWERS = ("id", "question", "context", "answers")
