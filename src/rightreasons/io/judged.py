@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -324,7 +325,10 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
         of_right = PredictionOptions(correct_column=options.correct_column)
         right, told = predictions.correctness(columns, where, labels, of_right)
-        read = {_source_in(name) if len(names) > 1 else "": _confidences(columns[name], name, where) for name in names}
+        read = {
+            re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
+            for name in names
+        }
         if all(np.isnan(values).all() for values in read.values()):
             raise ValueError(
                 f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
@@ -348,10 +352,6 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         ).assign(**shared)
         for column, values in read.items()
     )
-
-
-def _source_in(name: str) -> str:
-    return name[len(PREFIX) :] if name.lower().startswith(PREFIX) else name
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:

@@ -455,7 +455,7 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
     as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
     """
     output = sample.get("output") or {}
-    letters = [mark for mark in _marks(output) if _letter_of(mark, choices) is not None]
+    letters = [mark for token in _tokens(output) if _letter_of(mark := _bare(token.get("token")), choices) is not None]
     if picked is None or not letters:
         return {}
     told = letter_log_probabilities(output, len(choices), letters[-1])
@@ -596,10 +596,6 @@ def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[flo
 def _tokens(output: Row) -> list[Row]:
     """Return the tokens of an output with their log-probabilities; [] where it has none."""
     return _mappings(_at(output, "choices", 0, "logprobs", "content"))
-
-
-def _marks(output: Row) -> list[str]:
-    return [_bare(token.get("token")) for token in _tokens(output)]
 
 
 # ---------------------------------------------------------------- lm-evaluation-harness, lighteval and Every Eval Ever

@@ -316,9 +316,9 @@ def test_labels_are_written_by_name_or_by_number(tmp_path):
     [
         ({"label_names": ["bad", "Bad"]}, {}, "two or more different names of labels"),
         ({"label_names": ["bad"]}, {}, "two or more different names of labels"),
-        ({"label_names": "bad"}, {}, "`label_names` of the suite .* a list of names, but got 'bad'"),
-        ({"label_names": ["bad", 1]}, {}, "the name of a label to be a text, but got 1"),
-        ({"label_names": ["bad", " "]}, {}, "the name of a label to hold characters"),
+        ({"label_names": "bad"}, {}, "`label_names` to be a list of strings, but got 'bad'"),
+        ({"label_names": ["bad", 1]}, {}, "`label_names` to be a list of strings, but got .*1"),
+        ({"label_names": ["bad", " "]}, {}, "a name in each entry of `label_names`, but entry 1 is empty"),
         ({"label_names": ["bad", "good"]}, {"labels": ["godo"]}, "'godo'. Did you mean 'good'"),
         ({"label_names": ["bad", "good"]}, {"labels": [2]}, "has the label 2 and the 2 names are bad, good"),
     ],

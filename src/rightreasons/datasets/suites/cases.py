@@ -73,26 +73,6 @@ def check_name(name: object, of: str) -> None:
         raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
 
 
-def check_label_names(names: object, suite: object) -> None:
-    """Check the names of a suite's labels: two or more texts that differ also in lower case.
-
-    Raises:
-        TypeError: If a name is not a text.
-        ValueError: If there are fewer than two, or two of them are the same.
-    """
-    if not isinstance(names, (list, tuple)):
-        raise TypeError(
-            f"Expected `label_names` of the suite {suite!r} to be a list of names, but got {kind_of(names)}."
-        )
-    for name in names:
-        check_name(name, "label")
-    folded = [name.strip().casefold() for name in names]
-    if len(names) < 2 or len(set(folded)) < len(names):
-        raise ValueError(
-            f"Expected two or more different names of labels in the suite {suite!r}, but got {', '.join(names)}."
-        )
-
-
 def by_number(functionality: Functionality, names: Sequence[str]) -> Functionality:
     """Return a functionality with numbers in place of the names of labels, in its cases and in its expectation.
 

@@ -35,6 +35,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rightreasons.core.arrays import offsets_of
+from rightreasons.core.label_names import check_label_names, folded
 from rightreasons.core.options import check_options
 from rightreasons.core.store import json_lines, write_bytes
 from rightreasons.core.suites import SuiteTable, every_part
@@ -44,7 +45,6 @@ from rightreasons.datasets.suites.cases import (
     Functionality,
     by_number,
     check_functionality,
-    check_label_names,
     check_name,
     check_plain,
 )
@@ -230,16 +230,19 @@ class Suite:
                     f"its dataset has already, but got {column!r}."
                 )
         check_ids(self.text_columns, "text column")
-        for functionality in self.functionalities:
-            check_name(functionality.name, "functionality")
-        check_ids([functionality.name for functionality in self.functionalities], "functionality")
         if self.label_names is not None:
-            check_label_names(self.label_names, self.name)
-            object.__setattr__(self, "label_names", tuple(self.label_names))
-            numbered = tuple(by_number(functionality, self.label_names) for functionality in self.functionalities)
+            names = check_label_names(self.label_names)
+            if len(names) < 2 or len({*map(folded, names)}) < len(names):
+                raise ValueError(
+                    f"Expected two or more different names of labels in the suite {self.name!r}, but got "
+                    f"{', '.join(names)}."
+                )
+            object.__setattr__(self, "label_names", names)
+            numbered = tuple(by_number(functionality, names) for functionality in self.functionalities)
             object.__setattr__(self, "functionalities", numbered)
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
+        check_ids([functionality.name for functionality in self.functionalities], "functionality")
 
     @property
     def n_examples(self) -> int:
