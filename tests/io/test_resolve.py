@@ -312,6 +312,7 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
     for labels, words in (
         ([[1, 0], [1]], "several labels are a question each"),  # classes 1 and 0, as the lengths differ
         ([[1, 1], [0, 1]], "several labels are a question each"),
+        (['["x", "x"]', [[1], [2]]], "several labels are a question each"),
         (["4,27", "3"], "several labels are a question each"),
         ([2.5, 1.25], "a regression has no classes"),
     ):

@@ -260,7 +260,7 @@ def one_label_each(labels: Column, where: str) -> Column:
         numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())
         if isinstance(held, list) and shares and numbers:
             numbers = one_length and abs(sum(shares.values()) - 1) <= 0.01
-        if votes and isinstance(held, list):
+        if votes and isinstance(held, list) and all(isinstance(word, str) for word in held):
             shares = Counter(held)
         elif not numbers:
             raise OptionError(

@@ -406,7 +406,7 @@ def _by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pr
     for name in [name for name in columns if name in named or name.lower() in USUAL["scores"]]:
         cells = [in_cell(cell) for cell in columns[name]] if isinstance(in_cell(columns[name][0]), (dict, list)) else []
         if cells and all(isinstance(cell, list) and cell and all(map(is_class_score, cell)) for cell in cells):
-            cells = [{one["label"]: one["score"] for one in cell} for cell in cells]
+            cells = [{str(one["label"]): one["score"] for one in cell} for cell in cells]
         if cells and all(isinstance(cell, dict) for cell in cells):
             kind = USUAL["scores"].get(name.lower())
             prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
