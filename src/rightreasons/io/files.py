@@ -215,8 +215,9 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         if kind not in FILE_TYPES:
             kind = _shown_type(file, form)
         if kind not in FILE_TYPES:
+            saved = ": save the sheet as csv" if data_type(file) in (".xlsx", ".xls", ".ods") else ""
             types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
-            raise ValueError(f"Expected a file of type {types}, or text of such content, but got {where}.")
+            raise ValueError(f"Expected a file of type {types}, or text of such content, but got {where}{saved}.")
         if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
