@@ -30,26 +30,26 @@ PARTS = (
     ("updates of the weights", "torch/optim/"),
     ("updates of the weights", "torch/nn/utils/clip_grad"),
     ("drawing", "/matplotlib/"),
-    ("drawing", "rightreasons/auditing/page/plots"),
-    ("fingerprints", "running/fingerprint.py"),
-    ("fingerprints", "core/store.py"),
-    ("tokenizing", "running/batching.py"),
+    ("drawing", "rightreasons/page/plots.py"),
+    ("tokenizing", "rightreasons/models/batching.py"),
     ("tokenizing", "transformers/tokenization"),
     ("loading and saving models", "transformers/modeling_utils.py"),
     ("loading and saving models", "transformers/models/auto/"),
     ("trainer, beside its passes", "transformers/trainer"),
     ("trainer, beside its passes", "torch/utils/data/"),
     ("trainer, beside its passes", "accelerate/"),
-    ("making the data", "rightreasons/data/"),
-    ("storing", "running/store.py"),
-    ("storing", "foundations/storing/"),
-    ("storing", "report/files.py"),
-    ("statistics", "rightreasons/analysis/"),
-    ("statistics", "rightreasons/foundations/"),
-    ("writing the page", "rightreasons/auditing/page/"),
+    ("making the data", "rightreasons/datasets/"),
+    ("storing and fingerprints", "rightreasons/core/store.py"),
+    ("storing and fingerprints", "rightreasons/report/files.py"),
+    ("statistics", "rightreasons/core/"),
+    *(("statistics", f"rightreasons/{name}/") for name in ("calibration", "shortcuts", "difficulty", "behavior")),
+    ("writing the page", "rightreasons/page/"),
+    ("writing the page", "rightreasons/report/"),
     ("beside the passes in ours", "rightreasons/models/"),
-    ("beside the passes in ours", "rightreasons/measuring/"),
+    ("beside the passes in ours", "rightreasons/audited/"),
 )
+"""Part -> the end of the file that a call is in; the first that fits an innermost call counts."""
+
 REST = "the rest"
 
 

@@ -44,3 +44,11 @@ def names(path):
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             known |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     return known
+
+
+def test_the_parts_that_time_is_counted_for_are_files_of_ours(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    parts = importlib.import_module("audit_share").PARTS
+    ours = [path for _, path in parts if path.startswith("rightreasons/")]
+    assert len(ours) > 10
+    assert [path for path in ours if not (root / "src" / path).exists()] == []

@@ -1,4 +1,4 @@
-"""What can be set about an audit as a whole; options of single questions are in `measuring.options`."""
+"""What can be set about an audit as a whole; those of a single question are in its folder."""
 
 from __future__ import annotations
 

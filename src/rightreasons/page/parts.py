@@ -1,9 +1,8 @@
 """What a section of the report is, and what it returns.
 
-A question is a folder in `auditing/questions/` with a module `section` and its `SECTION`. A section turns what
-`measuring` returns into words, tables and pictures; it neither computes nor writes files nor knows HTML. Its result is
-made of a few kinds of parts. Each says what it shows, how that is defined and where it comes from, so no figure can
-reach the report without them.
+A section is the `question.py` in the folder of a question. It turns what `measure.py` beside it returns into words,
+tables and pictures; it neither computes nor writes files nor knows HTML. Its result is made of a few kinds of parts.
+Each says what it shows, how that is defined and where it comes from, so no figure can reach the report without them.
 """
 
 from __future__ import annotations

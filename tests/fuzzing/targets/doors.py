@@ -15,7 +15,7 @@ from tiny_suites import behavior_suite
 
 SKIPPED = {
     "audit_demo",  # it trains
-    "auditing.write_behavior_report",
+    "report.write_behavior_report",
     "datasets.apply_substitutions",
     "io.choose_split",
     "io.labeled_items",
