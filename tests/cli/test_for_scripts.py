@@ -1,6 +1,7 @@
 """What a script reads: --json prints one object, and --quiet nothing, whatever the command."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,9 @@ def test_quiet_prints_errors_alone(world, capsys):
     code, printed, errors = run(capsys, "gate", report, "--quiet")
     assert (code, printed) == (2, "")
     assert errors.startswith("Error: Expected a condition")
+
+
+def test_where_nobody_watches_libraries_draw_no_bars(capsys, monkeypatch):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    run(capsys, "modules")
+    assert os.environ["TQDM_DISABLE"] == "1"

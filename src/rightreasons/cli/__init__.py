@@ -30,7 +30,7 @@ import typer.main
 
 import rightreasons
 from rightreasons.core.errors import in_one_sentence, is_expected, missing, unknown_name
-from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals, unwatched
+from rightreasons.core.stopping import SetAsideWarning, is_watched, stopped_by_signals, unwatched
 
 TRACEBACK, JSON, QUIET = "--traceback", "--json", "--quiet"
 ANYWHERE = {TRACEBACK, JSON, QUIET}
@@ -108,6 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = ["--help" if word == HELP_ALL else word for word in words if word not in ANYWHERE]
     # A bar per split and perturbation would bury the lines that matter.
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    if not is_watched():  # libraries draw theirs into files, too
+        os.environ.setdefault("TQDM_DISABLE", "1")
     _never_fail_to_print()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         is_first = os.environ.get("RANK", "0") == "0"
