@@ -38,7 +38,8 @@ SMOKE = {
     "tests/zoo/test_zoo.py::test_the_mechanisms_are_families_of_the_installed_transformers",
     "tests/fuzzing/test_fuzzing.py::test_every_input_has_the_right_figure_or_one_sentence[classes]",
     "tests/faults/test_faults.py::test_every_command_that_writes_has_a_case",
-    "tests/report/test_render.py::test_the_page_fits_the_window_and_asks_for_nothing",
+    "tests/report/test_render.py::test_the_page_fits_the_window_and_asks_for_nothing[light-1280]",
+    "tests/report/test_render.py::test_the_page_fits_the_window_and_asks_for_nothing[dark-390]",
     "tests/spaces/test_module_apps.py",
 }
 """What the default run has of the zoo, fuzzing, faults and browsers; `make -C benchmarks nightly` runs all."""

@@ -1,5 +1,7 @@
 """Whatever people have as a scorer, and audits of what is no model of transformers."""
 
+from types import SimpleNamespace
+
 import datasets
 import numpy as np
 import pytest
@@ -105,10 +107,22 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     assert as_scorer(classifier) is classifier
     want = classifier.predict(["a good film"], progress=False).logits
     pipe = transformers.pipeline("text-classification", model=classifier.model, tokenizer=classifier.tokenizer)
-    for form in (as_scorer(folder), as_scorer(pipe), as_scorer(classifier.model, tokenizer=classifier.tokenizer)):
+    trainer = SimpleNamespace(model=classifier.model, processing_class=classifier.tokenizer)
+    reloaded = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    for form in (
+        as_scorer(folder),
+        as_scorer(pipe),
+        as_scorer(classifier.model, tokenizer=classifier.tokenizer),
+        as_scorer((classifier.model, classifier.tokenizer)),
+        as_scorer(trainer),
+        as_scorer(reloaded),  # with the tokenizer of its folder
+    ):
         assert isinstance(form, Scorer)
         assert (form.label_names, form.fingerprint) == (NAMES, classifier.fingerprint)
         assert form.predict(["a good film"], progress=False).logits == pytest.approx(want)
+    reloaded.config._name_or_path = str(tmp_path / "elsewhere")
+    with pytest.raises(TypeError, match="Expected `tokenizer` beside a loaded model"):
+        as_scorer(reloaded)
     assert as_scorer(save_tiny_multiple_choice(tmp_path / "choices")).label_names is None
     causal = save_tiny_causal(tmp_path / "causal")
     for model in (as_scorer(causal, label_names=NAMES), as_scorer(str(causal))):
@@ -133,6 +147,7 @@ def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp
     assert np.exp(scores.logits).sum(axis=1) == pytest.approx(1)
     assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
     assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
+    plain.model.config._name_or_path = ""  # where a tokenizer would be found
     with pytest.raises(TypeError, match="`tokenizer` beside a loaded model .ORTModelForSequenceClassification"):
         as_scorer(session)
 

@@ -25,7 +25,7 @@ def test_a_finished_audit_is_there_at_once(visit):
     turn_to(page, "Question by question")
     expect(page.locator("#section .rr-tiles").first).to_be_visible()
     expect(page.locator("#section svg, #section img").first).to_be_visible()
-    expect(page.get_by_role("navigation", name="Links")).to_contain_text("Leaderboard")
+    expect(page.get_by_role("navigation", name="Links")).to_contain_text("Documentation")
 
 
 def test_a_model_that_follows_a_hint_in_silence_is_shown_beside_it(visit):

@@ -38,7 +38,9 @@ def own(tmp_path_factory):
         ),
     )
     names = Functionality("names", "Names", "INV", {"name": "invariant"}, (Case("0", (("Ann sat",), ("Eve sat",))),))
-    paths = {"suite": Suite("mine", ("text",), (negation, names)).write(folder / "mine.jsonl")}
+    paths = {
+        "suite": Suite("mine", ("text",), (negation, names), label_names=("bad", "good")).write(folder / "mine.jsonl")
+    }
     # The first negation is wrong, the second right; the names differ by .3 and in the answer.
     rows = [[0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.7, 0.3]]
     paths["csv"] = folder / "wrong once.csv"

@@ -24,7 +24,14 @@ from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
 from rightreasons.models.batching import TOKENS_PER_ITEM, default_batch_size
 from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
-from rightreasons.models.loading import as_classifier, check_classes, class_names, load_classifier, load_multiple_choice
+from rightreasons.models.loading import (
+    as_classifier,
+    check_classes,
+    class_names,
+    load_classifier,
+    load_multiple_choice,
+    load_tokenizer,
+)
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
@@ -61,11 +68,11 @@ def as_scorer(
 
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
-            transformers, or a session of optimum (ONNX), with its `tokenizer`; a text-classification or
-            text-generation pipeline of transformers; a fitted estimator or pipeline of scikit-learn with
-            `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. A language model is
-            asked through a `Prompt`.
-        tokenizer: The tokenizer of a loaded model.
+            transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
+            a text-classification or text-generation pipeline of transformers; a fitted estimator or pipeline of
+            scikit-learn with `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. A
+            language model is asked through a `Prompt`.
+        tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
         label_names: The names of the K classes in the order of the probabilities: a function needs them, an estimator
             has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
         name: What reports call it; None takes what it is called.
@@ -88,6 +95,10 @@ def as_scorer(
     """
     if isinstance(model, (str, os.PathLike)):
         return _named(model, label_names)
+    if isinstance(model, tuple) and len(model) == 2:
+        model, tokenizer = model
+    elif _has(model, "model") and _has(model, "processing_class"):  # a Trainer
+        model, tokenizer = model.model, tokenizer or model.processing_class
     if all(_has(model, member) for member in MEMBERS):
         return model  # type: ignore[no-any-return]
     if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
@@ -279,7 +290,11 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     model = without_wrapper(model)
-    called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
+    place = getattr(getattr(model, "config", None), "_name_or_path", "")
+    called = name or place or type(model).__name__
+    if tokenizer is None and place:
+        with contextlib.suppress(ValueError):
+            tokenizer = load_tokenizer(place, local_files_only=True)
     if not isinstance(model, torch.nn.Module):  # a session of optimum
         return FunctionScorer(_session(model, tokenizer, called), class_names(model.config, called), called)
     kind = kind_of_model(model)
