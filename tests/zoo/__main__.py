@@ -22,6 +22,7 @@ from zoo.building import TASKS, NotBuilt, families
 from zoo.families import HALF, MECHANISMS
 from zoo.half import Rounding, hold_half
 from zoo.holding import CALLS, Outcome, hold, single_thread
+from zoo.masks import table
 from zoo.page import page, rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def main() -> int:
             for task, family in halved
         ]
         found = rows(records)
-        PAGE.write_text(page(found, halves), encoding="utf-8")
+        PAGE.write_text(page(found, halves, table()), encoding="utf-8")
         with PAGE.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
             writer.writeheader()

@@ -11,6 +11,7 @@ from zoo.building import TASKS, NotBuilt, families
 from zoo.families import HALF, KNOWN, MECHANISMS, REFUSED
 from zoo.half import hold_half
 from zoo.holding import CALLS, hold, single_thread
+from zoo.masks import MISTAKES, off_by
 
 
 def cases():
@@ -43,6 +44,16 @@ def test_a_family_is_exact_or_refused_in_a_sentence(task, family, call):
 def test_bfloat16_differs_from_float32_as_a_plain_loop_does(task, family):
     single_thread()
     assert [rounding for rounding in hold_half(task, family) if not rounding.is_rounding] == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.what} ({mistake.family})")
+def test_wrong_masks_are_noticed_in_bfloat16_but_for_one_token_in_long_texts(mistake):
+    single_thread()
+    off, noticed = off_by(mistake, seed=1)
+    assert noticed == (
+        "rounding" not in mistake.what and (mistake.window or 0) * ("one too wide" in mistake.what) < 128
+    )
+    assert noticed or off < 0.1
 
 
 def test_the_mechanisms_are_families_of_the_installed_transformers():
