@@ -22,6 +22,7 @@ from rightreasons.models import packaged
 from rightreasons.models.causal import load_causal
 from rightreasons.models.choices import load_chooser
 from rightreasons.models.classes import predict
+from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
@@ -99,6 +100,23 @@ class TestMultiLabel:
         found = fisher_information(opened, texts[:1], progress=False).eigenvalues
         assert found == pytest.approx([p * (1 - p) * float(slope.square().sum())], rel=1e-3)
         assert opened.fingerprint != load_classifier(folder, device="cpu", target="toxic").fingerprint
+
+    def test_integrated_gradients_are_those_of_the_sigmoid_of_one_logit(self, folder):
+        texts = ["the film was good", "a very dull plot and a poor actor"]
+        opened = load_classifier(folder, device="cpu", target="rude")
+        found = integrated_gradients(
+            opened, texts, labels=[1, 1], label="gold", method="riemann_right", steps=5, baseline="zeros",
+            rank_special=True, progress=False,
+        )  # fmt: skip
+        plain = BertForSequenceClassification.from_pretrained(folder).eval()
+        for text, scores in zip(texts, found.scores, strict=True):
+            inputs = opened.tokenizer(text, return_tensors="pt")
+            words = plain.get_input_embeddings()(inputs.pop("input_ids")).detach()
+            mean = torch.zeros_like(words)
+            for step in (1, 2, 3, 4, 5):  # the right ends of five intervals from zero
+                point = (words * step / 5).requires_grad_()
+                mean += torch.autograd.grad(plain(inputs_embeds=point, **inputs).logits[0, 1].sigmoid(), point)[0] / 5
+            assert scores == pytest.approx((words * mean).norm(dim=-1)[0].numpy(), rel=1e-4, abs=1e-7)
 
     def test_labels_that_it_lacks_and_models_without_such_a_head(self, folder, classifier_folder, choice_folder):
         with pytest.raises(ValueError, match="to have the label 'kind', but it has the labels toxic, rude, threat"):

@@ -172,6 +172,12 @@ def test_a_damaged_model_of_a_plan_is_trained_again(task, tmp_path):
     assert weights.read_bytes() == content
     assert not half.exists()
     assert [{key: value for key, value in row.items() if key != "seconds"} for row in plan.results()] == [whole]
+    # All runs are finished, and the model is looked at all the same.
+    weights.write_bytes(content[:-1])
+    with pytest.warns(SetAsideWarning, match=r"model\.safetensors in it is damaged"):
+        assert run_plan(plan, task, progress=False) == 0
+    assert not folder.exists()
+    assert run_plan(plan, task, progress=False) == 0  # no run needs it
 
 
 def test_shards_part_the_plan():

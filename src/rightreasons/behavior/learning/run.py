@@ -58,6 +58,8 @@ def run_plan(
         )
     engine = engine or EngineOptions()
     done = plan.done()
+    for seed in {run.seed for run in plan.runs}:  # a damaged model is set aside, and trained again where it is needed
+        is_sealed(*_shared(plan, seed))
     work = shard_of(plan.runs, shard)
     pending = [unit for runs in work if (unit := [run for run in runs if run.key not in done])]
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
@@ -90,6 +92,11 @@ class _Elsewhere:
 
 _OPENED: dict[str, Runner] = {}
 """What a worker executes; it is opened once per worker and plan."""
+
+
+def _shared(plan: Plan, seed: int) -> tuple[Path, str]:
+    """Return the folder of the model that was trained on independent data, and the digest of what it depends on."""
+    return plan.folder / "models" / f"iid-{seed}", plan.inputs(f"iid-{seed}")
 
 
 def _save(classifier: Classifier, folder: Path) -> None:
@@ -144,7 +151,7 @@ class Runner:
 
     def _iid_model(self, seed: int) -> Classifier:
         """Load the model that was trained on independent data, or train it."""
-        folder, inputs = self.plan.folder / "models" / f"iid-{seed}", self.plan.inputs(f"iid-{seed}")
+        folder, inputs = _shared(self.plan, seed)
         if not is_sealed(folder, inputs):
             classifier = self._pretrained(seed)
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
