@@ -85,7 +85,7 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows,
     (line,) = [line for line in err.splitlines() if line.startswith("Error")]
     assert (code, out) == (2, "")
     assert "chunk-000000" in line
-    assert line.endswith("but it is full: free some, and repeat the same command, which goes on from what it kept.")
+    assert line.endswith("but it is full: free some, and repeat the same command; what was kept is not computed again.")
     assert "Traceback" not in err
     assert len(asked) == 10  # each batch once
     assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0

@@ -124,8 +124,8 @@ def in_one_sentence(error: BaseException) -> str:
         file = getattr(full, "filename", None)
         where = f" to write {os.fspath(file)!r}" if isinstance(file, (str, os.PathLike)) else ""
         text = (
-            f"Expected room on the disk{where}, but it is full: free some, and repeat the same command, which goes on "
-            "from what it kept."
+            f"Expected room on the disk{where}, but it is full: free some, and repeat the same command; what "
+            "was kept is not computed again."
         )
     elif isinstance(error, OSError) and error.strerror:
         where = f" to {error.filename!r}" if error.filename is not None else ""
