@@ -154,9 +154,8 @@ def predict(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
         )
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    gold = items.check_labels(labels)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
-    return _score(items, gold, failures, **how)
+    return _score(items, labels, failures, **how)
 
 
 def predict_choices(
@@ -203,9 +202,8 @@ def predict_choices(
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
     items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length)
-    gold = items.check_labels(labels)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
-    return _score(items, gold, {}, **how)
+    return _score(items, labels, {}, **how)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -235,9 +233,9 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     return _assemble(about, Columns.of(chunk, failed))
 
 
-def _score(items: Items, gold: NDArray[np.int64] | None, failures: Mapping[str, str], **how: Any) -> Scores:
+def _score(items: Items, labels: object, failures: Mapping[str, str], **how: Any) -> Scores:
     """Score every sequence, and join those of an item."""
-    classifier, sequences = items.classifier, items.sequences()
+    classifier, sequences, gold = items.classifier, items.sequences(), items.check_labels(labels)
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:

@@ -86,6 +86,7 @@ class Items:
         first: S first texts.
         second: S second texts, or None.
         max_length: Maximum tokens of each.
+        known: Where each token is in its text, of sequences that are given as tokens and not padded; None of others.
     """
 
     classifier: Classifier
@@ -96,8 +97,11 @@ class Items:
     first: Sequence[str] = ()
     second: Sequence[str] | None = None
     max_length: int = 0
+    known: Places | None = None
 
     def __post_init__(self) -> None:
+        if self.known is not None:
+            return
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
         check_tokens(self.classifier.model, self.classifier.name, largest)
         padding = padding_values(self.classifier.model, self.classifier.tokenizer, self.encoded.columns["input_ids"])
@@ -163,11 +167,13 @@ class Items:
 
     @cached_property
     def places(self) -> Places:
-        """Where each token of `encoded` is in its text; the texts are tokenized again.
+        """Where each token of `encoded` is in its text; where that is not known, the texts are tokenized again.
 
         Raises:
             ValueError: If the tokenizer is a slow one, which does not know.
         """
+        if self.known is not None:
+            return self.known
         return encode_with_places(self.classifier.tokenizer, self.first, self.second, max_length=self.max_length)[1]
 
     @cached_property

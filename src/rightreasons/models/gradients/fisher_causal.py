@@ -168,21 +168,6 @@ def _norm(v: Tensor) -> Tensor:
     return norms
 
 
-@dataclass(frozen=True, eq=False)
-class _Prompts(Items):
-    """Prompts with the places of their tokens; a causal language model reads them as `CausalFisher` says."""
-
-    known: Places | None = None
-
-    @property
-    def places(self) -> Places | None:  # type: ignore[override]
-        """Where each token is in the prompt of the user."""
-        return self.known
-
-    def __post_init__(self) -> None:
-        """Try nothing: these items are not padded as those of a classifier are."""
-
-
 class CausalFisher:
     """The prompts and choices of N items as a causal language model reads them, and the gradients of their scores.
 
@@ -280,7 +265,7 @@ class CausalFisher:
             truncated=np.array([item.truncated for item in self._asked], dtype=np.bool_),
             padding={"input_ids": 0},
         )
-        return _Prompts(
+        return Items(
             self._scorer,  # type: ignore[arg-type]
             asked.ids,
             np.ones(len(tokens), dtype=np.int64),
