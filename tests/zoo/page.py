@@ -39,6 +39,20 @@ _HALF = """
 How far numbers in bfloat16 are from float32 with the same weights, relative to the largest of the call; in brackets the
 same of a plain loop in bfloat16.
 """
+_WEIGHTS = """
+## Changed weights
+
+One model each, in tests of their own, beside the plain model:
+
+| weights | compared with | held |
+|---|---|---|
+| adapters (LoRA, by peft) | the merged model: classes, choices, gradients | exact |
+| `torch.compile` | the model without it: Fisher information | exact |
+| 4 bits (bitsandbytes, if installed) | one item at a time: choices, and one audit | exact; gradients are refused |
+| 8 bits, which round what they read, too | one item at a time: choices | within 0.2 nats; gradients are refused |
+| int8 layers of torch | nothing | gradients are refused |
+| GPTQ, AWQ | nothing | what is to be installed is said |
+"""
 _MASKS = """
 ## Wrong masks
 
@@ -86,7 +100,12 @@ def page(found: Sequence[dict[str, str]], halves: Sequence[dict[str, Any]] = (),
     empty = [row["family"] for row in found if row["why"] and row["family"] not in refused]
     lines += ["", f"Refused in some call: {', '.join(refused) or 'none'}."]
     lines += ["", f"With a head that cannot be built: {', '.join(empty) or 'none'}."]
-    return "\n".join([*lines, *(_half_table(halves) if halves else []), *([_MASKS, *masks] if masks else [])]) + "\n"
+    return (
+        "\n".join(
+            [*lines, _WEIGHTS.rstrip(), *(_half_table(halves) if halves else []), *([_MASKS, *masks] if masks else [])]
+        )
+        + "\n"
+    )
 
 
 def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
