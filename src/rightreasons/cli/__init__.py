@@ -40,7 +40,7 @@ _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
 
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
-_outcome: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("outcome")
+_outcome: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("outcome", default=None)
 _shows_all = contextvars.ContextVar("shows_all", default=False)
 
 COMMANDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             os.environ["WORLD_SIZE"] = "1"
         elif not is_first:  # the first one tells what all of them found
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
-    outcome: dict[str, Any] = {"exit_code": 0, "result": None, "printed": [], "error": None}
+    outcome: dict[str, Any] | None = {"result": None, "error": None} if JSON in flags else None
     _outcome.set(outcome)
     lines, unseen = io.StringIO(), not flags.isdisjoint((JSON, QUIET))
     watched = unwatched.set(unseen)
@@ -127,16 +127,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with stopped_by_signals() as stop_code, _plain_lines(words), printed:
         code = _run(words, show_traceback, stop_code)
     unwatched.reset(watched)
-    if JSON in flags:
-        typer.echo(json.dumps({**outcome, "exit_code": code, "printed": lines.getvalue().splitlines()}))
+    if outcome is not None:
+        typer.echo(json.dumps({"exit_code": code, **outcome, "printed": lines.getvalue().splitlines()}))
     raise SystemExit(code)
 
 
 def hand_over(result: Any) -> None:
-    """Hand over what a command found, for --json."""
+    """Hand over what a command found, or a function that reads it, which is called with --json alone."""
     from rightreasons.core.arrays import plain
 
-    _outcome.get({})["result"] = plain(result)
+    outcome = _outcome.get()
+    if outcome is not None:
+        outcome["result"] = plain(result() if callable(result) else result)
 
 
 def tell(line: str) -> None:
@@ -172,7 +174,8 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         expected = is_expected(error)
         more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
         sentence = f"{_with_flags(error, words)}{more}"
-        _outcome.get()["error"] = sentence
+        if (outcome := _outcome.get()) is not None:
+            outcome["error"] = sentence
         typer.echo(f"Error: {sentence}", err=True)
         return 2 if expected else 1
     return int(code or 0)

@@ -267,7 +267,7 @@ def behavior(
         show_plan(Plan(lines, {name: cost for plan in plans for name, cost in plan.costs.items()}))
         return
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
-    hand_over(read_json(page.parent / RATES))
+    hand_over(functools.partial(read_json, page.parent / RATES))
     show_pass_rates(tested)
     typer.echo(f"Pass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")

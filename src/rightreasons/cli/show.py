@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 import webbrowser
 from collections import Counter
@@ -38,8 +39,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     from rightreasons.report.render import worst_first
     from rightreasons.report.schema import read_audit
 
-    hand_over(read_audit(result.out))
-
+    hand_over(functools.partial(read_audit, result.out))
     for outcome, answer in worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
