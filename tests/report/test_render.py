@@ -409,7 +409,7 @@ def changeable():
         Verdict("warn", "W", "S."),
         (headline(),),
         (Part("P", examples=(ExampleList("e", "E", "Those.", (example,)),)),),
-        changes={"copper  shines": (change,), "another": (change,)},
+        changes=(("copper  shines", change), ("another", change), ("copper  shines", change)),
     )
     return render_page(Page("T", "H", [], [Outcome("toy", "Is it?", "answered", "", result)], []))
 

@@ -158,12 +158,12 @@ def test_what_decides(outcome, planted_model):
     assert all(cue["p_value"] < 0.05 for cue in found.data["cues"])
     # What the model was asked about may be chosen on the page: a pair of words changes, and what it says is its answer.
     first, second = CUES["lexical"][:2]
-    text, change = next((text, each) for text, known in found.changes.items() for each in known if second in each.name)
+    text, change = next((text, each) for text, each in found.changes if second in each.name)
     assert {first, second} <= {*re.findall(r"\w+", change.name)}
     assert sorted(set(text.split()) ^ set(change.text.split())) == sorted((first, second))
-    assert all(text != each.text for text, known in found.changes.items() for each in known)
+    assert all(text != each.text for text, each in found.changes)
     classifier = load_classifier(planted_model)
-    texts = [(each.text, each.prediction) for known in list(found.changes.values())[:20] for each in known]
+    texts = [(each.text, each.prediction) for _, each in found.changes[:40]]
     predicted = predict(classifier, [text for text, _ in texts]).predicted
     assert [classifier.label_names[label] for label in predicted.tolist()] == [label for _, label in texts]
     decided = next(item for item in found.by_item if item.key == "deciding_share")

@@ -224,9 +224,10 @@ class EigenvalueAnswers(RankedAnswers):
 
     def changes(self) -> Iterator[tuple[str, Change]]:
         """Return the replacements that the model was asked about."""
-        places = [] if self.flips is None else self.flips.places
-        for each in () if self.flips is None else self.flips.tests.attempts:
-            text = self.split.texts[int(self.measured.rows[places[each.item]])]
+        if self.flips is None:
+            return
+        for each in self.flips.tests.attempts:
+            text = self.split.texts[int(self.measured.rows[self.flips.places[each.item]])]
             name = ", ".join(f"“{change.original}” → “{change.replacement}”" for change in each.changes)
             yield text, Change(name, each.text, self.context.label_name(each.after))
 

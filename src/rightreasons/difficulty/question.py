@@ -273,7 +273,7 @@ def joined(answers: Sequence[p.SectionResult]) -> p.SectionResult:
         data={key: value for answer in answers for key, value in answer.data.items()},
         finding=ordered[0].finding,
         by_item=sum((answer.by_item for answer in answers), ()),
-        changes={text: found for answer in answers for text, found in answer.changes.items()},
+        changes=sum((answer.changes for answer in answers), ()),
     )
 
 

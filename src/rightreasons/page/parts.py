@@ -406,7 +406,7 @@ class SectionResult(Result):
         finding: What the first screen says; None where the verdict says all.
         files: Name -> text of further files of the report, such as a table for a spreadsheet.
         by_item: The figures that another model's can be compared with item by item.
-        changes: Text of an item -> its changes that the model was asked about, which a reader of the page may choose.
+        changes: (text of an item, a change of it that the model was asked about), of which a reader chooses.
     """
 
     verdict: Verdict
@@ -417,12 +417,12 @@ class SectionResult(Result):
     finding: Finding | None = None
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     by_item: tuple[ItemFigure, ...] = ()
-    changes: Mapping[str, tuple[Change, ...]] = dataclasses.field(default_factory=dict)
+    changes: tuple[tuple[str, Change], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields; the further files are beside audit.json, and changes are of the page alone."""
-        shown = dataclasses.replace(self, changes={})
-        return {name: value for name, value in super(SectionResult, shown).to_dict().items() if name not in UNTOLD}
+        names = (field.name for field in dataclasses.fields(self) if field.name not in UNTOLD)
+        return {name: plain(getattr(self, name)) for name in names}
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -201,7 +201,7 @@ class Question:
         data: More plain values for audit.json; entries `data.KEY` of the prose join them.
         by_item: The figures that are compared item by item.
         files: Name -> text of further files of the report.
-        changes: (text of an item, a change of it that the model was asked about) of those that a reader may choose.
+        changes: (text of an item, a change of it that the model was asked about) of which a reader chooses.
         needs_labels: As of a `Section`, and so are the next two.
         without_model: Why it cannot be asked of stored predictions; "" where it can.
         reads: The splits whose scores it may ask for.
@@ -298,9 +298,6 @@ class Question:
         parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
         drawn = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
-        changes: dict[str, dict[str, p.Change]] = {}
-        for text, change in self.changes(m):
-            changes.setdefault(text, {}).setdefault(change.text, change)
         return p.SectionResult(
             verdict=p.Verdict(rule.tone, say.title(verdict), say(verdict)),
             headlines=tuple(figures[key] for key in overview if key in figures)[: self.most],
@@ -310,7 +307,7 @@ class Question:
             finding=None if lead is None else self._finding(lead, m, say, figures, drawn),
             files=self.files(m),
             by_item=tuple(self.by_item(m)),
-            changes={text: tuple(found.values()) for text, found in changes.items()},
+            changes=tuple(self.changes(m)),
         )
 
     def _finding(

@@ -348,9 +348,10 @@ def render_page(page: Page) -> str:
     answered = first.rows if first else [(outcome, outcome.result) for outcome in page.outcomes if outcome.result]
     changes: dict[str, dict[str, Change]] = {}
     for _, result in answered:
-        for text, asked in result.changes.items():
+        for text, change in result.changes:
             known = changes.setdefault(" ".join(text.split()), {})
-            known.update({change.text: change for change in asked[: MOST_CHANGES - len(known)]})
+            if len(known) < MOST_CHANGES:
+                known.setdefault(change.text, change)
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,

@@ -164,10 +164,11 @@ def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
 def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
     """Return the swaps of words in single texts, which the model was asked about."""
     for row, _, text, label in m.swaps.asked:
-        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(m.context.primary.texts[row], text[0]))
-        if words and len(text) == 1:
+        before = m.context.primary.texts[row]
+        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(before, text[0])) if len(text) == 1 else ()
+        if words:
             name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
-            yield m.context.primary.texts[row], Change(name, text[0], m.context.label_name(label))
+            yield before, Change(name, text[0], m.context.label_name(label))
 
 
 def word_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
