@@ -72,7 +72,7 @@ BREACHES = {
         lambda: changed(lambda s, _: dataclasses.replace(s, logits=np.pad(s.logits, ((0, 0), (0, 1))))),
         r"scores of the shapes \[\(2,\), ",
     ),
-    "what stands beside an item changes it": (
+    "scores depend on the rest of the batch": (
         lambda: changed(lambda s, texts: dataclasses.replace(s, logits=s.logits + len(texts) / 10)),
         "the same scores when asked of item 0 alone, but got 'a difference of 0.4'",
     ),

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine, Scorer
 
 
-_HOW = ("revision", "device", "dtype", "target")
-"""The settings of a model that is opened by its name."""
+_OF_ENGINES = ("revision", "device", "dtype")
+_HOW = (*_OF_ENGINES, "target")
+"""The settings of a model that is opened by its name; a language model has no target."""
 
 
 def open_asked(
@@ -81,7 +82,7 @@ def open_asked(
             raise OptionError(
                 f"Expected a multi-label classifier where `target` names a label, but got {model}.", option="target"
             )
-        how = {name: getattr(given, name) for name in _HOW[:-1]}
+        how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)

@@ -615,10 +615,11 @@ def _classes(
         return _among(places, numbers, known, first, read, remedy)
     odd = next((place for place in places.values() if place.cell.odd), None)
     if odd is not None:
+        if "." in odd.cell.text:
+            remedy = "a regression has no classes, but an expression makes some"
         raise ValueError(
             f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
-            f"{odd.cell.text[:60]}{_remedy('' if '.' in odd.cell.text else remedy)}"
-            f"{': a regression has no classes, but an expression makes some' * ('.' in odd.cell.text)}."
+            f"{odd.cell.text[:60]}{_remedy(remedy)}."
         )
     if numbers and words:
         if all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words):

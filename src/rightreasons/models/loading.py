@@ -70,6 +70,12 @@ def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpe
     return _load(transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how)
 
 
+def check_tokenizer(model: Any, tokenizer: Any) -> None:
+    """Check that a loaded model comes with its tokenizer."""
+    if tokenizer is None:
+        raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+
+
 def as_classifier(
     model: Any, tokenizer: Any = None, *, device: str | torch.device | None = None, name: str | None = None
 ) -> Classifier:
@@ -92,8 +98,7 @@ def as_classifier(
         return model
     if isinstance(model, torch.nn.Module):
         model = without_wrapper(model)
-        if tokenizer is None:
-            raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+        check_tokenizer(model, tokenizer)
         config: Any = getattr(model, "config", None)
         # What a model that is not of transformers scores shows in its trial.
         own = type(model).__module__.startswith("transformers.")

@@ -27,6 +27,7 @@ from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_lan
 from rightreasons.models.loading import (
     as_classifier,
     check_classes,
+    check_tokenizer,
     class_names,
     load_classifier,
     load_multiple_choice,
@@ -305,8 +306,7 @@ def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | No
 
 def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any]:
     """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
-    if tokenizer is None:
-        raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+    check_tokenizer(model, tokenizer)
     check_classes(model.config, name)
     bounds = (getattr(model.config, "max_position_embeddings", 0), getattr(tokenizer, "model_max_length", 0))
     length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)

@@ -94,7 +94,7 @@ class Plan(NamedTuple):
     """
 
     lines: list[str]
-    costs: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    costs: dict[str, dict[str, Any]]
 
 
 def _counting(asked: Prompted) -> tuple[Prompted, Counting]:
@@ -112,7 +112,7 @@ def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -
         ask: Called with a model that sends nothing, and `out`, a folder for its answers.
     """
     if asked is None:
-        return Plan([NOTHING])
+        return Plan([NOTHING], {})
     planned, counting = _counting(asked)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")  # as the figures are of answers at random
@@ -133,7 +133,7 @@ def plan_of(
     """
     asked = context.prompted
     if asked is None:
-        return Plan([NOTHING])
+        return Plan([NOTHING], {})
     planned, counting = _counting(asked)
     rows: list[tuple[str, Usage]] = []
     others: list[Counting] = []
