@@ -266,6 +266,19 @@ def test_scores_meet_the_labels_of_a_data_set_by_name(tmp_path):
         audit(None, tmp_path / "texts.jsonl", predictions=odd, out=tmp_path / "no", **FAST)
 
 
+def test_a_file_may_stand_alone_and_a_table_in_its_place(tmp_path):
+    import pandas as pd
+
+    file = write(tmp_path / "run.jsonl", rows())
+    held = {"file": audit(file, out=tmp_path / "file", **FAST)}
+    for name, table in {"frame": pd.DataFrame(rows()), "rows": rows(), "more": rows(note=["x"] * N)}.items():
+        held[name] = audit(predictions=table, out=tmp_path / name, **FAST)
+    assert {tuple(values(made).items()) for made in held.values()} == {tuple(values(held["file"]).items())}
+    marks = {name: made.audit["model"]["fingerprint"] for name, made in held.items()}
+    assert marks["frame"] == marks["rows"] != marks["more"]
+    assert not (tmp_path / "rows" / "audit.yaml").exists()  # no command makes a table in memory again
+
+
 def test_predictions_about_other_texts_are_refused(tmp_path):
     texts = [{"id": f"n{i}", "text": f"text number {i}", "label": ("good", "bad")[i % 2]} for i in range(30)]
     write(tmp_path / "texts.jsonl", texts)
@@ -288,7 +301,8 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
         ({}, "a model and a data set, or `predictions`"),
         ({"model": "m"}, "a model and a data set, or `predictions`"),
         ({"model": "m", "dataset": "d", "scores": "logits"}, "Expected `predictions`, a file, where `scores` is given"),
-        ({"model": "m", "predictions": "p.csv"}, "a model or `predictions`, but got both: m and p.csv"),
+        ({"model": "m", "dataset": "d", "predictions": "p.csv"}, "or `predictions`, but got both: 'm' and 'p.csv'"),
+        ({"model": {"p_a": [0.5] * 99}}, "a file or a table of them, but got only {'p_a'"),
         ({"predictions": "p.xlsx"}, "a file of predictions at p.xlsx, but there is no such file"),
         ({"predictions": "p.csv", "split": "test"}, "Expected no `split` for p.csv alone, but got 'test'"),
         ({"predictions": "p.csv", "dataset": "d", "revision": "r"}, "Expected no `revision` for p.csv, but got 'r'"),

@@ -213,7 +213,9 @@ class StoredSource:
     spare: str | None
 
 
-def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "") -> StoredSource:
+def open_stored(
+    stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
+) -> StoredSource:
     """Open files of predictions, and the items that they are about.
 
     Args:
@@ -221,6 +223,7 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         settings: The columns of texts, choices and labels, and the split of the data set.
         dataset: The data set that the items come from; None where the file itself has what is asked about them.
         where: What the data set is called, for errors.
+        loaded: The predictions where they are no file: a table in memory, which `stored.predictions` is the name of.
 
     Raises:
         FileNotFoundError: If a file is not there.
@@ -235,7 +238,8 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
     if odd is not None:
         alone = " alone" if dataset is None else ""
         raise OptionError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.", option=odd)
-    everything = _read(path, stored, settings, with_labels=dataset is None)
+    table = path if loaded is None else loaded
+    everything = _read(table, stored, settings, with_labels=dataset is None)
     read, answers = _asked(everything, path)
     if dataset is None:
         task, items = _own_items(read, path, settings)
@@ -255,14 +259,14 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
-    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(path)
+    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(table, everything)
     spare = None
     if stored.fit_temperature_on is not None:
         spare = _spare_name(stored.fit_temperature_on, name)
         other, rows = _fitting(stored, settings, read, task)
         tables[spare] = _table(other, tuple(rows["id"][:]), stored.fit_temperature_on)
         data[spare] = rows
-        digest += _digest(stored.fit_temperature_on)
+        digest += _digest(stored.fit_temperature_on, other)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
     fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
     used = read.used + match
@@ -278,12 +282,12 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
+def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
     from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import read_predictions
 
     return read_predictions(
-        path,
+        table,
         label_column=settings.label_column,
         with_labels=with_labels and (lambda columns: not _has_choices(columns, settings)),  # whose labels go with them
         label_names=listed_names(settings.label_names) if with_labels else None,
@@ -477,8 +481,16 @@ def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
     return StoredTable(path, ids, logits, table[:, 1].copy() if read.kind == "confidence" else table)
 
 
-def _digest(path: str) -> str:
-    from rightreasons.io.files import described
+def _digest(table: Any, read: Predictions) -> str:
+    """Return a digest of local files, or else of what was read."""
+    import pyarrow as pa
 
-    files = dict.fromkeys((path, str(described(path).source)))
-    return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+    from rightreasons.io.files import described, table_of
+
+    files = dict.fromkeys((table, described(table).source)) if isinstance(table, str) else ()
+    if files and all(Path(file).is_file() for file in files):
+        return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+    held, sink = table_of(read.columns, "the predictions"), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, held.schema) as stream:
+        stream.write_table(held)
+    return hashlib.blake2b(sink.getvalue()).hexdigest()

@@ -118,27 +118,6 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
     declared_command(COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]})(command)
 
 
-def sources(
-    model: str | None, dataset: str | None, predictions: str | None
-) -> tuple[str | None, str | None, str | None]:
-    """Tell models from data sets and files of predictions among the arguments of a command.
-
-    A file of predictions may come alone, in the place of a model; with `--predictions`, the only argument is data.
-
-    Returns:
-        The model, the data set, and the file of predictions.
-    """
-    from rightreasons.io.columns import SUFFIXES
-    from rightreasons.io.files import data_type
-
-    if dataset is None and model is not None:
-        if predictions is not None:
-            return None, model, predictions
-        if data_type(Path(model)) in (*SUFFIXES, ".yaml", ".yml"):
-            return None, None, model
-    return model, dataset, predictions
-
-
 def run_audit(
     arguments: tuple[str | None, str | None],
     out: Path,
@@ -164,17 +143,11 @@ def run_audit(
     settings = dict(implied or {})
     for each in declared.values():
         settings |= each.changed()
-    model, dataset, predictions = arguments[0], arguments[1], None
-    if "stored" in declared:
-        model, dataset, predictions = sources(*arguments, settings.get("predictions"))
-    if predictions is not None:
-        settings["predictions"] = predictions
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
         return audit(
-            model,
-            dataset,
+            *arguments,
             out=out,
             questions=questions,
             options=options,

@@ -162,17 +162,23 @@ def escaped(text: object, longest: int = 80) -> str:
 
 
 def one_line(value: object, longest: int = 80) -> str:
-    r"""Write a value for an error: in one line, and not endless.
+    r"""Write a value for an error: in one line, and not endless; a large table by its kind and size.
 
     Example:
-        >>> one_line("a\nb"), one_line([1] * 99, longest=20)
-        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …')
+        >>> import numpy as np
+        >>> one_line("a\nb"), one_line([1] * 99, longest=20), one_line(np.ones((50, 2)))
+        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …', 'a ndarray of 50 × 2')
     """
     try:
         text = " ".join(repr(value).split())
     except Exception:
         text = f"an object of {type(value).__name__}"
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    if len(text) <= longest:
+        return text
+    shape = getattr(value, "shape", ())
+    if isinstance(shape, tuple) and len(shape) > 1:
+        return f"a {type(value).__name__} of {' × '.join(f'{size:,}' for size in shape)}"
+    return f"{text[: longest - 1]}…"
 
 
 def _shortened(text: str) -> str:

@@ -153,7 +153,8 @@ def audit(
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a language model, or
-            whatever `as_scorer` takes, such as a loaded model or a scikit-learn pipeline; None with `predictions`.
+            whatever `as_scorer` takes, such as a loaded model or a scikit-learn pipeline; None with `predictions`, a
+            file of which may also stand here, alone.
         dataset: A name of `load_dataset`, a hub id, a local file or folder, or loaded data; None where a file of
             predictions has all that is asked about its items.
         out: The folder of the report.
@@ -167,9 +168,9 @@ def audit(
         tell: Called before the model reads anything with what a person should know then, such as which label is which
             class; None to leave it to the report.
         **settings: The fields of `AuditOptions`; those of `Prompt` and of `ServerOptions`, which say how a language
-            model is asked; and
-            those of `StoredOptions`, to audit stored predictions instead of a model. Questions that a model would have
-            to answer anew then say so.
+            model is asked; and those of `StoredOptions`, to audit stored predictions instead of a model: a file, or
+            whatever `as_table` takes, such as a DataFrame. Questions that a model would have to answer anew then say
+            so.
 
     Returns:
         An `AuditResult`: the folder, the audit as plain values, and the outcomes.
@@ -187,17 +188,21 @@ def audit(
             settings[several] = ",".join(map(str, settings[several]))
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
+    predictions = settings.pop("predictions", None)
     general, stored = _part(AuditOptions, settings), _part(StoredOptions, settings)
     prompt, server = _part(Prompt, settings), _part(ServerOptions, settings)
     chosen = question_options(sections, options)
-    _check_source(model, dataset, stored, prompt)
+    model, dataset, predictions = _told_apart(model, dataset, predictions, stored, prompt)
+    in_memory = not isinstance(predictions, (str, os.PathLike, type(None)))
+    if predictions is not None:
+        stored = stored.replaced(predictions="the table" if in_memory else predictions)
     folder = check_folder(out, own=OWN)
     if name is None:
         place = stored.predictions if dataset is None else dataset
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
     source: Scorer | StoredModel
     if stored.predictions is not None:
-        opened = open_stored(stored, general, dataset, name)
+        opened = open_stored(stored, general, dataset, name, predictions if in_memory else None)
         source, names, spare = opened.model, [opened.chosen], opened.spare
         data = with_train(opened.data, source.task, general)
     else:
@@ -212,6 +217,7 @@ def audit(
     met = source.label_match if isinstance(source, StoredModel) else ""
     splits = take_splits(data, roles, general, source.label_names, name, met)
     how = (general, stored, prompt, server)
+    sources = predictions if in_memory else model, dataset
     context = AuditContext(
         source=source,
         dataset_name=name,
@@ -222,7 +228,7 @@ def audit(
         out=folder,
         settings=general,
         progress=progress,
-        command=audit_command((model, dataset), how),
+        command=audit_command(sources, how),
     )
     is_main = processes().is_main
     say = tell if tell is not None and is_main else lambda line: None
@@ -270,7 +276,7 @@ def audit(
         check_audit(record)
         if is_main:
             known = list(options_of) if questions or len(options_of) > len(chosen) else ()
-            made = (model, dataset), how, known, options_of
+            made = sources, how, known, options_of
             again = reproduction(*made) if command is None else {}
             again_by = audit_command(*made) if command is None else command
             page = page_of(context, record, every, again_by, answers)
@@ -459,9 +465,23 @@ def _part(kind: type[T], settings: Mapping[str, Any]) -> T:
     return kind.read({name: settings[name] for name in kind.names() if name in settings}, "audit")
 
 
-def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Prompt) -> None:
-    """Check that there is a model with data, or stored predictions."""
-    if stored.predictions is None:
+def _told_apart(
+    model: Any, dataset: Any, predictions: Any, stored: StoredOptions, prompt: Prompt
+) -> tuple[Any, Any, Any]:
+    """Return the model, the data and the predictions, of which the first argument may be any where it is a path.
+
+    Raises:
+        ValueError: If there is neither a model with data, nor stored predictions.
+    """
+    from rightreasons.io.columns import SUFFIXES
+    from rightreasons.io.files import data_type
+
+    if dataset is None and isinstance(model, (str, os.PathLike)):
+        if predictions is not None:
+            model, dataset = None, model
+        elif data_type(Path(model)) in (*SUFFIXES, ".yaml", ".yml"):
+            model, predictions = None, model
+    if predictions is None:
         odd = next(iter(stored.changed()), None)
         if odd is not None:
             raise OptionError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.", option=odd)
@@ -469,13 +489,16 @@ def _check_source(model: Any, dataset: Any, stored: StoredOptions, prompt: Promp
             only = dataset if model is None else model
             given = "neither" if only is None else f"only {one_line(only)}"
             raise OptionError(
-                f"Expected a model and a data set, or `predictions`, a file of stored ones, but got {given}.",
+                f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
                 option="predictions",
             )
     elif model is not None:
-        raise ValueError(f"Expected a model or `predictions`, but got both: {model} and {stored.predictions}.")
+        both = f"{one_line(model)} and {one_line(predictions)}"
+        raise ValueError(f"Expected a model or `predictions`, but got both: {both}.")
     elif prompt.changed():
-        raise ValueError(f"Expected no `{next(iter(prompt.changed()))}` for {stored.predictions}, which is answered.")
+        odd, held = next(iter(prompt.changed())), one_line(predictions)
+        raise ValueError(f"Expected no `{odd}` for {held}, which is answered.")
+    return model, dataset, predictions
 
 
 def _why_not(section: Section, context: AuditContext, options: Options) -> str:
