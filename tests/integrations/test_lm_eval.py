@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -65,24 +66,27 @@ def test_what_cannot_be_handed_over(call, sentence):
         call()
 
 
-def test_inside_the_harness(tmp_path):
+@pytest.mark.parametrize("plugin", [False, True], ids=["in a task", "as plugins"])
+def test_inside_the_harness(tmp_path, plugin):
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     from lm_eval.api.model import LM
     from lm_eval.tasks import TaskManager
 
     rows = [{"text": f"Item {k}", "options": ["yes", "no", "so"][: 2 + k % 2], "label": k % 2} for k in range(7)]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    names = tuple(f"rightreasons_{name}" if plugin else name for name in MEASURES)
+    if plugin:  # what a harness does that finds them: it loads the entry points
+        found = {each.name: each.load() for each in entry_points(group="lm_eval.metrics") if each.name in names}
+        assert {name: f"rightreasons_{each.__name__}" for name, each in found.items()} == {name: name for name in names}
     (tmp_path / "utils.py").write_text(
         "from rightreasons.integrations.lm_eval import aggregation, choice_results\n"
-        f"MEASURES = {tuple(MEASURES)}\n"
-        "for name in MEASURES:\n    globals()[name] = aggregation(name)\n"
-        "def process_results(doc, results):\n    return choice_results(results, doc['label'], MEASURES)\n",
+        f"MEASURES = {names}\n"
+        + ("" if plugin else "for name in MEASURES:\n    globals()[name] = aggregation(name)\n")
+        + "def process_results(doc, results):\n    return choice_results(results, doc['label'], MEASURES)\n",
         encoding="utf-8",
     )
-    figures = "".join(
-        f"  - metric: {name}\n    aggregation: !function utils.{name}\n    higher_is_better: false\n"
-        for name in MEASURES
-    )
+    how = "" if plugin else "    aggregation: !function utils.{0}\n    higher_is_better: false\n"
+    figures = "".join(f"  - metric: {name}\n{how.format(name)}" for name in names)
     (tmp_path / "own.yaml").write_text(
         f"task: own\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test: {tmp_path / 'items.jsonl'}\n"
         "test_split: test\noutput_type: multiple_choice\ndoc_to_text: text\ndoc_to_choice: options\n"
@@ -105,5 +109,8 @@ def test_inside_the_harness(tmp_path):
     found = lm_eval.simple_evaluate(model=Fixed(), tasks=["own"], task_manager=manager, bootstrap_iters=0)
     scores = [[-1.0 - len(f"{row['text']} {option}") % 5 for option in row["options"]] for row in rows]
     items = [(tuple(own), row["label"]) for own, row in zip(scores, rows, strict=True)]
-    for name in MEASURES:
-        assert found["results"]["own"][f"{name},none"] == pytest.approx(aggregation(name)(items)), name
+    for name, measure in zip(names, MEASURES, strict=True):
+        assert found["results"]["own"][f"{name},none"] == pytest.approx(aggregation(measure)(items)), name
+    if plugin:
+        assert found["higher_is_better"]["own"]["rightreasons_auroc"]
+        assert not found["higher_is_better"]["own"]["rightreasons_ece"]

@@ -24,6 +24,9 @@ and in the YAML, whose `output_type` is `multiple_choice`:
       - metric: prior_bias
         aggregation: !function utils.prior_bias
         higher_is_better: false
+
+A harness that finds plugins (`lm_eval.metrics`, after 0.4.13) knows each by its name with "rightreasons_" before it:
+`metric: rightreasons_ece` is then all that a list says, and `choice_results` takes that name, too.
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ from rightreasons.core.validation import check_labels, check_one_of
 from rightreasons.probes.bias import prior_bias
 
 KINDS = ("top_label", "confidence")
+
+PREFIX = "rightreasons_"
+"""What stands before the name of a measure where the harness knows it as a plugin."""
 
 Item = tuple[Any, int]
 """The log-likelihoods of the choices and the right choice; or the confidence in an answer and whether it was right."""
@@ -79,7 +85,7 @@ def choice_results(results: Iterable[Sequence[Any]], label: int, measures: Seque
     scores = tuple(float(result[0]) for result in results)
     right = int(check_labels([label], len(scores), name="label")[0])
     for name in measures:
-        check_one_of(name, tuple(MEASURES), "measures")
+        check_one_of(name.removeprefix(PREFIX), tuple(MEASURES), "measures")
     item: Item = (scores, right)
     return {"acc": float(int(np.argmax(scores)) == right), **dict.fromkeys(measures, item)}
 
