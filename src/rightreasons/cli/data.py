@@ -18,12 +18,12 @@ from rightreasons.cli.declared import (
     DataDir,
     Dataset,
     SuiteName,
-    completes,
     declared_command,
 )
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
+from rightreasons.core.options import Options, option
 from rightreasons.io.options import ItemOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {name: command_line() for name in ("data", "suite")}
-
-EXPORTED_TASKS = (*TASKS, "suite")
 
 BENCHMARK = "benchmark"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
@@ -87,107 +85,100 @@ def build(
     typer.echo(f"Data: {folder}")
 
 
+class ExportOptions(Options):
+    """What is asked, and by which harness."""
+
+    to: str = option(
+        "lm-eval",
+        "The harness that is to ask: lm-eval or inspect; or benchmark, a data set for the Hub with eval.yaml.",
+        choices=(*HARNESSES, BENCHMARK),
+    )
+    task: str | None = option(
+        None,
+        "multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as the data "
+        "is.",
+        choices=(*TASKS, "suite"),
+    )
+    parts: tuple[str, ...] | None = option(
+        None,
+        "Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, near "
+        "choices and “None of the above”), orders (of the choices); by default items and probes.",
+    )
+    orders: str | None = option(
+        None,
+        "Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three choices, "
+        "else cyclic.",
+        choices=ORDERS,
+    )
+    reasons: bool = option(False, "Write the arms of the question about reasons: plain, neutral, and hints.")
+    hints: tuple[str, ...] = option(
+        ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
+    )
+    subsets: str | None = option(
+        None, "easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."
+    )
+    max_cases: int | None = option(None, "Maximum number of cases of a functionality of a suite.", minimum=1)
+    split: str | None = option(None, "Split; by default the first of test, validation and dev.")
+
+
 @declared_command(
     COMMANDS["data"],
     "export",
-    {"settings": (AuditOptions, (*ItemOptions.names(), "limit", "seed")), "prompt": Wording},
+    {
+        "options": ExportOptions,
+        "settings": (AuditOptions, (*ItemOptions.names(), "limit", "seed")),
+        "prompt": Wording,
+    },
 )
 def export(
     dataset: Dataset,
+    options: ExportOptions,
     settings: AuditOptions,
     prompt: Wording,
-    to: Annotated[
-        str,
-        typer.Option(
-            help="The harness that is to ask: lm-eval or inspect; or benchmark, a data set for the Hub with eval.yaml.",
-            autocompletion=completes((*HARNESSES, BENCHMARK)),
-        ),
-    ] = "lm-eval",
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as "
-            "the data is.",
-            autocompletion=completes(EXPORTED_TASKS),
-        ),
-    ] = None,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            help="Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, "
-            "near choices and “None of the above”), orders (of the choices); by default items and probes."
-        ),
-    ] = None,
-    orders: Annotated[
-        str | None,
-        typer.Option(
-            help="Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three "
-            "choices, else cyclic.",
-            autocompletion=completes(ORDERS),
-        ),
-    ] = None,
-    reasons: Annotated[
-        bool, typer.Option(help="Write the arms of the question about reasons: plain, neutral, and hints.")
-    ] = False,
-    hints: Annotated[
-        str, typer.Option(help="Comma-separated kinds of hints of --reasons.", autocompletion=completes(HINTS))
-    ] = "colleague,metadata",
-    subsets: Annotated[
-        Path | None,
-        typer.Option(help="easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."),
-    ] = None,
-    max_cases: Annotated[
-        int | None, typer.Option(help="Maximum number of cases of a functionality of a suite.", min=1)
-    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
-    split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
 ) -> None:
     """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.core.options import listed
-    from rightreasons.core.validation import check_one_of
     from rightreasons.io.export import write_task
     from rightreasons.report.requests import request_rows
 
-    check_one_of(to, (*HARNESSES, BENCHMARK), "to")
-    if task is not None:
-        check_one_of(task, EXPORTED_TASKS, "task")
-    of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": settings.limit}
-    of_other = of_items if task == "suite" else {"max_cases": max_cases}
+    of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
+    of_items["limit"] = settings.limit
+    of_other = of_items if options.task == "suite" else {"max_cases": options.max_cases}
     odd = next((name for name, value in of_other.items() if value is not None), None)
     if odd is not None:
-        raise OptionError(
-            f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.", option=odd
-        )
-    settings = settings.replaced(task=None if task == "suite" else task, split=split)
-    if to == BENCHMARK:
-        unfit = {"reasons": reasons or None, "task": "suite" if task == "suite" else None, **prompt.changed()}
+        what = options.task or "of items"
+        raise OptionError(f"Expected no `{odd}` with the task {what}, but got {str(of_other[odd])!r}.", option=odd)
+    settings = settings.replaced(task=None if options.task == "suite" else options.task, split=options.split)
+    if options.to == BENCHMARK:
+        suite = "suite" if options.task == "suite" else None
+        unfit = {"reasons": options.reasons or None, "task": suite, **prompt.changed()}
         if odd := next((name for name, value in unfit.items() if value is not None), None):
             raise OptionError(f"Expected no `{odd}` with a benchmark, but got {unfit[odd]!r}.", option=odd)
-        export_benchmark(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets, out=out)
+        export_benchmark(dataset, settings, prompt, options, out)
         return
-    if reasons:
-        export_reasons(dataset, settings, prompt, tuple(listed(hints) or ()), to=to, out=out)
+    if options.reasons:
+        export_reasons(dataset, settings, prompt, options, out)
         return
-    if task == "suite":
-        taken = exported_suite(dataset, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
+    if options.task == "suite":
+        taken = exported_suite(dataset, settings, options.max_cases)
     else:
-        taken = exported_items(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets)
-    rendering = taken.rendering(prompt, chat=to == "inspect")
+        taken = exported_items(dataset, settings, prompt, options)
+    rendering = taken.rendering(prompt, chat=options.to == "inspect")
     rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
-    declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
+    declared = write_task(out, Path(dataset).stem, rows, to=options.to, read_by=taken.read_by)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
-def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, *, out: Path, **how: Any) -> None:
+def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
     """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
 
     Args:
         dataset: What the user named.
         settings: The columns, the split, the limit and the seed.
         wording: The prompt, with nothing set: the harness has its own.
+        options: What is asked.
         out: The folder.
-        **how: As in `exported_items`.
     """
     from rightreasons.audited.opening import task_of_data
     from rightreasons.audited.stored import ITEMS
@@ -201,7 +192,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, *, 
     tasks: dict[str, list[dict[str, Any]]] = {}
     unanswered = 0
     for split in (first, *made):
-        taken = exported_items(dataset, settings.replaced(split=split), wording, **how)
+        taken = exported_items(dataset, settings.replaced(split=split), wording, options)
         for request in taken.requests:
             if request.label < 0:
                 unanswered += 1
@@ -222,9 +213,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, *, 
     typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
 
 
-def export_reasons(
-    dataset: str, settings: AuditOptions, wording: Wording, hints: tuple[str, ...], *, to: str, out: Path
-) -> None:
+def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
     """Write the arms of the question about reasons as a task."""
     from rightreasons.audited.opening import asked_items
     from rightreasons.io.export import write_task
@@ -233,9 +222,11 @@ def export_reasons(
 
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
     items, names = asked_items(dataset, settings, wording.label_words)
-    worded = Worded(prompt, names, ReasonsOptions(hints=hints), chat=to == "inspect", seed=settings.seed)
+    worded = Worded(
+        prompt, names, ReasonsOptions(hints=options.hints), chat=options.to == "inspect", seed=settings.seed
+    )
     rows = worded.rows(items)
-    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=to, read_by="rightreasons reasons")
+    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to, read_by="rightreasons reasons")
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
 
 
@@ -337,36 +328,26 @@ class Exported:
         return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
 
 
-def exported_suite(name: str, *, data_dir: str | None, max_cases: int | None, seed: int) -> Exported:
+def exported_suite(name: str, settings: AuditOptions, max_cases: int | None) -> Exported:
     """Open a suite, every example of which is asked for one of its labels."""
     from rightreasons.datasets.suites.files import open_suite
     from rightreasons.report.requests import suite_requests
 
-    suite = open_suite(name, data_dir=data_dir, max_cases=max_cases, seed=seed)
+    suite = open_suite(name, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
     requests = suite_requests(suite)
-    flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(seed)]
+    flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(settings.seed)]
     read_by = shlex.join(["rightreasons", "behavior", name, *flags])
     return Exported(requests, requests[0].choices, f"{counted(suite.n_cases, 'case')}", read_by)
 
 
-def exported_items(
-    dataset: str,
-    settings: AuditOptions,
-    wording: Wording,
-    *,
-    parts: Sequence[str] | None,
-    orders: str | None,
-    subsets: Path | None,
-) -> Exported:
+def exported_items(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions) -> Exported:
     """Open items of multiple choice or classification.
 
     Args:
         dataset: What the user named.
         settings: The columns, the split, the limit and the seed.
         wording: How items are put into words.
-        parts: What is asked about items of multiple choice.
-        orders: Which orders of their choices, where `parts` has them.
-        subsets: A file that says which are Easy and which are Hard.
+        options: What is asked.
     """
     from rightreasons.audited.opening import examples_of, task_of_data
     from rightreasons.audited.splits import limited
@@ -378,19 +359,17 @@ def exported_items(
     task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
     name = choose_split(splits, settings.split, where=dataset)
     items = splits[name]
-    if subsets is not None:
-        easy = easy_flags(items, subsets)
+    if options.subsets is not None:
+        easy = easy_flags(items, Path(options.subsets))
         rows = [row for row, flag in enumerate(easy) if flag is not None]
         items = items.select(rows)
         items = items.remove_columns([column for column in items.column_names if column == "easy"])
         items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
-        for option, value in (("parts", parts and ",".join(parts)), ("orders", orders)):
+        for name, value in (("parts", options.parts and ",".join(options.parts)), ("orders", options.orders)):
             if value is not None:
-                raise OptionError(
-                    f"Expected no `{option}` with texts that have classes, but got {value!r}.", option=option
-                )
+                raise OptionError(f"Expected no `{name}` with texts that have classes, but got {value!r}.", option=name)
         if "label" not in items.column_names:
             raise ValueError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."
@@ -400,13 +379,13 @@ def exported_items(
     if task == "classification":
         requests = text_requests(items)
     else:
-        asked = (ITEMS, PROBES) if parts is None else parts
-        if orders is not None and ORDERS not in asked:
+        asked = (ITEMS, PROBES) if options.parts is None else options.parts
+        if options.orders is not None and ORDERS not in asked:
             raise OptionError(
                 f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.",
                 option=("parts", "orders"),
             )
-        requests = choice_requests(items, parts=asked, orders=orders or "auto", seed=settings.seed)
+        requests = choice_requests(items, parts=asked, orders=options.orders or "auto", seed=settings.seed)
     return Exported(
         requests=requests,
         label_names=names,

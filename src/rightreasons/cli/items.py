@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line, hand_over
-from rightreasons.cli.declared import (
-    ConfidenceLevel,
-    Dataset,
-    FiguresFile,
-    Limit,
-    LimitEach,
-    Seed,
-    Split,
-    declared_command,
-)
+from rightreasons.cli.declared import ChosenOptions, Dataset, Declared, FiguresFile, declared_command
 from rightreasons.core.errors import counted
+from rightreasons.core.options import Options, option
 from rightreasons.io.options import SourceOptions
 from rightreasons.training.options import SplitOptions
 
@@ -87,7 +80,11 @@ def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | Non
     return flags
 
 
-@declared_command(COMMANDS["gaps"], "gaps", {"source": SourceOptions})
+CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (ChosenOptions, ("split", "limit", "seed"))}
+TESTED = (ChosenOptions, ("split", "seed", "n_permutations", "confidence_level"))
+
+
+@declared_command(COMMANDS["gaps"], "gaps", {"source": SourceOptions, "options": TESTED})
 def gaps(
     dataset: Dataset,
     first: Annotated[
@@ -95,14 +92,11 @@ def gaps(
     ],
     second: Annotated[str, typer.Option(help="The same for the second training set.")],
     source: SourceOptions,
+    options: ChosenOptions,
     subsets: Annotated[
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
     ] = None,
-    split: Split = None,
-    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.")] = 10_000,
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
     out: FiguresFile = None,
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
@@ -111,7 +105,7 @@ def gaps(
     from rightreasons.cues.easy_hard import compare_gaps
     from rightreasons.io.predictions import read_runs
 
-    items, taken = open_items(dataset, source, split)
+    items, taken = open_items(dataset, source, options.split)
     easy = easy_flags(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
     items = items.select(rows)
@@ -121,9 +115,9 @@ def gaps(
         two,
         items["label"][:],
         [easy[row] for row in rows],
-        n_permutations=n_permutations,
-        confidence_level=confidence_level,
-        seed=seed,
+        n_permutations=options.n_permutations,
+        confidence_level=options.confidence_level,
+        seed=options.seed,
     )
     typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
     for name, gap, runs in (
@@ -139,43 +133,36 @@ def gaps(
     write_figures(out, compared)
 
 
-LimitSeed = Annotated[int, typer.Option(help="Seed of the choice of items, and of the order on each sheet.")]
-
-
 @COMMANDS["ratings"].callback()
 def ratings() -> None:
     """Write rating sheets of multiple-choice items for people, and read the answers."""
 
 
-@declared_command(COMMANDS["ratings"], "write", {"source": SourceOptions})
+@declared_command(COMMANDS["ratings"], "write", CHOSEN)
 def write(
     dataset: Dataset,
     source: SourceOptions,
+    drawn: ChosenOptions,
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
-    split: Split = None,
-    limit: Limit = None,
-    seed: LimitSeed = 0,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
     from rightreasons.io.judged import write_rating_sheets
 
-    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
-    files = write_rating_sheets(items, out, n_raters=raters, seed=seed)
+    items, taken = open_items(dataset, source, drawn.split, limit=drawn.limit, seed=drawn.seed)
+    files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
     typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
 
 
-@declared_command(COMMANDS["ratings"], "read", {"source": SourceOptions})
+@declared_command(COMMANDS["ratings"], "read", {**CHOSEN, "options": (ChosenOptions, ("confidence_level",))})
 def read(
     dataset: Dataset,
     sheets: Annotated[
         list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
     ],
     source: SourceOptions,
-    split: Split = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    confidence_level: ConfidenceLevel = 0.95,
+    drawn: ChosenOptions,
+    options: ChosenOptions,
     out: FiguresFile = None,
 ) -> None:
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
@@ -186,7 +173,7 @@ def read(
     from rightreasons.cues.agreement import human_performance
     from rightreasons.io.judged import read_rating_sheets
 
-    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
+    items, taken = open_items(dataset, source, drawn.split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
     rows = {"all": list(range(len(items)))}
     if "mirrored" in items.column_names:
@@ -198,7 +185,7 @@ def read(
             [answers.ratings[row] for row in half],
             [answers.references[row] for row in half],
             n_choices=answers.n_choices,
-            confidence_level=confidence_level,
+            confidence_level=options.confidence_level,
         )
         for name, half in rows.items()
     }
@@ -222,20 +209,26 @@ def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> Non
     )
 
 
-@declared_command(COMMANDS["split"], "split", {"source": SourceOptions, "options": SplitOptions})
+class PartedOptions(Options):
+    """Which items are divided, and which are trained on."""
+
+    test_split: str | None = option(None, "Split to divide; by default test or validation.")
+    train_split: str | None = option(None, "Split to train on; by default train or the other folds of the test split.")
+    limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
+
+
+@declared_command(
+    COMMANDS["split"], "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions}
+)
 def split(
     dataset: Dataset,
     source: SourceOptions,
+    drawn: PartedOptions,
     options: SplitOptions,
     model: Annotated[
         str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
-    test_split: Annotated[str | None, typer.Option(help="Split to divide; by default test or validation.")] = None,
-    train_split: Annotated[
-        str | None, typer.Option(help="Split to train on; by default train or the other folds of the test split.")
-    ] = None,
-    limit: LimitEach = None,
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
@@ -243,9 +236,9 @@ def split(
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    labeled = _labeled(dataset, **source.source(options.task), limit=limit, seed=options.seed)
-    test_name, test = _test_part(labeled, test_split, dataset)
-    train_name, train = _train_part(labeled, train_split, test_name, dataset)
+    labeled = _labeled(dataset, **source.source(options.task), limit=drawn.limit, seed=options.seed)
+    test_name, test = _test_part(labeled, drawn.test_split, dataset)
+    train_name, train = _train_part(labeled, drawn.train_split, test_name, dataset)
     result = premise_oblivious_split(
         demo_encoder() if model is None else model, test, train, out=out / "runs", progress=True, **options.to_dict()
     )
