@@ -310,10 +310,13 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
     one = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1], [0]]}, features=many)
     assert open_dataset(one, label_names=["y", "x"])["label"][:] == [0, 1]
     for labels, words in (
-        ([[1, 0], [1]], "several labels are a question each"),  # classes 1 and 0, as the lengths differ
-        ([[1, 1], [0, 1]], "several labels are a question each"),
-        (['["x", "x"]', [[1], [2]]], "several labels are a question each"),
-        (["4,27", "3"], "several labels are a question each"),
+        (
+            [[1, 0], [1]],
+            "of several labels per item, target=all asks about each",
+        ),  # classes 1 and 0, as the lengths differ
+        ([[1, 1], [0, 1]], "of several labels per item, target=all asks about each"),
+        (['["x", "x"]', [[1], [2]]], "of several labels per item, target=all asks about each"),
+        (["4,27", "3"], "of several labels per item, target=all asks about each"),
         ([2.5, 1.25], "a regression has no classes"),
     ):
         with pytest.raises(ValueError, match=words):
