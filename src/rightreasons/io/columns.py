@@ -238,8 +238,9 @@ def read_labels(
 def one_label_each(labels: Column, where: str) -> Column:
     """Return the likeliest class where labels are shares or votes of classes; None where two are likeliest.
 
-    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class, as
-    votes are, or a list of words some of which repeat. A list of one label is that label.
+    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class. Votes
+    are such an object, a list of how many each class has, which add up to the same in all rows, or a list of labels
+    some of which repeat. A list of one label is that label.
 
     Raises:
         TypeError: If a row has several labels.
@@ -247,14 +248,20 @@ def one_label_each(labels: Column, where: str) -> Column:
     Example:
         >>> one_label_each([[0, 1], {"up": 0.75, "down": 0.25}, [0.5, 0.5], "down"], "the labels")
         [1, 'up', None, 'down']
+        >>> one_label_each([[2, 0, 2], [1, 1]], "votes of three and of two"), one_label_each([[2, 3], [4, 1]], "counts")
+        ([2, 1], [1, 0])
     """
     first = None if isinstance(labels, NamedLabels) else next(iter(labels), None)
     if not isinstance(first, (list, dict, np.ndarray)) and str(first).lstrip()[:1] not in ("[", "{"):
         return labels
     cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
-    one_length = len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
-    lists = [cell for cell in cells if isinstance(cell, list) and all(isinstance(word, str) for word in cell)]
-    votes = any(len({*words}) < len(words) for words in lists)  # several labels do not repeat
+    lists = [cell for cell in cells if isinstance(cell, list)]
+    kinds = {type(one) for held in lists for one in held}
+    one_length, many = len(set(map(len, lists))) == 1, kinds == {int} and max(map(max, filter(None, lists))) > 1
+    # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
+    counts = many and one_length and len(lists) > 1 and len(set(map(sum, lists))) == 1
+    repeat = any(len({*map(str, held)}) < len(held) for held in lists)  # several labels do not
+    votes = repeat and not counts and (kinds == {str} or many or (kinds == {int} and not one_length))
     chosen: list[Any] = []
     for row, held in enumerate(cells):
         shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
@@ -264,8 +271,8 @@ def one_label_each(labels: Column, where: str) -> Column:
         shares = {name: share for name, share in shares.items() if share is not None}
         numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())
         if isinstance(held, list) and shares and numbers:
-            numbers = one_length and abs(sum(shares.values()) - 1) <= 0.01
-        if votes and isinstance(held, list) and all(isinstance(word, str) for word in held):
+            numbers = counts or (one_length and abs(sum(shares.values()) - 1) <= 0.01)
+        if votes and isinstance(held, list):
             shares = Counter(held)
         elif not numbers:
             raise OptionError(
