@@ -294,6 +294,8 @@ def folder_of(tmp_path, **contents):
         ({"a_DOT_csv": b"a,b\n1\n"}, "Expected 2 columns"),
         ({"x_DOT_jsonl": b'{"a": 1}\n', "y_DOT_jsonl": b'{"a": "1"}\n'}, "columns of the same types"),
         ({"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"}, "train.csv.gz and train.csv are one"),
+        ({"en__train_DOT_csv": b"a\n1\n", "fr__train_DOT_csv": b"a\n1\n"}, "train is in en and in fr: name one of"),
+        ({"en__dev__a_DOT_csv": b"a\n1\n", "dev__a_DOT_csv": b"a\n1\n"}, "validation is in (en|.) and in (en|.)"),
         ({"notes_DOT_docx": b"a"}, "cannot be read"),
     ],
 )

@@ -300,6 +300,8 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
         (['{"0": 0.4, "1": 0.6}', '{"0": 1.0}', "{}"], [1, 0, -1]),
         ([[1], [0], []], [1, 0, -1]),
         ([["1", "0", "1"], ["0", "0", "0"], ["0", "1"]], [1, 0, -1]),
+        ([[1, 0, 1], [0, 0, 0, 0], [0, 1]], [1, 0, -1]),  # votes of three, four and two people
+        ([[1, 4], [3, 2], [2, 3]], [1, 0, 1]),  # how many of five voted for either
     ):
         assert open_dataset({"text": ["a", "b", "c"], "label": labels})["label"][:] == numbers
         assert (
@@ -310,14 +312,16 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
     one = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1], [0]]}, features=many)
     assert open_dataset(one, label_names=["y", "x"])["label"][:] == [0, 1]
     for labels, words in (
-        ([[1, 0], [1]], "several labels are a question each"),  # classes 1 and 0, as the lengths differ
-        ([[1, 1], [0, 1]], "several labels are a question each"),
-        (['["x", "x"]', [[1], [2]]], "several labels are a question each"),
-        (["4,27", "3"], "several labels are a question each"),
+        ([[1, 0], [1]], "of several labels per item"),  # classes 1 and 0, as the lengths differ
+        ([[1, 1], [0, 1]], "of several labels per item"),
+        (['["x", "x"]', [[1], [2]]], "of several labels per item"),
+        (["4,27", "3"], "of several labels per item, target=all asks about each"),
         ([2.5, 1.25], "a regression has no classes"),
     ):
         with pytest.raises(ValueError, match=words):
             open_dataset({"text": ["a", "b"], "label": labels})
+    shown = resolve({"text": ["a", "b"], "label": [[0, 1], [1, 0]]})
+    assert [(row.value, row.label) for row in shown.mapping] == [("1", "1"), ("0", "0")]
     with pytest.raises(ValueError, match="several labels"):
         open_dataset(datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=many))
     asked = open_dataset({"text": ["a", "b"], "labels": [[4, 27], [3]]}, label_column="{{ 27 in labels }}")
@@ -391,6 +395,16 @@ def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
     assert open_multiple_choice(whole, prompt_column="a,b", choices_column="c1,c2", first_label=0)["prompt"][:] == ["p"]
     asked = [{"question": "Who?", "mc1_targets": {"choices": ["x", "y", "z"], "labels": [0, 0, 1]}}]
     assert open_multiple_choice(asked)["label"][:] == [2]
+
+
+def test_minimal_pairs_have_a_prompt_that_asks_and_their_order_tells_nothing():
+    pairs = [{"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps."}]
+    pairs += [{"sentence_good": "Who left?", "sentence_bad": "Left who?"}]
+    read = open_multiple_choice(pairs)
+    assert read["choices"][:] == [["Cats sleep.", "Cats sleeps."], ["Left who?", "Who left?"]]
+    assert (read["label"][:], read["prompt"][0]) == ([0, 1], "Which of these sentences is more acceptable?")
+    read = open_multiple_choice({"sent_more": ["A man cooks."], "sent_less": ["A woman cooks."]})
+    assert (read["choices"][0], read["label"][:]) == (["A man cooks.", "A woman cooks."], [1])
 
 
 def test_splits_of_any_case_are_two_and_a_file_beside_itself_compressed_is_refused(tmp_path):

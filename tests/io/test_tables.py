@@ -244,7 +244,7 @@ def test_the_split_that_is_chosen():
             {"text": ["x"], "label": [[4, 27]]},
             {},
             ValueError,
-            r"Expected one label per row .* \[4, 27\]: several labels",
+            r"Expected one label per row .* \[4, 27\]: of several labels",
         ),
         (
             {"text": ["x"], "label": [2]},

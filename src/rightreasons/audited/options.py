@@ -40,7 +40,11 @@ class AuditOptions(ItemOptions):
         None, "Device of the model, such as cpu or cuda:0, or auto for all GPUs; by default a GPU if there is one."
     )
     dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
-    target: str | None = option(None, "Label of a multi-label classifier, which is asked whether a text has it.")
+    target: str | None = option(
+        None,
+        "Label of a multi-label classifier, which is asked whether a text has it; several, comma-separated, or all: "
+        "an audit of each.",
+    )
     batch_size: int | None = option(None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1)
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")

@@ -27,7 +27,15 @@ from rightreasons.cli.declared import (
     completes,
     declared_command,
 )
-from rightreasons.cli.show import print_rows, show_answer, show_audit, show_pass_rates, show_plan, write_figures
+from rightreasons.cli.show import (
+    print_rows,
+    show_answer,
+    show_audit,
+    show_labels,
+    show_pass_rates,
+    show_plan,
+    write_figures,
+)
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
@@ -82,7 +90,7 @@ def audit(
     given = {name: declared.pop(name) for name in QUESTIONS}
     by_default = [name for name in given if QUESTIONS[name].unasked] if names is None else names
     chosen = {name: its for name, its in given.items() if name in by_default or its.changed()}
-    show_audit(run_audit((model, dataset), out, names, declared, chosen), open_page=open_page)
+    run_audit((model, dataset), out, names, declared, chosen, open_page=open_page)
 
 
 def question_command(question: str, *, stored: bool = False, **implied: Any) -> None:
@@ -96,7 +104,8 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
 
     def ask(model: Any, dataset: Any, out: Path, open_page: bool, **declared: Options) -> None:
         answers = {question: declared.pop("options")}
-        show_audit(run_audit((model, dataset), out, [question], declared, answers, implied), open_page=open_page)
+        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
+        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
 
     def of_model(
         model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
@@ -124,9 +133,11 @@ def run_audit(
     questions: list[str] | None,
     declared: Mapping[str, Options],
     options: Mapping[str, Options],
-    implied: Mapping[str, Any] | None = None,
-) -> AuditResult:
-    """Audit.
+    *,
+    open_page: bool = False,
+    top: int = 0,
+) -> None:
+    """Audit, and print what was found: of one label, or of each of several labels that an item may have.
 
     With --traceback, an error inside a question ends the audit where it arose.
 
@@ -136,25 +147,27 @@ def run_audit(
         questions: The questions; None for all that apply.
         declared: The settings of the audit.
         options: Question -> its options.
-        implied: Settings where `declared` leaves them open.
+        open_page: Whether the report is opened in a browser.
+        top: How many of the hardest items are printed.
     """
+    from rightreasons.report.labels import ALL, audit_labels
     from rightreasons.report.runner import audit
 
-    settings = dict(implied or {})
+    settings = dict[str, Any]()
     for each in declared.values():
         settings |= each.changed()
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
-        return audit(
-            *arguments,
-            out=out,
-            questions=questions,
-            options=options,
-            tell=tell,
-            raise_errors=wants_traceback(),
-            **settings,
-        )
+        how = {"out": out, "questions": questions, "options": options, "tell": tell, "raise_errors": wants_traceback()}
+        several = listed(settings.get("target")) or []
+        # Of stored predictions one label is chosen as several are; a model answers one by itself.
+        if len(several) > 1 or several == [ALL] or (several and (arguments[1] is None or "predictions" in settings)):
+            show_labels(audit_labels(*arguments, **how, **settings), open_page=open_page)
+            return
+        result = audit(*arguments, **how, **settings)
+    _show_ranking(result, top)
+    show_audit(result, open_page=open_page)
 
 
 @declared_command(
@@ -320,13 +333,12 @@ def difficulty(
     **declared: Options,
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
-    result = run_audit((model, dataset), out, ["difficulty"], declared, {"difficulty": declared.pop("options")})
-    _show_ranking(result, top)
-    show_audit(result, open_page=open_page)
+    answers = {"difficulty": declared.pop("options")}
+    run_audit((model, dataset), out, ["difficulty"], declared, answers, open_page=open_page, top=top)
 
 
 def _show_ranking(result: AuditResult, top: int) -> None:
-    outcome = result["difficulty"] if result.written else None
+    outcome = result["difficulty"] if top and result.written else None
     if outcome is None or outcome.result is None or not outcome.result.data.get("ranking"):
         return
     rows: list[dict[str, Any]] = outcome.result.data["ranking"]
@@ -382,8 +394,8 @@ def reasons(
     """Does it say its reasons? Of a model and data, or of a file of answers in the arms plain, neutral and hint."""
     options, settings = declared.pop("options"), declared["settings"]
     if dataset is not None or model is None:
-        result = run_audit((model, dataset), out, ["reasons"], {"settings": settings, **declared}, {"reasons": options})
-        show_audit(result, open_page=open_page)
+        given = {"settings": settings, **declared}
+        run_audit((model, dataset), out, ["reasons"], given, {"reasons": options}, open_page=open_page)
         return
     from rightreasons.core.resampling import Resampling
     from rightreasons.io.reading import as_table, only_part

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rightreasons.core.intervals import Estimate
     from rightreasons.page.parts import Verdict
     from rightreasons.report.across import ModelsByTasks
+    from rightreasons.report.labels import LabelAudits
     from rightreasons.report.paired import Comparison
     from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
@@ -49,10 +50,37 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         state = "Failed" if outcome.status == "failed" else "Not asked"
         _say(f"{state}: {outcome.title} {outcome.reason}")
     typer.echo(f"\nReport: {result.page}")
-    if open_page and not webbrowser.open(result.page.resolve().as_uri()):
-        typer.echo("No browser could be started: open it by hand.", err=True)
+    _open(result.page, open_page)
     if result.failed:
         raise typer.Exit(1)
+
+
+def _open(page: Path, asked: bool) -> None:
+    if asked and not webbrowser.open(page.resolve().as_uri()):
+        typer.echo("No browser could be started: open it by hand.", err=True)
+
+
+def show_labels(found: LabelAudits, *, open_page: bool = False) -> None:
+    """Print the figures and the verdicts of each label, and the means over labels."""
+    from rightreasons.page.prose import written
+
+    def cell(one: Estimate | None, unit: str) -> str:
+        return "-" if one is None else written(one, unit)
+
+    hand_over(found)
+    rows = found.rows()
+    for question in dict.fromkeys(figure.question for figure in found.shown):
+        own = [(place, figure) for place, figure in enumerate(found.shown) if figure.question == question]
+        table = [[name, *(cell(cells[place], figure.unit) for place, figure in own)] for name, cells, _ in rows]
+        typer.echo("")
+        print_rows([[question, *(figure.name for _, figure in own)], *table])
+    typer.echo("")
+    for name, _, verdicts in rows[1:]:
+        _say(f"{name}: {'; '.join(verdicts.values()) or 'no verdict'}")
+    for name, reason in found.failed.items():
+        _say(f"Failed: {name}. {reason}")
+    typer.echo(f"\nReport: {found.page}")
+    _open(found.page, open_page)
 
 
 def show_plan(plan: Plan) -> None:

@@ -46,7 +46,7 @@ def naming(*options: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if isinstance(error, OptionError):
+        if isinstance(error, OptionError) and error.option:
             raise
         raise OptionError(str(error), option=options) from error
 

@@ -37,6 +37,17 @@ MAX_CLASSES = 10_000
 NO_GOLD_LABEL = "-"
 """How SNLI marks an item whose annotators did not agree."""
 
+SEVERAL = (
+    "of several labels per item, target=all asks about each, label_column='{{ labels | whether(\"joy\") }}' about one"
+)
+"""What can be done about several labels per item."""
+
+ASK_SEVERAL = ("target", "label_column")
+"""The options that it names."""
+
+LISTED = re.compile(r"\s*[,;|]\s*")
+"""What stands between several labels in one text."""
+
 _UNLABELED = {"-1": "+1", NO_GOLD_LABEL: "+"}  # marks of an item without a label, unless the opposite sign is a label
 
 # A checkpoint trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number them.
@@ -622,12 +633,13 @@ def _classes(
             f"{odd.cell.text[:60]}{_remedy(remedy)}."
         )
     if numbers and words:
-        if all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words):
-            remedy = "several labels are a question each, as label_column=\"{{ '4' in labels.split(',') }}\""
+        several = all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words)
         counted = [str(number) for number in sorted(set(numbers.values()))]
-        raise ValueError(
+        raise OptionError(
             f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
-            f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}{_remedy(remedy)}."
+            f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}"
+            f"{_remedy(SEVERAL if several else remedy)}.",
+            option=ASK_SEVERAL if several else (),
         )
     if numbers:
         low, top = first or 0, max(numbers, key=numbers.__getitem__)
@@ -686,15 +698,19 @@ def _among(
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
         text = strange[0] if strange else next(text for text in places)
-        hint = did_you_mean(text, known) if strange else ""
+        split = (LISTED.split(each) for each in strange)
+        known_parts = (parts for parts in split if all(p in numbers or _by_name([p], known) is not None for p in parts))
+        several = any(len(parts) > 1 for parts in known_parts)
+        hint = did_you_mean(text, known) if strange and not several else ""
         held = (
             f"row {_row(places[text], read)} holds {_shown(text)}"
             if strange
             else "two of these differ by letter case or spaces only"
         )
-        raise ValueError(
+        raise OptionError(
             f"Expected the labels {listing(known)} in {places[text].where}, but the labels are {listing(spellings)} "
-            f"and {held}{_remedy(remedy)}.{hint}"
+            f"and {held}{_remedy(SEVERAL if several else remedy)}.{hint}",
+            option=ASK_SEVERAL if several else (),
         )
     used = set(numbers.values())
     start = first_number(used, len(known), first)

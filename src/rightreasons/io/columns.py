@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -20,12 +21,16 @@ from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
 from rightreasons.core.label_names import (
+    ASK_SEVERAL,
+    LISTED,
     NO_GOLD_LABEL,
+    SEVERAL,
     LabelColumn,
     check_label_names,
     folded,
     listing,
     resolve_label_columns,
+    resolve_labels,
 )
 from rightreasons.core.validation import parse_json
 from rightreasons.io.files import (
@@ -233,8 +238,9 @@ def read_labels(
 def one_label_each(labels: Column, where: str) -> Column:
     """Return the likeliest class where labels are shares or votes of classes; None where two are likeliest.
 
-    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class, as
-    votes are, or a list of words some of which repeat. A list of one label is that label.
+    Shares are a list in the order of the numbers of the classes, one-hot ones among them, or an object by class. Votes
+    are such an object, a list of how many each class has, which add up to the same in all rows, or a list of labels
+    some of which repeat. A list of one label is that label.
 
     Raises:
         TypeError: If a row has several labels.
@@ -242,14 +248,20 @@ def one_label_each(labels: Column, where: str) -> Column:
     Example:
         >>> one_label_each([[0, 1], {"up": 0.75, "down": 0.25}, [0.5, 0.5], "down"], "the labels")
         [1, 'up', None, 'down']
+        >>> one_label_each([[2, 0, 2], [1, 1]], "votes of three and of two"), one_label_each([[2, 3], [4, 1]], "counts")
+        ([2, 1], [1, 0])
     """
     first = None if isinstance(labels, NamedLabels) else next(iter(labels), None)
     if not isinstance(first, (list, dict, np.ndarray)) and str(first).lstrip()[:1] not in ("[", "{"):
         return labels
     cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
-    one_length = len({len(cell) for cell in cells if isinstance(cell, list)}) == 1
-    lists = [cell for cell in cells if isinstance(cell, list) and all(isinstance(word, str) for word in cell)]
-    votes = any(len({*words}) < len(words) for words in lists)  # several labels do not repeat
+    lists = [cell for cell in cells if isinstance(cell, list)]
+    kinds = {type(one) for held in lists for one in held}
+    one_length, many = len(set(map(len, lists))) == 1, kinds == {int} and max(map(max, filter(None, lists))) > 1
+    # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
+    counts = many and one_length and len(lists) > 1 and len(set(map(sum, lists))) == 1
+    repeat = any(len({*map(str, held)}) < len(held) for held in lists)  # several labels do not
+    votes = repeat and not counts and (kinds == {str} or many or (kinds == {int} and not one_length))
     chosen: list[Any] = []
     for row, held in enumerate(cells):
         shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
@@ -259,18 +271,99 @@ def one_label_each(labels: Column, where: str) -> Column:
         shares = {name: share for name, share in shares.items() if share is not None}
         numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())
         if isinstance(held, list) and shares and numbers:
-            numbers = one_length and abs(sum(shares.values()) - 1) <= 0.01
-        if votes and isinstance(held, list) and all(isinstance(word, str) for word in held):
+            numbers = counts or (one_length and abs(sum(shares.values()) - 1) <= 0.01)
+        if votes and isinstance(held, list):
             shares = Counter(held)
         elif not numbers:
             raise OptionError(
                 f"Expected one label per row in {where}, or shares of classes that add up to 1, but row {row} holds "
-                f"{one_line(held, 40)}: several labels are a question each, as label_column='{{{{ 2 in labels }}}}'.",
-                option="label_column",
+                f"{one_line(held, 40)}: {SEVERAL}.",
+                option=ASK_SEVERAL,
             )
         likeliest = [name for name, share in shares.items() if share == max(shares.values())]
         chosen.append(likeliest[0] if len(likeliest) == 1 else None)
     return chosen
+
+
+def labels_in(cell: Any) -> list[str]:
+    """Return the labels in a cell of several: a list, an object of those that hold, or a text that lists them.
+
+    Example:
+        >>> labels_in("4, 27"), labels_in('["joy"]'), labels_in({"joy": 1, "fear": 0}), labels_in(None)
+        (['4', '27'], ['joy'], ['joy'], [])
+    """
+    held = in_cell(cell)
+    if isinstance(held, dict):
+        held = [name for name, holds in held.items() if holds]
+    if isinstance(held, str):
+        held = LISTED.split(held.strip())
+    elif not isinstance(held, list):
+        held = [] if held is None or held != held else [held]
+    return [str(label) for label in held if label not in (None, "")]
+
+
+def whether(cell: Any, label: str, written: str | None = None) -> str:
+    """Say whether a cell of several labels holds one of them, in the words of a question about it alone.
+
+    Args:
+        cell: As in `labels_in`.
+        label: The label.
+        written: What cells hold in its place, such as its number; None for itself.
+
+    Example:
+        >>> whether("4,27", "joy", "4"), whether(["anger"], "joy")
+        ('joy', 'not joy')
+    """
+    return label if (label if written is None else written) in labels_in(cell) else f"not {label}"
+
+
+def each_label(
+    parts: Sequence[datasets.Dataset],
+    names: Sequence[str],
+    label_column: str | None,
+    where: str,
+    *,
+    first: int | None = None,
+    headings: bool = False,
+) -> dict[str, str]:
+    """Return the column, or the expression, that says of every row whether it has a label, for each of several labels.
+
+    There is a column of 0 and 1 for each label, or one column of labels: numbers or names (see `labels_in`), matched by
+    `resolve_labels`, or lists of 0 and 1.
+
+    Args:
+        parts: The tables of the splits.
+        names: The labels.
+        label_column: The column of the labels; None for a column per label, or else one of a usual name.
+        where: What the table is called, for errors.
+        first: The number of the first label, where labels are numbers.
+        headings: Whether the names are those of columns, so that their order means nothing.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict({"labels": ["0", "1,0"]})
+        >>> each_label([rows], ["joy", "fear"], None, "the data")
+        {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
+    """
+    own = {folded(name): name for name in parts[0].column_names}
+    if label_column is None and all(folded(name) in own for name in names):
+        return {name: own[folded(name)] for name in names}
+    usual = (*LABEL_COLUMNS, *USUAL_COLUMNS["predictions"]["label"])
+    column = str(find_column(parts[0], label_column, usual, "label_column", where, "labels"))
+    cells = [in_cell(cell) for part in parts for cell in values_of(part, column)]
+    one_hot = all(isinstance(cell, list) and len(cell) == len(names) and {*cell} <= {0, 1} for cell in cells)
+    held = list(dict.fromkeys(map(str, range(len(names))) if one_hot else itertools.chain(*map(labels_in, cells))))
+    inner = getattr(parts[0].features[column], "feature", None)
+    spelled = [inner.names[int(each)] for each in held] if isinstance(inner, datasets.ClassLabel) else held
+    with naming("label_names", "first_label", "label_column"):
+        found = resolve_labels(
+            spelled, names, first=first, where=f"the column {column!r} of {where}", headings=headings
+        )
+    written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
+    asked = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
+    if one_hot:
+        return {name: f"{{{{ {column}[{written[name]}] }}}}" for name in names}
+    quoted = {name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in asked.items()}
+    return {name: f"{{{{ {column} | whether({words}) }}}}" for name, words in quoted.items()}
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
@@ -381,9 +474,11 @@ def _expressions() -> Any:
             return super().getattr(obj if hasattr(obj, attribute) else in_cell(obj), attribute)
 
         def getitem(self, obj: Any, argument: Any) -> Any:
-            return super().getitem(in_cell(obj) if isinstance(argument, str) else obj, argument)
+            return super().getitem(in_cell(obj), argument)
 
-    return Cells(undefined=StrictUndefined)
+    cells = Cells(undefined=StrictUndefined)
+    cells.filters["whether"] = whether
+    return cells
 
 
 def read_by(name: str) -> set[str]:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from rightreasons.core.arrays import CLASS_COLUMNS, class_column
 from rightreasons.core.errors import OptionError, escaped, naming
@@ -356,6 +357,8 @@ def find_predictions(
     kind = _settled(options.scores) or chosen.kind
     table = _as_fractions(table, options, kind, listing(chosen.columns), where)
     table, rounded = _rounded_sums(table, kind)
+    if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
+        table, kind, rounded = expit(table), "probabilities", " (its sigmoid)"
     values = None if label is None else one_label_each(columns[label], f"the column {label!r} of {where}")
     renamed = renamed_labels(label_names)
     if renamed:
@@ -398,6 +401,39 @@ def find_predictions(
         mapping=mapping,
         doubt=doubt,
     )
+
+
+def each_score(
+    path: Any, *, label_names: Sequence[str] | None = None, options: PredictionOptions
+) -> tuple[dict[str, str], str | None, bool]:
+    """Find the scores of several labels that an item may have, each by itself.
+
+    Args:
+        path: As in `read_predictions`.
+        label_names: The names of the labels in the order of their numbers; None for what the columns say.
+        options: As in `read_predictions`.
+
+    Returns:
+        Label -> the column of its scores, or an expression for it; the kind of the scores, as in `Predictions`; and
+        whether the labels are names of columns, whose order means nothing.
+
+    Raises:
+        ValueError: If there is one score per item.
+    """
+    options, where = described(path).options(options), source_name(path)
+    columns = read_columns(path, log_filter=options.log_filter)
+    read = find_predictions(columns, where, with_labels=False, options=options)
+    shown, table = read.taken["scores"], read.predictions
+    if isinstance(table, list) or table.ndim < 2:
+        raise ValueError(f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}.")
+    own = tuple(class_column(name)[1] for name in shown)
+    if len(shown) == 1:
+        own = tuple(map(str, range(table.shape[1])))
+        shown = tuple(f"{{{{ {shown[0]}[{place}] }}}}" for place in own)
+    names, order = own if label_names is None else check_label_names(label_names), np.arange(len(own))
+    if label_names is not None and (numbers_said(own) is None or len(names) != len(own)):
+        order = match_columns(own, names, where=f"the columns of scores in {where}", classes_of="`label_names`")
+    return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
 
 
 def _by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:

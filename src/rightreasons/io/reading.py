@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import os
 import re
 import tempfile
@@ -327,12 +328,27 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
         for file in files:
             for split in named(file, rule):
                 splits.setdefault(split, []).append(file)
+        for split, held in splits.items():
+            _refuse_versions(split, held, path)
         if splits:
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
     types = Counter(data_type(Path(file)) for file in files)
     kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
     return {"train": [file for file in files if data_type(Path(file)) == kind]}
+
+
+def _refuse_versions(split: str, files: Sequence[str], path: Path) -> None:
+    """Refuse files of one name and split whose folders are no splits, such as those of several languages."""
+    apart: dict[str, str] = {}
+    for file in files:
+        folders = Path(file).parent.parts
+        above = "/".join(itertools.takewhile(lambda name: not split_of(name), folders))
+        if apart.setdefault(Path(file).name, above) != above:
+            raise ValueError(
+                f"Expected each split once in {path}, but {split} is in {apart[Path(file).name] or '.'} and in "
+                f"{above or '.'}: name one of these folders."
+            )
 
 
 def _joined(files: Sequence[Path], form: FileForm) -> pa.Table:

@@ -21,6 +21,7 @@ from rightreasons.io.columns import (
     Columns,
     columns_in,
     nested_names,
+    one_label_each,
     source_name,
     values_of,
     with_nested,
@@ -242,10 +243,10 @@ def _rule(value: str, place: int) -> str:
 
 
 def _shown(data: datasets.Dataset, column: str) -> list[Any]:
-    """Return the values of a column of labels, those of a ClassLabel by their names."""
+    """Return the values of a column of labels, those of a ClassLabel by their names, of shares the likeliest."""
     values, feature = values_of(data, column), data.features[column]
     if not isinstance(feature, datasets.ClassLabel):
-        return values
+        return list(one_label_each(values, column))
     return [None if value is None or value < 0 else feature.names[value] for value in values]
 
 

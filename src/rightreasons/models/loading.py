@@ -363,13 +363,35 @@ def _head(architecture: str) -> str:
 
 def classes_of(model: str) -> tuple[str, ...]:
     """Return the names of a model's classes, for which its configuration is read alone."""
+    return class_names(_config_of(model), model)
+
+
+def labels_of(model: str) -> tuple[str, ...]:
+    """Return the labels of a multi-label classifier, for which its configuration is read alone.
+
+    Raises:
+        ValueError: If it is no multi-label classifier.
+    """
+    labels = _labels_in(_config_of(model), model)
+    if not labels:
+        raise OptionError(
+            f"Expected a multi-label classifier where `target` names several labels, but got {model}.", option="target"
+        )
+    return labels
+
+
+def _config_of(model: str) -> Any:
     try:
         adapter = adapter_of(model)
-        config = transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
+        return transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
     except (OSError, ValueError, TypeError) as error:
         told = " ".join(str(error).split())[:100]
         raise ValueError(f"Expected a model at {model!r}, but its configuration cannot be read: {told}.") from error
-    return class_names(config, model)
+
+
+def _labels_in(config: Any, name: str) -> tuple[str, ...]:
+    several = getattr(config, "problem_type", None) == "multi_label_classification"
+    return class_names(config, name) if several else ()
 
 
 def class_names(config: Any, name: str) -> tuple[str, ...]:
@@ -392,10 +414,9 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
 
 def _ask_for(model: Any, target: str, name: str) -> None:
     """Let a multi-label classifier answer for one label, by the logits 0 and z: their softmax is its sigmoid."""
-    config, several = model.config, getattr(model.config, "problem_type", None) == "multi_label_classification"
-    labels = class_names(config, name) if several else ()
+    config, labels = model.config, _labels_in(model.config, name)
     if target not in labels:
-        told = f"the labels {', '.join(labels)}" if several else "no multi-label head"
+        told = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
         raise OptionError(f"Expected {name} to have the label {target!r}, but it has {told}.", option="target")
     place = labels.index(target)
 
@@ -414,9 +435,11 @@ def check_classes(config: Any, name: str) -> None:
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         what = "regression" if config.num_labels < 2 else str(problem).replace("_", " ")
         more = ": opened by its name, it is asked for the label that `target` names" if what.startswith("multi") else ""
-        raise ValueError(
+        more += ", or for all of them (target=all)" if more else ""
+        raise OptionError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}."
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}.",
+            option="target" if more else (),
         )
 
 

@@ -4,6 +4,7 @@ from .card import write_card as write_card
 from .comparison import compare as compare
 from .files import audit_figures as audit_figures
 from .gates import gate as gate
+from .labels import audit_labels as audit_labels
 from .paired import history as history
 from .runner import audit as audit
 from .schema import audit_schema as audit_schema
@@ -12,6 +13,7 @@ from .schema import read_audit as read_audit
 __all__ = [
     "audit",
     "audit_figures",
+    "audit_labels",
     "audit_schema",
     "compare",
     "gate",

@@ -192,7 +192,7 @@ def audit(
     general, stored = _part(AuditOptions, settings), _part(StoredOptions, settings)
     prompt, server = _part(Prompt, settings), _part(ServerOptions, settings)
     chosen = question_options(sections, options)
-    model, dataset, predictions = _told_apart(model, dataset, predictions, stored, prompt)
+    model, dataset, predictions = told_apart(model, dataset, predictions, stored, prompt)
     in_memory = not isinstance(predictions, (str, os.PathLike, type(None)))
     if predictions is not None:
         stored = stored.replaced(predictions="the table" if in_memory else predictions)
@@ -465,10 +465,10 @@ def _part(kind: type[T], settings: Mapping[str, Any]) -> T:
     return kind.read({name: settings[name] for name in kind.names() if name in settings}, "audit")
 
 
-def _told_apart(
+def told_apart(
     model: Any, dataset: Any, predictions: Any, stored: StoredOptions, prompt: Prompt
 ) -> tuple[Any, Any, Any]:
-    """Return the model, the data and the predictions, of which the first argument may be any where it is a path.
+    """Return the model, the data and the predictions, of which the first argument may be any where it is a path alone.
 
     Raises:
         ValueError: If there is neither a model with data, nor stored predictions.

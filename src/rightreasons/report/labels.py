@@ -1,0 +1,270 @@
+"""Several labels per item: an audit of each label, a question with two answers, and all of them in one table."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import io
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.audited.splits import safe_name
+from rightreasons.core.arrays import plain
+from rightreasons.core.errors import counted, in_one_sentence, unknown_name
+from rightreasons.core.intervals import Estimate
+from rightreasons.core.options import listed
+from rightreasons.core.store import check_folder, write_text
+from rightreasons.io.columns import each_label, source_name
+from rightreasons.io.files import described
+from rightreasons.io.predictions import each_score
+from rightreasons.io.reading import as_table
+from rightreasons.models.wording import Prompt
+from rightreasons.page import parts as p
+from rightreasons.page.prose import short_name
+from rightreasons.page.question import Part, Rule, Table
+from rightreasons.report.comparison import page_section
+from rightreasons.report.files import AuditFigure, answers_worst_first
+from rightreasons.report.render import PAGE, Outcome, Page, write_page
+from rightreasons.report.runner import audit, told_apart
+
+ALL = "all"
+"""The target that is every label."""
+
+LABELS_FILE, TABLE_FILE = "labels.json", "labels.csv"
+
+MEANT = ("fraction", "nats", "ratio")
+"""Units of figures that have a mean over labels."""
+
+MOST_FIGURES = 3
+"""Figures of one question that the page and the console show; the table has all of them."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelAudits:
+    """The audits of several labels, and the means of their figures.
+
+    Attributes:
+        out: The folder, with a page, labels.csv, labels.json and the report of each label in a folder of its own.
+        figures: Label -> path -> figure.
+        verdicts: Label -> question -> the label of its verdict.
+        failed: Label -> why there is no audit of it.
+        macro: Path -> mean of the figure over the labels that have it. The ends of its interval are the means of
+            theirs: labels share their items, and its standard error is at most the mean of theirs.
+    """
+
+    out: Path
+    figures: Mapping[str, Mapping[str, AuditFigure]]
+    verdicts: Mapping[str, Mapping[str, str]]
+    failed: Mapping[str, str]
+    macro: Mapping[str, Estimate]
+
+    @property
+    def page(self) -> Path:
+        """The page with the table."""
+        return self.out / PAGE
+
+    @functools.cached_property
+    def shown(self) -> list[AuditFigure]:
+        """The first figures of each question, of whichever label has them."""
+        known = {path: figure for own in self.figures.values() for path, figure in own.items() if path in self.macro}
+        questions: dict[str, list[AuditFigure]] = {}
+        for figure in known.values():
+            questions.setdefault(figure.question, []).append(figure)
+        return [figure for own in questions.values() for figure in own[:MOST_FIGURES]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what labels.json holds."""
+        named = {name: getattr(self, name) for name in ("macro", "figures", "verdicts", "failed")}
+        return dict(plain(named))
+
+    def rows(self) -> list[tuple[str, list[Estimate | None], Mapping[str, str]]]:
+        """Return the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
+        paths = [figure.path for figure in self.shown]
+        rows = [
+            (name, [own[path].estimate if path in own else None for path in paths], self.verdicts[name])
+            for name, own in self.figures.items()
+        ]
+        return [("mean over labels", [self.macro[path] for path in paths], {}), *rows]
+
+
+def audit_labels(
+    model: Any = None,
+    dataset: Any = None,
+    *,
+    target: str = ALL,
+    out: str | os.PathLike[str] = "report",
+    tell: Callable[[str], object] | None = None,
+    **settings: Any,
+) -> LabelAudits:
+    """Audit each label of a multi-label classifier, or of stored scores of several labels per item.
+
+    Each label is a question of its own with the classes "not LABEL" and "LABEL", and `rightreasons.audit` answers it: a
+    model reads the items once per label. A label that cannot be audited, such as one that no item has, does not stop
+    the others.
+
+    Args:
+        model: A folder or a hub id of a multi-label classifier; None with `predictions`.
+        dataset: As in `audit`. Its labels are a column of 0 and 1 for each label, or one column (`label_column`) of
+            names or numbers: lists, texts such as "4,27", objects, or lists of 0 and 1.
+        target: Comma-separated labels; "all" for all of them.
+        out: The folder: a page, a table, and a report for each label.
+        tell: As in `audit`.
+        **settings: As in `audit`.
+
+    Returns:
+        The figures and verdicts of each label, and the means over labels.
+
+    Raises:
+        ValueError: If there are not several labels, one is unknown, or none can be audited.
+    """
+    if isinstance(settings.get("label_names"), (list, tuple)):
+        settings["label_names"] = ",".join(settings["label_names"])
+    model, dataset, predictions = told_apart(
+        model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
+    )
+    settings |= {} if predictions is None else {"predictions": predictions}
+    questions = label_questions(model, dataset, settings)
+    names = list(questions) if target == ALL else list(dict.fromkeys(listed(target) or ()))
+    for name in names:
+        if name not in questions:
+            raise unknown_name("label", name, [*questions, ALL])
+    folder = check_folder(out, own=(LABELS_FILE, TABLE_FILE, PAGE, *map(safe_name, questions)))
+    audits, failed = {}, {}
+    for number, name in enumerate(names, start=1):
+        if tell is not None:
+            tell(f"{name} ({number}/{len(names)})")
+        try:
+            how = {**settings, **questions[name]}
+            audits[name] = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
+        except ValueError as error:
+            failed[name] = in_one_sentence(error)
+    if not audits:
+        raise ValueError(next(iter(failed.values())))
+    figures = {name: result.figures for name, result in audits.items() if result.written}
+    of_path: dict[str, list[Estimate]] = {}
+    for figure in (figure for own in figures.values() for figure in own.values() if figure.unit in MEANT):
+        if figure.estimate.value is not None:
+            of_path.setdefault(figure.path, []).append(figure.estimate)
+    found = LabelAudits(
+        folder,
+        figures,
+        {name: {one["question"]: one["result"]["verdict"]["label"] for one in answers_worst_first(result.audit)}
+         for name, result in audits.items() if result.written},
+        failed,
+        {path: _mean(estimates) for path, estimates in of_path.items()},
+    )  # fmt: skip
+    if figures:
+        source = model if predictions is None else predictions
+        _write(found, short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table", dataset)
+    return found
+
+
+def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return, for each label, the settings of an audit of it alone.
+
+    Args:
+        model: As in `audit_labels`.
+        dataset: As in `audit_labels`.
+        settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
+    """
+    predictions = settings.get("predictions")
+    given, stored = (
+        kind.read(
+            {name: settings[name] for name in kind.names() if name in settings and name != "predictions"}, "audit"
+        )
+        for kind in (AuditOptions, StoredOptions)
+    )
+    if predictions is None:
+        from rightreasons.models.loading import labels_of
+
+        its, headings = {name: {"target": name} for name in labels_of(model)}, False
+    else:
+        scores, kind, headings = each_score(predictions, label_names=listed(given.label_names), options=stored)
+        its = {name: {"score_columns": column, "scores": kind, "target": None} for name, column in scores.items()}
+    told = described(predictions if dataset is None else dataset)
+    opened = as_table(told, given.config, data_dir=given.data_dir)
+    columns = each_label(
+        list(opened.values()) if isinstance(opened, dict) else [opened],
+        list(its),
+        given.label_column or told.given.get("label_column"),
+        source_name(told),
+        first=given.first_label,
+        headings=headings,
+    )
+    both = {name: f"not {name},{name}" for name in its}
+    return {
+        name: {**own, "label_column": columns[name], "label_names": both[name], "first_label": None}
+        for name, own in its.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _mean(estimates: list[Estimate]) -> Estimate:
+    """Return the mean of figures, with the means of the ends of their intervals."""
+    ends = [
+        None if None in (own := [getattr(each, end) for each in estimates]) else sum(own) / len(own)
+        for end in ("value", "low", "high")
+    ]
+    return Estimate(ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals")
+
+
+LABELS = page_section(
+    "labels",
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "labels",
+            (
+                Table(
+                    "labels",
+                    lambda m: (
+                        p.Column("label", "Label", "text"),
+                        *(p.Column(f"figure_{n}", figure.name) for n, figure in enumerate(m.shown)),
+                        p.Column("verdicts", "Verdicts", "text"),
+                    ),
+                    lambda m: (
+                        (name, *_cells(m, estimates), "; ".join(verdicts.values()))
+                        for name, estimates, verdicts in m.rows()
+                    ),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def _cells(m: LabelAudits, estimates: list[Estimate | None]) -> list[p.Amount | None]:
+    return [
+        None if estimate is None else p.Amount(estimate, figure.unit)
+        for figure, estimate in zip(m.shown, estimates, strict=True)
+    ]
+
+
+def _write(found: LabelAudits, name: str, dataset: Any) -> None:
+    page = Page(
+        title=f"{name}: {counted(len(found.figures), 'label')}",
+        heading=f"Each label of {name}",
+        facts=[
+            ("labels", str(len(found.figures))),
+            *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
+        ],
+        outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
+        made=[(label, f"report {safe_name(label)}") for label in found.figures],
+        files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures] + [(TABLE_FILE, TABLE_FILE)],
+    )
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("label", "figure", "name", "value", "low", "high", "n"))
+    names = {figure.path: figure.name for own in found.figures.values() for figure in own.values()}
+    rows = [("(mean over labels)", path, one, None) for path, one in found.macro.items()]
+    rows += [(label, one.path, one.estimate, one.n) for label, own in found.figures.items() for one in own.values()]
+    for label, path, one, n in rows:
+        writer.writerow((label, path, names[path], one.value, one.low, one.high, n))
+    write_page(found.out, page, {LABELS_FILE: found.to_dict()})
+    write_text(found.out / TABLE_FILE, stream.getvalue())
