@@ -71,3 +71,17 @@ def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
     code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml", "--drop-empty")
     assert code == 0, told
     assert "drop_empty: true" in (tmp_path / "data.yaml").read_text()
+
+
+def test_a_description_of_other_data_stays_and_what_would_be_read_is_shown(table, tmp_path, capsys):
+    (tmp_path / "y.csv").write_text("text,label\nFine.,good\nDull.,bad\n" * 9)
+    run(capsys, "look", "x.csv", "--label-names", "negative,positive")
+    kept = (tmp_path / "data.yaml").read_bytes()
+    looked = run(capsys, "look", "y.csv")
+    assert looked.code == 0
+    assert "Not written: data.yaml is about other data" in looked.out
+    assert "Next: rightreasons audit MODEL y.csv" in looked.out
+    refused = run(capsys, "look", "y.csv", "--label-column", "label")  # which only a file can hold
+    assert refused.code == 2
+    assert "--out to be new or about y.csv" in refused.err
+    assert (tmp_path / "data.yaml").read_bytes() == kept

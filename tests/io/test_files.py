@@ -96,6 +96,24 @@ def test_names_tell_the_splits_as_they_do_for_datasets(tmp_path, names, splits):
         assert {split: part["text"][0] for split, part in theirs.items()} == parts
 
 
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        ("train test test_hard", "train test test_hard"),
+        ("train-1 train-2 Test_1 Test_2 test_hard1", "train test test_hard"),
+        ("train dev_matched dev_mismatched", "train dev_matched dev_mismatched"),
+        ("sst2_train imdb_test", "train test"),
+        ("test eval", "test eval"),
+    ],
+)
+def test_variants_of_a_split_are_no_parts_of_it(tmp_path, names, splits):
+    for name in names.split():
+        (tmp_path / f"{name}.csv").write_text(f"text,n\n{name},1\n", "utf-8")
+    parts = as_table(tmp_path)
+    assert list(parts) == splits.split()
+    assert sum(len(part) for part in parts.values()) == len(names.split())
+
+
 def test_a_split_without_a_column_has_nulls_there(tmp_path):
     write(tmp_path / "train.jsonl", [{"text": "a", "n": 1}])
     (tmp_path / "test.jsonl").write_text('{"text": "b"}\n', "utf-8")

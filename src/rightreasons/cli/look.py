@@ -87,8 +87,7 @@ def look(
         raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
     path = Path(dataset).expanduser()
     place = os.path.relpath(path, out.parent) if path.exists() else dataset
-    if not is_description and out.exists() and Path(str(described(out).source)).resolve() != path.resolve():
-        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
+    of_others = out.exists() and Path(str(described(out).source)).resolve() != path.resolve()
     found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
     hand_over(found)
     _show(dataset, found)
@@ -98,10 +97,15 @@ def look(
         typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
     if refusal is not None:
         raise ValueError(refusal)
-    is_description |= found.kind == "question_answering"  # whose columns have fixed names
-    if not is_description:
+    # Those of questions to read have fixed names.
+    is_written = not is_description and not of_others and found.kind != "question_answering"
+    if is_written:
         write_description(out, {"data": place, **_said(found), **told})
-    _tell_questions(found, dataset, model, None if is_description else out)
+    elif of_others and told:
+        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
+    elif of_others and not is_description:
+        typer.echo(f"Not written: {out} is about other data; --out names another file.")
+    _tell_questions(found, dataset, model, out if is_written else None)
 
 
 def _said(found: Resolution) -> dict[str, Any]:

@@ -776,14 +776,15 @@ def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
 # ------------------------------------------------------------------------------------------------------------- splits
 
 
-_KEYWORDS = {
-    "train": "train|training",
-    "validation": "validation|valid|dev|val",
-    "test": "test|testing|eval|evaluation",
+NAMES_OF_SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "dev", "val"),
+    "test": ("test", "testing", "eval", "evaluation"),
 }
 _MARK = "[-._ 0-9]"
 _SPLIT_NAMES = {
-    split: re.compile(f"(?:.*{_MARK})?(?:{words})(?:{_MARK}.*)?", re.IGNORECASE) for split, words in _KEYWORDS.items()
+    split: re.compile(f"(?:.*{_MARK})?(?:{'|'.join(words)})(?:{_MARK}.*)?", re.IGNORECASE)
+    for split, words in NAMES_OF_SPLITS.items()
 }
 
 

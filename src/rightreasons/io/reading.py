@@ -24,6 +24,7 @@ from rightreasons.core.validation import check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
     FILE_TYPES,
+    NAMES_OF_SPLITS,
     FileForm,
     data_type,
     dataset_of,
@@ -47,6 +48,9 @@ MAX_DOWNLOAD = 1 << 32
 """The maximum number of bytes of a file that is read from an address."""
 
 NO_FORM = FileForm()
+
+_SEVERAL = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
+"""How the names of the parts of one file end."""
 
 _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
 _NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
@@ -328,14 +332,26 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
         for file in files:
             for split in named(file, rule):
                 splits.setdefault(split, []).append(file)
-        for split, held in splits.items():
+        for split, held in list(splits.items()):
             _refuse_versions(split, held, path)
+            if rule == "files":
+                del splits[split]
+                splits |= _variants(split, held)
         if splits:
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
     types = Counter(data_type(Path(file)) for file in files)
     kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
     return {"train": [file for file in files if data_type(Path(file)) == kind]}
+
+
+def _variants(split: str, files: Sequence[str]) -> dict[str, list[str]]:
+    """Tell the parts of a split, whose names differ in digits alone, from its variants, such as test_hard.csv."""
+    parts: dict[str, list[str]] = {}
+    for file in files:
+        parts.setdefault(_SEVERAL.sub("", Path(plain_name(Path(file))).stem), []).append(file)
+    plain = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]] if len(parts) > 1 else list(parts)
+    return {split if [name] == plain else name: held for name, held in parts.items()}
 
 
 def _refuse_versions(split: str, files: Sequence[str], path: Path) -> None:
