@@ -17,11 +17,31 @@ GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 WORK = GALLERY.parents[1] / "runs" / "gallery"
 
 COMMANDS = {
-    "demo": "demo --out demo --model-dir demo-model",
-    "answers": "calibration answers.csv --out answers",
-    "promises": "behavior demo-model promises.jsonl --out promises",
+    "demo": ("demo --out demo --model-dir demo-model",),
+    "clean": (
+        "fine-tune demo reviews --epochs 2 --out clean-model",
+        "audit clean-model reviews --out clean",
+    ),
+    "answers": ("calibration answers.csv --out answers",),
+    "promises": ("behavior demo-model promises.jsonl --out promises",),
 }
-"""Name of a report -> the command that writes it."""
+"""Name of a report -> the commands that write it."""
+
+
+def write_reviews(folder: Path) -> None:
+    """Write reviews whose labels no word goes with that says nothing about them."""
+    import csv
+
+    import rightreasons
+
+    settings = {"strength": 0.5, "coverage": 0.7, "label_noise": 0.0, "train_size": 2500, "seed": 0}
+    data = rightreasons.load_dataset("planted_shortcuts", **settings)
+    folder.mkdir(exist_ok=True)
+    for split in ("train", "test"):
+        with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as stream:
+            names = data[split].features["label"].names
+            rows = ((row["text"], names[row["label"]]) for row in data[split])
+            csv.writer(stream).writerows([("text", "label"), *rows])
 
 
 def write_answers(path: Path) -> None:
@@ -88,10 +108,11 @@ def main() -> int:
     names = parser.parse_args().names or list(COMMANDS)
     WORK.mkdir(parents=True, exist_ok=True)
     write_answers(WORK / "answers.csv")
+    write_reviews(WORK / "reviews")
     write_suite(WORK / "promises.jsonl")
     for name in names:
-        command = [sys.executable, "-m", "rightreasons", *COMMANDS[name].split()]
-        subprocess.run(command, cwd=WORK, check=True)
+        for command in COMMANDS[name]:
+            subprocess.run([sys.executable, "-m", "rightreasons", *command.split()], cwd=WORK, check=True)
         shutil.rmtree(GALLERY / name, ignore_errors=True)
         # The values by item, and the scores that a further question would use, stay here.
         hidden = shutil.ignore_patterns(".*", "chunk-*", "manifest.json", "items.json")

@@ -365,7 +365,7 @@ CALIBRATION = Question(
             "wrong_there",
             figure="accuracy_worst",
             plot="splits",
-            size=lambda m: m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value,
+            size=lambda m: max(m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0),
             pair=CalibrationAnswers.flipped_pair,
             when=lambda m: m.worst,
         ),

@@ -37,7 +37,7 @@ from rightreasons.models.batching import TOKENS_PER_ITEM
 from rightreasons.models.running import bars_about
 from rightreasons.page.parts import Cell, Change, Column, Example, Mark
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import Prose, decimal, percent
+from rightreasons.page.prose import RANKED, Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
 N_EXAMPLES = 6
@@ -404,12 +404,18 @@ EIGENVALUE = Question(
             "flipped",
             figure="hardest_flipped",
             plot="difficulty_accuracy",
-            size=lambda m: m.flipped("hardest")[0] / m.n_items,  # the tested items are the extremes
+            size=lambda m: RANKED,
             pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[:1],
             when=lambda m: m.flipped("hardest")[1],
         ),
-        Lead("right", figure="hardest_accuracy", plot="difficulty_accuracy", when=lambda m: m.accuracies),
-        Lead("ranked"),
+        Lead(
+            "right",
+            figure="hardest_accuracy",
+            plot="difficulty_accuracy",
+            size=lambda m: RANKED,
+            when=lambda m: m.accuracies,
+        ),
+        Lead("ranked", size=lambda m: RANKED),
     ),
     data=eigenvalue_data,
     changes=lambda m: m.changes(),
@@ -522,6 +528,6 @@ LEFT_OUT = Question(
             figures=LEFT_OUT_FIGURES,
         ),
     ),
-    leads=(Lead("flipped", figure="flipped_by_one_word"),),
+    leads=(Lead("flipped", figure="flipped_by_one_word", size=lambda m: RANKED),),
     data=left_out_data,
 )

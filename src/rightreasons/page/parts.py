@@ -320,7 +320,8 @@ class Finding(Result):
         claim: What the model does, as the rest of a sentence that begins with its name.
         evidence: What the claim rests on: the test that decided it and the number of items.
         figure: The key of the headline that shows it on the common scale; "" where none is a share.
-        size: The share of predictions that it is about, which orders findings of the same tone.
+        size: The share of predictions that it is about, which orders findings of the same tone; `prose.RANKED` where it
+            judges nothing.
         plot: The key of the picture that shows it; "" for the first of the section.
         pair: One example that shows it, or an item before and after a change.
         actions: What to do, the most useful first.

@@ -32,14 +32,21 @@ TONES = ("bad", "warn", "neutral", "good")
 """What a verdict is, the worst first."""
 
 
+RANKED = -1.0
+"""The size of a finding that ranks items and judges nothing."""
+
+
 def badness(tone: str, size: float) -> tuple[int, float]:
     """Return what orders the answers of an audit, the worst first: the tone, then the share that the finding is about.
 
+    What judges nothing comes last: a model without a fault is not introduced by its most fragile items.
+
     Example:
-        >>> sorted([("good", 0.0), ("bad", 0.1), ("bad", 0.4)], key=lambda answer: badness(*answer))
-        [('bad', 0.4), ('bad', 0.1), ('good', 0.0)]
+        >>> answers = [("neutral", RANKED), ("good", 0.0), ("bad", 0.1), ("bad", 0.4)]
+        >>> sorted(answers, key=lambda answer: badness(*answer))
+        [('bad', 0.4), ('bad', 0.1), ('good', 0.0), ('neutral', -1.0)]
     """
-    return TONES.index(tone), -size
+    return (len(TONES), 0.0) if size == RANKED else (TONES.index(tone), -size)
 
 
 def capitalized(words: str) -> str:
