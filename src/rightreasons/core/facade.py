@@ -43,14 +43,16 @@ def suggestion(wanted: str, package: str = "rightreasons") -> str:
 
     Example:
         >>> suggestion("expected_calibration_error"), suggestion("load_suite")
-        (' Did you mean rightreasons.calibration.calibration_error?', ' Did you mean rightreasons.datasets.open_suite?')
+        (' Did you mean rightreasons.ece?', ' Did you mean rightreasons.datasets.open_suite?')
     """
     places, others = public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
-    inside = f"{package}.{wanted}".partition(".")[2]
-    near = others.get(inside) or others.get(wanted) or places.get(wanted)
+    inside, lower = f"{package}.{wanted}".partition(".")[2], wanted.lower()
+    words = lower.split("_")
+    known_as = (found for key in (inside, wanted, lower, *words) if (found := others.get(key) or places.get(key)))
+    near = next(known_as, None)
     if near is None:
-        within = [known for known in places if known in wanted or wanted in known]
-        close = difflib.get_close_matches(wanted, within or list(places), n=1, cutoff=0.0 if within else 0.5)
+        sharing = [known for known in places if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)]
+        close = difflib.get_close_matches(lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75)
         near = places[close[0]] if close else None
     return f" Did you mean rightreasons.{near}?" if near else ""
 
