@@ -77,11 +77,12 @@ def test_a_model_without_gradients_is_asked_by_left_out_words(capsys, reviews, t
 def test_help_is_quick_and_loads_nothing_heavy():
     code = (
         "import sys\nfrom rightreasons.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "for words in ([], ['audit'], ['ways'], ['reasons'], ['data', 'export'], ['learn', 'plan'], ['confidence']):\n"
+        "    try:\n        main([*words, '--help'])\n    except SystemExit:\n        pass\n"
         "heavy = {'torch', 'transformers', 'datasets', 'evaluate', 'matplotlib', 'numpy', 'scipy'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))\n"
         # Processor time: the clock on the wall also counts what else the machine does.
-        "import time; assert time.process_time() < 2.0, time.process_time()"
+        "import time; assert time.process_time() < 3.0, time.process_time()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in done.stdout

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.options import Options, option
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.models.prompted import Prompted
@@ -47,17 +46,6 @@ ORDERS = ("given", "reversed", "rotated")
 STYLES = ("words", "letters", "numbers")
 
 _ITEMS = ("{{ prompt }}", "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}")
-
-
-class WaysOptions(Options):
-    """Which ways to ask are compared."""
-
-    n_ways: int = option(12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2)
-    questions: tuple[str, ...] = option(
-        ("calibration", "cues"),
-        "Questions whose verdicts are compared; those beside calibration and cues ask anew in every way.",
-    )
-    doubt: bool = option(True, "Whether to ask 'Are you sure?' too, beside a neutral second request.")
 
 
 @dataclasses.dataclass(frozen=True)

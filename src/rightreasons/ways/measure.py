@@ -20,7 +20,8 @@ from rightreasons.io.answers import NO_ANSWER
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, instruction
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
-from rightreasons.ways.formats import Ordered, Way, WaysOptions, ways_of
+from rightreasons.ways.formats import Ordered, Way, ways_of
+from rightreasons.ways.options import WaysOptions
 
 Picks = NDArray[np.int64]
 
