@@ -45,6 +45,29 @@ def reports(rows, tmp_path_factory):
     ]
 
 
+def test_a_label_of_probability_0_leaves_out_the_log_loss_alone(tmp_path):
+    labels = [n % 3 == 0 for n in range(40)]
+    for name, sure in (("one", 0.9), ("two", 1.0)):  # the second gives some labels probability 0
+        sides = [[sure, 1 - sure], [1 - sure, sure]]
+        table = [
+            {"p_a": p, "p_b": q, "label": "ab"[y]}
+            for y, n in zip(labels, range(40), strict=True)
+            for p, q in [sides[(n % 5 == 0) ^ y]]
+        ]
+        audit(predictions=table, out=tmp_path / name, **OPTIONS)
+    keys = [
+        [
+            figure.key
+            for figure in compare(tmp_path / a, tmp_path / b, out=tmp_path / f"{a}{b}", n_resamples=20)
+            .splits[0]
+            .figures
+        ]
+        for a, b in (("one", "one"), ("one", "two"), ("two", "one"))
+    ]
+    assert "nll" in keys[0]
+    assert keys[1] == keys[2] == [key for key in keys[0] if key != "nll"]
+
+
 def test_counts_and_tests_are_those_of_the_items(reports):
     compared = compare(*reports, n_resamples=200).splits[0]
     one, two = (read_predictions(out / "predictions" / "data.parquet") for out in reports)

@@ -222,7 +222,10 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     losses = -label_log_probability(logits, labels)
     if np.isposinf(losses).any():
         item = int(np.flatnonzero(np.isposinf(losses))[0])
-        raise ValueError(f"Expected labels with a probability above 0, but that of item {item} has probability 0.")
+        raise ValueError(
+            f"Expected labels with a probability above 0, but that of item {item} has probability 0, which no "
+            "temperature mends: give logits, or probabilities with more digits."
+        )
     low, high = 1.0 / RANGE[1], 1.0 / RANGE[0]
     at_bound = True
     if _slope(logits, labels, low) >= 0.0:

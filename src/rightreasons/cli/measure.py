@@ -158,7 +158,7 @@ def _show_sources(measured: ConfidenceMeasurement) -> None:
                 f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%}){told}"
             )
     typer.echo("")
-    rows = [[one.name, *(figure_cell(one.figures[key]) for key in COLUMNS)] for one in compared]
+    rows = [[one.name, *(figure_cell(one.figures[key], FIGURES[key].unit) for key in COLUMNS)] for one in compared]
     print_rows([["", *(names[key] for key in COLUMNS)], *rows])
     for pair in measured.pairs:
         typer.echo(f"\n{pair.first} - {pair.second}:")
@@ -172,7 +172,9 @@ def _show_sources(measured: ConfidenceMeasurement) -> None:
     for group, (n_items, figures) in measured.groups.items():
         typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")
         for name, estimates in figures.items():
-            said = ", ".join(f"{_short(FIGURES[key].name)} {figure_cell(each)}" for key, each in estimates.items())
+            said = ", ".join(
+                f"{_short(FIGURES[key].name)} {figure_cell(each, FIGURES[key].unit)}" for key, each in estimates.items()
+            )
             typer.echo(f"  {name}: {said}")
 
 

@@ -145,7 +145,10 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print a table for each split and one for the questions, and which model is better at what."""
-    from rightreasons.page.prose import p_equals, p_value, written
+    from rightreasons.page.prose import number, p_equals, p_value, written
+
+    def value(estimate: Estimate, unit: str) -> str:
+        return "-" if estimate.value is None else number(estimate.value, unit)
 
     if comparison.not_paired:
         _say(f"Not compared item by item. {comparison.not_paired}")
@@ -155,8 +158,8 @@ def show_comparison(comparison: Comparison) -> None:
         typer.echo("")
         typer.secho(f"{split.split}: {counted(split.n_items, 'shared item')}", bold=True)
         rows = [
-            (figure.name, _number(figure.first.value), _number(figure.second.value), figure_cell(figure.difference),
-             p_value(figure.p_value), p_value(figure.holm_p_value),
+            (figure.name, value(figure.first, figure.unit), value(figure.second, figure.unit),
+             figure_cell(figure.difference, figure.unit), p_value(figure.p_value), p_value(figure.holm_p_value),
              "" if figure.better is None else figure.winner or "cannot tell")
             for figure in split.figures
         ]  # fmt: skip
@@ -214,10 +217,10 @@ def show_ways(figures: WaysFigures) -> None:
     )
     for part, levels in figures.levels.items():
         if len(levels) > 1:
-            typer.echo(f"  by {part}: {', '.join(f'{value} {share:.3f}' for value, share in levels.items())}")
+            typer.echo(f"  by {part}: {', '.join(f'{value} {share:.1%}' for value, share in levels.items())}")
     apart = figures.spread
     _say(
-        f"Spread (FormatSpread, Sclar et al. 2024), best minus worst: {apart.spread:.3f}; {apart.by_chance:.3f} where "
+        f"Spread (FormatSpread, Sclar et al. 2024), best minus worst: {apart.spread:.1%}; {apart.by_chance:.1%} where "
         f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
         f"measured on the other: {figure_cell(apart.held_out)}."
     )
@@ -231,7 +234,11 @@ def show_ways(figures: WaysFigures) -> None:
             f"Verdict on {question}: {own} by the first way, and in {figure_cell(same)} of the others. Of all "
             f"{len(figures.ways)}: {listed}."
         )
-    told = "none, as " + figures.no_posix if figures.posix is None else f"{figure_cell(figures.posix)} nats per token"
+    told = (
+        "none, as " + figures.no_posix
+        if figures.posix is None
+        else f"{figure_cell(figures.posix, 'nats')} nats per token"
+    )
     _say(f"POSIX (Chatterjee et al. 2024): {told}.")
     if figures.no_flips:
         _say(f"“Are you sure?” is not asked: {figures.no_flips}.")
@@ -314,12 +321,8 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def figure_cell(estimate: Estimate) -> str:
+def figure_cell(estimate: Estimate, unit: str = "fraction") -> str:
     """Write a figure with its interval; a dash where it is undefined."""
-    if estimate.low is None or estimate.high is None:
-        return _number(estimate.value)
-    return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"
+    from rightreasons.page.prose import written
+
+    return "-" if estimate.value is None else written(estimate, unit)

@@ -272,7 +272,11 @@ class _Split:
 def _difference(key: str) -> Figure:
     """Declare the difference of the two models in one figure."""
     reason = "The test gives no interval."
-    return Figure(f"{key}_difference", lambda m: m[key].difference, text=lambda m: m.text(key), no_interval=reason)
+
+    def of(m: Any) -> Estimate | None:
+        return next((figure.difference for figure in m.split.figures if figure.key == key), None)
+
+    return Figure(f"{key}_difference", of, text=lambda m: m.text(key), no_interval=reason)
 
 
 SPLIT = page_section(
@@ -494,6 +498,8 @@ def _compare(split: str, pair: SharedItems, how: Resampling) -> ComparedSplit:
     first, second = (measure_figures(judged, TESTED, resampling=how) for judged in (pair.first, pair.second))
     figures = []
     for key in first:
+        if first[key].value is None or second[key].value is None:  # the log loss where a label has probability 0
+            continue
         test, about = paired_test(key, pair.first, pair.second, resampling=how), FIGURES[key]
         known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
         figures.append(ComparedFigure.of(key, test, (first[key], second[key]), n_items=len(pair.ids), **known))
