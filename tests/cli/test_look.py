@@ -1,8 +1,11 @@
 """`rightreasons look` shows what would be read, and writes what every command takes."""
 
+import zipfile
+
 import pytest
 
 from command_line import run
+from tiny_models import save_tiny_classifier, tiny_texts
 
 
 @pytest.fixture
@@ -52,6 +55,38 @@ def test_a_class_that_no_label_is_is_doubtful(tmp_path, capsys):
     (tmp_path / "model" / "config.json").write_text(f'{{"model_type": "bert", "id2label": {names}}}')
     looked = run(capsys, "look", tmp_path / "rows.csv", tmp_path / "model", "--out", tmp_path / "data.yaml")
     assert "The data has no label for contradiction: check the order of the classes." in looked.out
+
+
+def test_the_audit_says_so_too_and_a_label_of_no_class_names_the_option_and_look(tmp_path, capsys):
+    texts, labels = tiny_texts(12)
+    names = ("entailment", "neutral", "contradiction")
+    model = save_tiny_classifier(tmp_path / "model", label_names=names)
+    how = ("--n-resamples", "5", "--out", tmp_path / "report")
+    path = tmp_path / "rows.csv"
+
+    def write(names):
+        rows = (f"{text},{names[label]}\n" for text, label in zip(texts, labels, strict=True))
+        path.write_text("text,label\n" + "".join(rows))
+
+    write("01")
+    audited = run(capsys, "calibration", model, path, *how)
+    assert "The data has no label for contradiction: check the order of the classes." in audited.err
+    assert "no label for contradiction" in (tmp_path / "report" / "index.html").read_text()
+    path.write_text(
+        "text,label\n" + "".join(f"{text},{'cn'[label]}\n" for text, label in zip(texts, labels, strict=True))
+    )
+    refused = run(capsys, "calibration", model, path, *how)
+    assert "as in --label-names='c=contradiction,n=neutral'. `rightreasons look" in refused.err
+
+
+def test_a_file_alone_is_one_of_predictions_whatever_its_suffix(tmp_path, capsys):
+    with zipfile.ZipFile(tmp_path / "scores.zip", "w") as archive:
+        archive.writestr("scores.csv", "p_a,p_b,label\n0.9,0.1,a\n0.2,0.8,b\n")
+    done = run(capsys, "calibration", tmp_path / "scores.zip", "--n-resamples", "5", "--out", tmp_path / "report")
+    assert done.code == 0, done.err
+    (tmp_path / "scores.docx").write_bytes(b"\0")
+    refused = run(capsys, "calibration", tmp_path / "scores.docx", "--out", tmp_path / "report")
+    assert refused.err.startswith("Error: Expected a file of type .csv, .tsv, .jsonl")
 
 
 def test_a_refused_column_names_the_look_that_explains_it_and_a_warning_is_a_line(capsys, tmp_path):

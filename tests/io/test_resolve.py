@@ -9,17 +9,21 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import transformers
 
 import rightreasons
+from command_line import run
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
 from rightreasons.io.files import description_of
 from rightreasons.io.judged import read_confidence
-from rightreasons.io.predictions import find_predictions, read_predictions
+from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.io.suite_answers import read_suite_answers
 from rightreasons.io.tables import open_dataset, open_multiple_choice
+from rightreasons.io.uploads import check_upload
+from rightreasons.training.metrics import compute_metrics
 
 datasets.disable_progress_bars()
 
@@ -397,6 +401,15 @@ def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
     assert open_multiple_choice(asked)["label"][:] == [2]
 
 
+def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('# of March\n# by hand\ntext,label\n"a \\"quoted\\" word",x\n"c, d",y\n')
+    assert open_dataset(path)["text"][:] == ['a "quoted" word', "c, d"]
+    path.write_text('#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n')  # a doubled mark behind a backslash of JSON
+    data = open_dataset(path)
+    assert (data["text"][0], data.column_names[-1]) == ('{"a": "x\\"y"}', "#id")
+
+
 def test_minimal_pairs_have_a_prompt_that_asks_and_their_order_tells_nothing():
     pairs = [{"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps."}]
     pairs += [{"sentence_good": "Who left?", "sentence_bad": "Left who?"}]
@@ -504,7 +517,7 @@ def suite_of(labels):
         ("class 0", "class 1", False, None),
     ],
 )
-def test_one_table_through_every_door(tmp_path, one, zero, words, names):
+def test_one_table_through_every_door(tmp_path, capsys, one, zero, words, names):
     """Twenty ones and twenty zeros, all right: 1.0, or one sentence."""
     labels = [(zero, one)[label] for label in LABELS] if words else LABELS
     table = scored(one, zero, labels)
@@ -533,8 +546,11 @@ def test_one_table_through_every_door(tmp_path, one, zero, words, names):
     doors["look"] = "refused" if not resolve(table, names).readable else doors["frame"]
     if names is None:
         doors["suite"] = outcome(behaved)
-    audited = outcome(lambda: _audited(tmp_path, names))
-    assert {**doors, "audit": audited} == dict.fromkeys((*doors, "audit"), doors["frame"])
+        doors["space"] = read_by(check_upload(tmp_path / "t.csv"))
+        doors["pasted"] = outcome(lambda: right(parse_predictions((tmp_path / "t.csv").read_text())))
+    doors["Trainer"] = outcome(lambda: _of_trainer(read_predictions(frame, label_names=names)))
+    doors["command"] = outcome(lambda: _of_command(capsys, tmp_path, names))
+    assert doors == dict.fromkeys(doors, doors["frame"])
 
 
 def _suite_rate(suite, found, labels):
@@ -546,17 +562,22 @@ def _suite_rate(suite, found, labels):
     return float((found.scores[:, list(match.order)].argmax(axis=1) == wanted).mean())
 
 
-def _audited(folder, names):
-    given = {} if names is None else {"label_names": ",".join(names)}
-    result = rightreasons.audit(
-        None,
-        predictions=str(folder / "t.csv"),
-        out=folder / "report",
-        questions=["calibration"],
-        raise_errors=True,
-        **given,
-    )
-    return result.audit["questions"][0]["result"]["data"]["figures"]["accuracy"]["estimate"]["value"]
+def _of_trainer(read):
+    """The accuracy of the same scores as a Trainer's logits."""
+    said = transformers.EvalPrediction(predictions=np.log(read.predictions), label_ids=read.references)
+    return compute_metrics("accuracy")(said)["accuracy"]
+
+
+def _of_command(capsys, folder, names):
+    """The accuracy that `rightreasons calibration` finds, or its sentence as an error."""
+    given = () if names is None else ("--label-names", ",".join(names))
+    out = folder / "report"
+    done = run(capsys, "calibration", folder / "t.csv", *given, "--n-resamples", "5", "--out", out)
+    if done.code:
+        assert done.err.rstrip().endswith("shows what would be read.")
+        raise ValueError(done.err.removeprefix("Error: "))
+    answers = json.loads((out / "audit.json").read_text())["questions"]
+    return answers[0]["result"]["data"]["figures"]["accuracy"]["estimate"]["value"]
 
 
 def test_what_releases_hold_is_told_apart(tmp_path):

@@ -147,7 +147,7 @@ def _short(value: Any) -> str:
 
 def _of_model(found: Resolution, model: str | None) -> list[str]:
     """Say how the labels meet the classes of a model, or why they do not."""
-    from rightreasons.core.label_names import MatchTerms, match_labels
+    from rightreasons.core.label_names import BY_NUMBER, MatchTerms, match_labels, no_label_for
 
     if model is None or found.kind != "classification" or not found.label_names:
         return []
@@ -160,8 +160,7 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
         return [str(error)]
     typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
     uncovered = [name for name in classes if name not in {label for _, label in match.pairs}]
-    by_number = match.how == "by number" and uncovered
-    return [f"The data has no label for {', '.join(uncovered)}: check the order of the classes."] if by_number else []
+    return [no_label_for(uncovered)] if match.how == BY_NUMBER and uncovered else []
 
 
 def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Path | None) -> None:

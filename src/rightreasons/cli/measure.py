@@ -371,6 +371,8 @@ def _show_classifier(figures: CueFigures, column: str | None) -> None:
         "no sign": no_sign,
     }[figures.conclusion]
     p_value = "" if tested.p_value is None else f", p = {tested.p_value:.3g}"
+    if figures.conclusion == "gives answers away" and (tested.p_value or 0) >= 1 - figures.statistics.confidence_level:
+        p_value += f", as {tested.n_permutations} permutations cannot tell"
     grouped = f", groups of {column!r} kept together" if column else ""
     typer.echo(
         f"By cues alone a classifier is right on {tested.accuracy:.3f} [{tested.low:.3f}, {tested.high:.3f}] of the "

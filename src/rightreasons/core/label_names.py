@@ -273,6 +273,11 @@ good, 1 is bad) it would be 100.0%: check which is which.'
     )
 
 
+def no_label_for(names: Sequence[str]) -> str:
+    """Say that numbers became classes, of which some have no label; "" where all have one."""
+    return f"The data has no label for {listing(names)}: check the order of the classes." if names else ""
+
+
 def match_columns(columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str) -> NDArray[np.int64]:
     """Find the column of each class by `match_labels`; there must be one for each, and no others.
 
@@ -495,9 +500,10 @@ def _by_number(
     odd = [names[label] for label in here]
     if terms.rename and not problem and odd:
         problem = f": say which is which, as in {terms.rename}='{renaming(odd, classes)}'"
-    raise ValueError(
+    raise OptionError(
         f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({listing(classes)}), but they "
-        f"are {listing(odd)}{problem}."
+        f"are {listing(odd)}{problem}.",
+        option=terms.rename or (),
     )
 
 

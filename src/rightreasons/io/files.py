@@ -32,6 +32,7 @@ import tempfile
 import warnings
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -477,12 +478,13 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     told = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
     if told or form.separator is not None:
         return form.separator or (told[1] if told else usual), int(told is not None), True
-    for separator in dict.fromkeys(usual + SEPARATORS):
+    remarks = sum(1 for _ in itertools.takewhile(lambda line: line.startswith("#"), lines))
+    for skipped, separator in itertools.product({0: 0, remarks: 0}, dict.fromkeys(usual + SEPARATORS)):
         with contextlib.suppress(csv.Error):  # a cell that is too long
-            rows = list(filter(None, csv.reader(lines, delimiter=separator)))
+            rows = list(filter(None, csv.reader(lines[skipped:], delimiter=separator)))
             rows = rows[:-1] if len(lines) == _SAMPLE else rows  # the last record may go on
             if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
-                return separator, 0, True
+                return separator, skipped, True
     first = lines[0] if lines else ""
     return next((each for each in usual + SEPARATORS if each in first), usual), 0, False
 
@@ -512,6 +514,19 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     except csv.Error:
         return False
     return len(quoted) == 1 and max(quoted) > 1
+
+
+def _escapes(path: Path, form: FileForm) -> bool:
+    """Tell whether quotation marks within cells follow a backslash rather than being doubled."""
+    with path.open("rb") as stream:
+        if not any(b'\\"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
+            return False
+    try:
+        with path.open(encoding=form.encoding, newline="") as text:
+            deque(csv.reader(text, delimiter=form.separator or ",", strict=True), maxlen=0)
+        return False
+    except csv.Error:
+        return True
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -551,7 +566,10 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
                 encoding=encoding.replace("utf-8-sig", "utf8"),
             ),
             parse_options=pa.csv.ParseOptions(
-                delimiter=separator, quote_char=quote or False, newlines_in_values=bool(quote)
+                delimiter=separator,
+                quote_char=quote or False,
+                escape_char="\\" if quote and _escapes(path, form) else False,
+                newlines_in_values=bool(quote),
             ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False

@@ -22,7 +22,7 @@ from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, 
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, one_line, unknown_name
-from rightreasons.core.label_names import BY_NUMBER, other_order
+from rightreasons.core.label_names import BY_NUMBER, no_label_for, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.scores import Scores
 from rightreasons.core.stopping import stop_if_signaled
@@ -435,17 +435,19 @@ def _labels_told(context: AuditContext) -> list[str]:
 
 
 def _order_doubt(context: AuditContext) -> str:
-    """Say that labels which were matched by number would fit far better in another order; "" where they would not."""
+    """Say what is doubtful about labels that were matched by number: another order, or classes without a label."""
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
         return ""
+    lacking = [name for number, name in enumerate(context.label_names or ()) if number not in split.class_of]
+    doubt = no_label_for(lacking)
     try:
         scores = context.scores(split)
     except ValueError:  # each question says so
-        return ""
+        return doubt
     if isinstance(scores.logits, Ragged) or scores.labels is None:
-        return ""
-    return other_order(scores.logits, scores.labels, scores.label_names)
+        return doubt
+    return other_order(scores.logits, scores.labels, scores.label_names) or doubt
 
 
 def _left_out_told(context: AuditContext) -> list[str]:
@@ -476,10 +478,11 @@ def told_apart(
     from rightreasons.io.columns import SUFFIXES
     from rightreasons.io.files import data_type
 
+    known = (*SUFFIXES, ".yaml", ".yml")  # a model is a folder, a hub id or a GGUF file
     if dataset is None and isinstance(model, (str, os.PathLike)):
         if predictions is not None:
             model, dataset = None, model
-        elif data_type(Path(model)) in (*SUFFIXES, ".yaml", ".yml"):
+        elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in known:
             model, predictions = None, model
     if predictions is None:
         odd = next(iter(stored.changed()), None)
