@@ -11,7 +11,7 @@ import pytest
 from command_line import run as typed
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.cli import main
-from rightreasons.report import runner
+from rightreasons.report import labels
 from rightreasons.report.questions import QUESTIONS, available_questions, read_reproduction
 from rightreasons.report.runner import audit, audit_command
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
@@ -152,7 +152,7 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
         came.update(arguments, model=model, dataset=dataset)
         raise ValueError("enough")
 
-    monkeypatch.setattr(runner, "audit", stand_in)
+    monkeypatch.setattr(labels, "audit_labels", stand_in)  # as a label is named
     words = shlex.split(audit_command(("model", "data"), (settings, stored), (), options))
     with pytest.raises(SystemExit):
         main(words[1:])

@@ -120,3 +120,23 @@ def test_a_description_of_other_data_stays_and_what_would_be_read_is_shown(table
     assert refused.code == 2
     assert "--out to be new or about y.csv" in refused.err
     assert (tmp_path / "data.yaml").read_bytes() == kept
+
+
+def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
+    """Percentages without a sign, columns of scores that only the labels tell, and columns of several words."""
+    path, out = tmp_path / "antworten.csv", tmp_path / "data.yaml"
+    path.write_text("Satz;sicher;unklar;Urteil\nschön;80,5;19,5;sicher\nöde;30;70;unklar\n")
+    refused = run(capsys, "calibration", path, "--label-column", "Urteil")
+    assert "say --scores=percentages. `rightreasons look" in refused.err
+    looked = run(capsys, "look", path, "--label-column", "Urteil", "--scores", "percentages", "--out", out)
+    assert looked.code == 0, looked.err
+    assert looked.out.splitlines()[0].endswith("antworten.csv: predictions (data 2)")
+    answered = run(capsys, "calibration", out, "--n-resamples", "5", "--out", tmp_path / "report")
+    assert "right in 100.0%" in answered.out
+    path.write_text("Antwort des Modells,Richtige Antwort,Grad\nA,A,90%\nB,A,60%\n")
+    how = ("calibration", path, "--label-column", "Richtige Antwort", "--confidence-column", "Grad")
+    refused = run(capsys, *how)
+    assert "'{{ ANSWER == row[\"Richtige Antwort\"] }}'. `rightreasons look" in refused.err
+    right = '{{ row["Antwort des Modells"] == row["Richtige Antwort"] }}'
+    answered = run(capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other")
+    assert "right in 50.0%" in answered.out

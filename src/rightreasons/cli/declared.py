@@ -16,7 +16,7 @@ from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options
 from rightreasons.core.options import Options, listed, option
 
-UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins")
+UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins", "form")
 """Names of arguments whose options have no prefix on the command line."""
 
 MOST_SHOWN = 15

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, listed, one_or_more, option
+from rightreasons.core.options import Options, listed, one_or_more
+from rightreasons.io.options import PredictionOptions, TextOptions
 
 if TYPE_CHECKING:
     from rightreasons.io.resolve import Resolution
@@ -37,47 +39,45 @@ LABELED = ("calibration", "cues", "difficulty")
 WIDTH, MOST_ROWS = 100, 20
 
 
-class LookOptions(Options):
-    """What the columns mean, where their names leave it open."""
+DECLARED: Mapping[str, tuple[type[Options], tuple[str, ...]]] = {
+    "settings": (
+        AuditOptions,
+        ("text_column", "text_pair_column", "prompt_column", "choices_column", *("label_column", "label_names")),
+    ),
+    "stored": (PredictionOptions, ("score_columns", "scores", "confidence_column", "correct_column")),
+    "form": (TextOptions, ("first_label", "separator", "quote", "encoding", "column_names", "drop_empty")),
+}
+"""What the columns mean, and how the file is read, where they leave it open."""
 
-    text_column: str | None = option(None, "Column of the texts, or an expression over columns in {{ braces }}.")
-    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
-    choices_column: str | None = option(None, "Column that lists the choices, or one per choice, comma-separated.")
-    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
-    label_names: str | None = option(
-        None, "Comma-separated names of the labels in the order of their numbers, or new names, such as 1=bad,2=good."
-    )
-    score_columns: str | None = option(None, "Comma-separated columns of the scores of stored predictions.")
-    separator: str | None = option(None, "What separates the cells of a csv file.")
-    quote: str | None = option(None, "Quotation mark around the cells of a csv file.")
-    encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
-    column_names: str | None = option(None, "Comma-separated names of the columns of a file without a heading.")
-    drop_empty: bool = option(False, "Leave out rows with an empty text.")
-
-    def told(self) -> dict[str, Any]:
-        """Return what is given as a data.yaml says it."""
-        given: dict[str, Any] = self.changed()
-        for name in {"label_names", "column_names", "prompt_column", "choices_column"} & given.keys():
-            if "{{" not in given[name]:
-                given[name] = listed(given[name]) if name != "choices_column" else one_or_more(given[name])
-        return given
+NAMES = tuple(name for _, names in DECLARED.values() for name in names)
 
 
-@declared_command(COMMANDS["look"], "look", {"options": LookOptions})
+def _told(declared: Iterable[Options]) -> dict[str, Any]:
+    """Return what is given as a data.yaml says it."""
+    given: dict[str, Any] = {}
+    for each in declared:
+        given |= each.changed()
+    for name in {"label_names", "prompt_column", "choices_column"} & given.keys():
+        if "{{" not in given[name]:
+            given[name] = listed(given[name]) if name != "choices_column" else one_or_more(given[name])
+    return given
+
+
+@declared_command(COMMANDS["look"], "look", DECLARED)
 def look(
     dataset: Dataset,
-    options: LookOptions,
     model: Annotated[
         str | None, typer.Argument(help="Folder or hub id of a model, to match its classes.", show_default=False)
     ] = None,
     out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path("data.yaml"),
+    **declared: Options,
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
     from rightreasons.core.store import check_file
     from rightreasons.io.files import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
-    told = options.told()
+    told = _told(declared.values())
     if out.suffix not in SUFFIXES:
         raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.", option="out")
     check_file(out)
@@ -91,7 +91,7 @@ def look(
     found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
     hand_over(found)
     _show(dataset, found)
-    doubts = [with_flags(doubt, LookOptions.names()) for doubt in (*found.doubts, *_of_model(found, model))]
+    doubts = [with_flags(doubt, NAMES) for doubt in (*found.doubts, *_of_model(found, model))]
     refusal = None if found.readable else doubts.pop(0)
     for doubt in doubts:
         typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")

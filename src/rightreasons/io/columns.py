@@ -359,11 +359,12 @@ def each_label(
             spelled, names, first=first, where=f"the column {column!r} of {where}", headings=headings
         )
     written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
+    cell = in_expression(column)
     asked = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
     if one_hot:
-        return {name: f"{{{{ {column}[{written[name]}] }}}}" for name in names}
+        return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
     quoted = {name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in asked.items()}
-    return {name: f"{{{{ {column} | whether({words}) }}}}" for name, words in quoted.items()}
+    return {name: f"{{{{ {cell} | whether({words}) }}}}" for name, words in quoted.items()}
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
@@ -422,7 +423,8 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
     """Add the columns that have these dotted names, with their features, or are expressions; others change nothing.
 
     A field of a list of objects becomes a list; where an object is missing, so is its field. An expression is a
-    template of jinja over the columns; one in braces alone keeps its value, such as a list.
+    template of jinja over the columns, which `row` holds by name too; one in braces alone keeps its value, such as a
+    list.
 
     Example:
         >>> rows = datasets.Dataset.from_list([{"q": {"stem": "Why?", "choices": [{"text": "So."}, {"text": "No."}]}}])
@@ -455,6 +457,16 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
             continue
         data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
     return data
+
+
+def in_expression(column: str) -> str:
+    """Return how an expression names a column.
+
+    Example:
+        >>> in_expression("label"), in_expression("gold label")
+        ('label', 'row["gold label"]')
+    """
+    return column if column.replace(".", "_").isidentifier() else f"row[{json.dumps(column, ensure_ascii=False)}]"
 
 
 def is_expression(name: Any) -> bool:
@@ -504,7 +516,9 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
     alone = re.fullmatch(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", expression, re.DOTALL)
     row = -1
     try:
-        names = sorted(read_by(expression) & set(data.column_names))
+        asked = read_by(expression)
+        whole = "row" in asked.difference(data.column_names)  # row["a name of several words"]
+        names = [name for name in data.column_names if whole or name in asked]
         if alone:
             read = _expressions().compile_expression(alone[1], undefined_to_none=False)
         else:
@@ -513,7 +527,8 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
         values: list[Any] = []
         for cells in zip(*columns, strict=True) if columns else [()] * len(data):
             row = len(values)
-            value = read(**dict(zip(names, cells, strict=True)))
+            held = dict(zip(names, cells, strict=True))
+            value = read(**held, **({"row": held} if whole else {}))
             values.append(str(value) if type(value).__name__.endswith("Undefined") else value)
         return values
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:

@@ -478,7 +478,9 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     told = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
     if told or form.separator is not None:
         return form.separator or (told[1] if told else usual), int(told is not None), True
-    remarks = sum(1 for _ in itertools.takewhile(lambda line: line.startswith("#"), lines))
+    remarks = 0
+    while remarks < len(lines) and lines[remarks].startswith("#"):
+        remarks += 1
     for skipped, separator in itertools.product({0: 0, remarks: 0}, dict.fromkeys(usual + SEPARATORS)):
         with contextlib.suppress(csv.Error):  # a cell that is too long
             rows = list(filter(None, csv.reader(lines[skipped:], delimiter=separator)))
@@ -612,7 +614,8 @@ def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Seq
         if len(row) != len(names):
             raise OptionError(
                 f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
-                f"{len(row)}; `separator` and `quote` say what stands between and around cells.",
+                f"{len(row)}; `separator` and `quote` say what stands between and around cells, and lines above the "
+                "heading are to be deleted.",
                 option=("separator", "quote"),
             )
 

@@ -55,6 +55,7 @@ from rightreasons.io.columns import (
     check_once,
     columns_in,
     in_cell,
+    in_expression,
     named_column,
     one_column,
     one_label_each,
@@ -341,7 +342,7 @@ def find_predictions(
             f"Expected `score_columns` or `{other}`, but got both: scores go with labels.", option="score_columns"
         )
     if not _candidates(others, where) and len(labels) == 1:
-        others |= _named_by_labels(others, columns[labels[0]])
+        others |= named_by_labels(others, columns[labels[0]])
     if named or (confident and options.score_columns is None and not _candidates(others, where)):
         return _confidence(columns, where, labels, options)
     if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
@@ -429,7 +430,7 @@ def each_score(
     own = tuple(class_column(name)[1] for name in shown)
     if len(shown) == 1:
         own = tuple(map(str, range(table.shape[1])))
-        shown = tuple(f"{{{{ {shown[0]}[{place}] }}}}" for place in own)
+        shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in own)
     names, order = own if label_names is None else check_label_names(label_names), np.arange(len(own))
     if label_names is not None and (numbers_said(own) is None or len(names) != len(own)):
         order = match_columns(own, names, where=f"the columns of scores in {where}", classes_of="`label_names`")
@@ -453,7 +454,7 @@ def _by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pr
     return columns, options
 
 
-def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
+def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
     words = {word: label for word, label in _words(labels).items() if not is_number(label)}
     endings = {name: _ending(name, words) for name in columns}
@@ -864,7 +865,7 @@ def correctness(
         return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
-        label = labels[0] if len(labels) == 1 else "LABEL"
+        label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
             f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "

@@ -28,7 +28,14 @@ from rightreasons.io.columns import (
 )
 from rightreasons.io.files import Described, described
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
-from rightreasons.io.predictions import GIVEN_ANSWERS, USUAL, find_predictions, has_scores, without_scores
+from rightreasons.io.predictions import (
+    GIVEN_ANSWERS,
+    USUAL,
+    find_predictions,
+    has_scores,
+    named_by_labels,
+    without_scores,
+)
 from rightreasons.io.reading import as_table
 
 SHOWN = 3
@@ -129,7 +136,8 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
         scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
-    if scored or confident:
+    label = given.get("label_column")
+    if scored or confident or (label in columns and named_by_labels(columns, columns[label])):
         return "predictions"
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 

@@ -196,6 +196,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
               labels.
             - column_names: The column names of a csv or tsv file without a header, or of rows that are lists.
             - separator: What separates the cells of a csv file; None for what its first lines show.
+            - quote: The quotation mark around cells, "" for none; None for what the file shows.
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
@@ -276,7 +277,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
             - id_column: As in `open_dataset`.
             - first_label: The number of the first choice, 0 or 1; None for that of the known format, or to find out: 0
               if 0 occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
-            - column_names, separator, encoding: As in `open_dataset`.
+            - column_names, separator, quote, encoding: As in `open_dataset`.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise its labels are -1.
@@ -410,7 +411,7 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     told = described(name_or_path)
     options = told.options(options)
     name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
-    form = FileForm(options.column_names, options.separator, encoding=options.encoding)
+    form = FileForm(options.column_names, options.separator, options.quote, options.encoding)
     tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
     parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
     return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
