@@ -77,7 +77,8 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
     assert refusal(b"text,label\na,b\n") == damaged
     assert refusal(gzip.compress(TABLE)[:-6]) == damaged
     assert refusal(gzip.compress(b"text,label\na,b,c\n")).endswith(
-        "in each row of FILE, but row 0 has 3; `separator` and `quote` say what stands between and around cells."
+        "in each row of FILE, but row 0 has 3; `separator` and `quote` say what stands between and around cells, "
+        "and lines above the heading are to be deleted."
     )
     monkeypatch.setattr(compressed, "SMALL", 10_000)
     assert "to hold at most 10,000, but it holds more" in refusal(gzip.compress(b"text\n" + b"a" * 20_000))

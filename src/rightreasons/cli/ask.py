@@ -159,7 +159,13 @@ def run_audit(
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
-        how = {"out": out, "questions": questions, "options": options, "tell": tell, "raise_errors": wants_traceback()}
+        how: dict[str, Any] = {
+            "out": out,
+            "questions": questions,
+            "options": options,
+            "tell": tell,
+            "raise_errors": wants_traceback(),
+        }
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
         if len(several) > 1 or several == [ALL] or (several and (arguments[1] is None or "predictions" in settings)):

@@ -32,7 +32,6 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -496,9 +495,8 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
 
     It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled.
     """
-    with path.open("rb") as stream:
-        if not any(b'"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
-            return False
+    if not _holds(path, b'"'):
+        return False
     mark = re.escape(separator)
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
     widths: set[int] = set()  # of the lines, if marks are no quotes
@@ -510,25 +508,25 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
                 break
         else:
             return False
-    try:
-        with path.open(encoding=encoding, newline="") as text:
-            quoted = {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
-    except csv.Error:
-        return False
+    quoted = _quoted_widths(path, encoding, separator)
     return len(quoted) == 1 and max(quoted) > 1
 
 
-def _escapes(path: Path, form: FileForm) -> bool:
-    """Tell whether quotation marks within cells follow a backslash rather than being doubled."""
+def _holds(path: Path, mark: bytes) -> bool:
     with path.open("rb") as stream:
-        if not any(b'\\"' in block for block in iter(partial(stream.read, _BLOCK), b"")):
-            return False
+        while block := stream.read(_BLOCK):
+            if mark in block:
+                return True
+    return False
+
+
+def _quoted_widths(path: Path, encoding: str, separator: str) -> set[int]:
+    """Return the numbers of cells of the rows whose cells are quoted; none where the marks are no quotes."""
     try:
-        with path.open(encoding=form.encoding, newline="") as text:
-            deque(csv.reader(text, delimiter=form.separator or ",", strict=True), maxlen=0)
-        return False
+        with path.open(encoding=encoding, newline="") as text:
+            return {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
     except csv.Error:
-        return True
+        return set()
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -558,6 +556,8 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
+    # Quotation marks within cells follow a backslash where they are not doubled.
+    escapes = quote and _holds(path, b'\\"') and not _quoted_widths(path, encoding, separator)
     try:
         table = pa.csv.read_csv(
             path,
@@ -570,7 +570,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator,
                 quote_char=quote or False,
-                escape_char="\\" if quote and _escapes(path, form) else False,
+                escape_char="\\" if escapes else False,
                 newlines_in_values=bool(quote),
             ),
             convert_options=pa.csv.ConvertOptions(

@@ -16,7 +16,17 @@ _TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
 _CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
 
 
-class SourceOptions(Options):
+class LabelOptions(Options):
+    """Where the labels are."""
+
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    first_label: int | None = option(
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
+    )
+    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+
+
+class SourceOptions(LabelOptions):
     """Where a data set is, and which columns its labels and choices are in."""
 
     config: str | None = option(None, "Configuration of the dataset.")
@@ -24,11 +34,6 @@ class SourceOptions(Options):
     choices_column: str | None = option(
         None, "Column that lists the choices, or one column per choice, comma-separated."
     )
-    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
-    first_label: int | None = option(
-        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
-    )
-    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
 
     def source(self, task: str) -> dict[str, Any]:
         """Return the keywords of `open_splits` for a task.
@@ -55,18 +60,15 @@ class ItemOptions(SourceOptions):
     text_pair_column: str | None = option(None, "Column of the second texts.")
 
 
-class TableOptions(Options):
+class TableOptions(LabelOptions):
     """How a data set is opened, whatever its task."""
 
     split: str | None = option(None, "Split; by default all of them.")
-    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
     id_column: str | None = option(None, "Column of the ids.")
-    first_label: int | None = option(None, "Number of the first label, 0 or 1.", minimum=0, maximum=1)
     column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
     separator: str | None = option(None, "What separates the cells of a csv file.")
     quote: str | None = option(None, "Quotation mark around the cells of a csv file.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
-    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     revision: str | None = option(None, "Revision on the hub.")
     require_labels: bool = option(True, "Refuse data without labels.")
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)

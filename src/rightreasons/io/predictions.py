@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -1045,19 +1046,15 @@ def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
     if not isinstance(choices, np.ndarray):
         raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
     check_each(choices.tolist(), lambda choice: choice >= 0, f"the number of a choice in each row of {file.name}")
-    if stored.ids is None:
-        if len(choices) != len(names):
-            raise ValueError(
-                f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, but got {len(choices):,} "
-                "rows."
-            )
-        return choices
-    of_item = dict(zip(stored.ids, choices.tolist(), strict=True))
-    check_ids(stored.ids, f"id of {file.name}")
-    missing = [name for name in names if name not in of_item]
-    if missing:
+    if stored.ids is None and len(choices) != len(names):
         raise ValueError(
-            f"Expected an answer to each item in {file.name}, but {len(missing):,} of {len(names):,} have none, such "
-            f"as {missing[0]!r}."
+            f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, but got {len(choices):,} rows."
         )
-    return np.array([of_item[name] for name in names], dtype=np.int64)
+    ids = check_ids(stored.ids or names, f"id of {file.name}")
+    found = pd.Series(choices, ids).reindex(names)
+    if found.hasnans:
+        raise ValueError(
+            f"Expected an answer to each item in {file.name}, but {found.isna().sum():,} of {len(names):,} have none, "
+            f"such as {found.isna().idxmax()!r}."
+        )
+    return np.asarray(found, dtype=np.int64)

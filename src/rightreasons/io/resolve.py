@@ -136,7 +136,7 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
         scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
-    label = given.get("label_column")
+    label = str(given.get("label_column"))
     if scored or confident or (label in columns and named_by_labels(columns, columns[label])):
         return "predictions"
     return "classification" if form is None or "text_column" in given else "multiple_choice"

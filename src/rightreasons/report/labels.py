@@ -29,7 +29,7 @@ from rightreasons.page.question import Part, Rule, Table
 from rightreasons.report.comparison import page_section
 from rightreasons.report.files import AuditFigure, answers_worst_first
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
-from rightreasons.report.runner import audit, told_apart
+from rightreasons.report.runner import audit, part_of, told_apart
 
 ALL = "all"
 """The target that is every label."""
@@ -172,16 +172,13 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
         settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
     """
     predictions = settings.get("predictions")
-    given, stored = (
-        kind.read(
-            {name: settings[name] for name in kind.names() if name in settings and name != "predictions"}, "audit"
-        )
-        for kind in (AuditOptions, StoredOptions)
-    )
+    named = {name: value for name, value in settings.items() if name != "predictions"}  # which may be a table
+    given, stored = part_of(AuditOptions, named), part_of(StoredOptions, named)
     if predictions is None:
         from rightreasons.models.loading import labels_of
 
-        its, headings = {name: {"target": name} for name in labels_of(model)}, False
+        its: dict[str, dict[str, str | None]] = {name: {"target": name} for name in labels_of(model)}
+        headings = False
     else:
         scores, kind, headings = each_score(predictions, label_names=listed(given.label_names), options=stored)
         its = {name: {"score_columns": column, "scores": kind, "target": None} for name, column in scores.items()}
@@ -262,7 +259,9 @@ def _write(found: LabelAudits, name: str, dataset: Any) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("label", "figure", "name", "value", "low", "high", "n"))
     names = {figure.path: figure.name for own in found.figures.values() for figure in own.values()}
-    rows = [("(mean over labels)", path, one, None) for path, one in found.macro.items()]
+    rows: list[tuple[str, str, Estimate, int | None]] = [
+        ("(mean over labels)", path, one, None) for path, one in found.macro.items()
+    ]
     rows += [(label, one.path, one.estimate, one.n) for label, own in found.figures.items() for one in own.values()]
     for label, path, one, n in rows:
         writer.writerow((label, path, names[path], one.value, one.low, one.high, n))

@@ -189,8 +189,8 @@ def audit(
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     predictions = settings.pop("predictions", None)
-    general, stored = _part(AuditOptions, settings), _part(StoredOptions, settings)
-    prompt, server = _part(Prompt, settings), _part(ServerOptions, settings)
+    general, stored = part_of(AuditOptions, settings), part_of(StoredOptions, settings)
+    prompt, server = part_of(Prompt, settings), part_of(ServerOptions, settings)
     chosen = question_options(sections, options)
     model, dataset, predictions = told_apart(model, dataset, predictions, stored, prompt)
     in_memory = not isinstance(predictions, (str, os.PathLike, type(None)))
@@ -462,7 +462,7 @@ def _left_out_told(context: AuditContext) -> list[str]:
 # ---------------------------------------------------------------- One question
 
 
-def _part(kind: type[T], settings: Mapping[str, Any]) -> T:
+def part_of(kind: type[T], settings: Mapping[str, Any]) -> T:
     """Take the options of one class out of all settings of an audit."""
     return kind.read({name: settings[name] for name in kind.names() if name in settings}, "audit")
 

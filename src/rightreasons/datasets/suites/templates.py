@@ -25,6 +25,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_count, check_kind, check_seed
@@ -268,14 +270,11 @@ def _lexicons_of(
     return lexicons
 
 
-def _every(sizes: Sequence[int], numbers: Any) -> Iterator[list[int]]:
+def _every(sizes: Sequence[int], numbers: Any) -> list[list[int]]:
     """Write numbers in the mixed base of the sizes; the last digit changes fastest."""
-    for number in numbers:
-        left, digits = int(number), []
-        for size in reversed(sizes):
-            left, digit = divmod(left, size)
-            digits.append(digit)
-        yield digits[::-1]
+    digits = np.unravel_index(np.asarray(numbers), sizes) if sizes else np.empty((0, len(numbers)), dtype=np.int64)
+    written: list[list[int]] = np.transpose(digits).tolist()
+    return written
 
 
 def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[list[int]]:
