@@ -133,10 +133,10 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     assert looked.out.splitlines()[0].endswith("antworten.csv: predictions (data 2)")
     answered = run(capsys, "calibration", out, "--n-resamples", "5", "--out", tmp_path / "report")
     assert "right in 100.0%" in answered.out
-    path.write_text("Antwort des Modells,Richtige Antwort,Grad\nA,A,90%\nB,A,60%\n")
+    path.write_text("Antwort gegeben,Richtige Antwort,Grad\nA,A,90%\nB,A,60%\n")
     how = ("calibration", path, "--label-column", "Richtige Antwort", "--confidence-column", "Grad")
     refused = run(capsys, *how)
     assert "'{{ ANSWER == row[\"Richtige Antwort\"] }}'. `rightreasons look" in refused.err
-    right = '{{ row["Antwort des Modells"] == row["Richtige Antwort"] }}'
+    right = '{{ row["Antwort gegeben"] == row["Richtige Antwort"] }}'
     answered = run(capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other")
     assert "right in 50.0%" in answered.out

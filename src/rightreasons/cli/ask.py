@@ -156,22 +156,18 @@ def run_audit(
     settings = dict[str, Any]()
     for each in declared.values():
         settings |= each.changed()
+    model, dataset = arguments
+    settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
+    settings["raise_errors"] = wants_traceback()
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
-        how: dict[str, Any] = {
-            "out": out,
-            "questions": questions,
-            "options": options,
-            "tell": tell,
-            "raise_errors": wants_traceback(),
-        }
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
-        if len(several) > 1 or several == [ALL] or (several and (arguments[1] is None or "predictions" in settings)):
-            show_labels(audit_labels(*arguments, **how, **settings), open_page=open_page)
+        if len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings)):
+            show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
-        result = audit(*arguments, **how, **settings)
+        result = audit(model, dataset, **settings)
     _show_ranking(result, top)
     show_audit(result, open_page=open_page)
 
