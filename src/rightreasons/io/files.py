@@ -614,8 +614,8 @@ def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Seq
         if len(row) != len(names):
             raise OptionError(
                 f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
-                f"{len(row)}; `separator` and `quote` say what stands between and around cells, and lines above the "
-                "heading are to be deleted.",
+                f"{len(row)}; `separator` and `quote` say what stands between and around cells"
+                f"{'' if number else ', and lines above the heading are to be deleted'}.",
                 option=("separator", "quote"),
             )
 
