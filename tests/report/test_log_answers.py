@@ -226,7 +226,8 @@ def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):
     _, result = audited(log, tmp_path)
     why = {name: result[name].reason for name in ("calibration", "cues", "probes")}
     for name in ("calibration", "cues"):
-        assert "--logprobs --top-logprobs 20" in why[name] and "output_type: multiple_choice" in why[name]
+        assert "--logprobs --top-logprobs 20" in why[name]
+        assert "output_type: multiple_choice" in why[name]
     assert "has answers alone" in why["cues"]  # the log has choices, but not their scores
     assert "rightreasons data export" in why["probes"]
     assert not any("a question about multiple-choice data" in reason for reason in why.values())

@@ -218,6 +218,23 @@ def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
         opened(server)
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ((400, {}, '{"error": {"message": "Stream must be set to true"}}'), "(400: Stream must be set to true)"),
+        (
+            (200, {"Content-Type": "text/event-stream"}, 'data: {"choices": []}\n\ndata: [DONE]\n\n'),
+            "what is no JSON: 'data:",
+        ),
+    ],
+)
+def test_a_server_that_only_streams_ends_in_a_sentence(server, fault, words):
+    server.faults = lambda number, body: fault
+    with pytest.raises(ValueError, match=r"^Expected .*") as raised:
+        opened(server)
+    assert words in str(raised.value)
+
+
 def test_the_model_is_the_only_one_or_named(server):
     server.names = ["large", "small"]
     with pytest.raises(ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."):
