@@ -187,6 +187,15 @@ def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(se
     assert "generation_config" not in server.bodies[0]
 
 
+def test_a_server_that_ignores_how_many_answers_are_asked_for_is_planned_one_at_a_time(server):
+    engine = opened(server, chat="off")
+    request = Request("a", "Which?")
+    assert engine.cost([request], "replies", 12, n=3).requests == 3
+    server.bodies.clear()
+    engine.generate([request], n=3, temperature=1.0, progress=False)
+    assert len(server.bodies) == 3
+
+
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import operator
 from collections.abc import Mapping, Sequence
@@ -129,3 +130,18 @@ def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
         "thinking_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
     }
     return {name: count for name, count in told.items() if isinstance(count, int)}
+
+
+def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
+    """Return what is asked by each request of a run, as digests: equal ones have one answer.
+
+    With `drawn` in the run, a request of another name is another draw.
+    """
+    base = hashlib.blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16)
+    keys = []
+    for request in requests:
+        prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
+        own, name = base.copy(), request.name if run.get("drawn") else ""
+        own.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
+        keys.append(own.hexdigest())
+    return keys
