@@ -166,7 +166,7 @@ def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):
         later = open_server(fake.url, chat="off", progress=False)
         for folder, requests in (("probes", more), ("items", REQUESTS)):
             later.generate(requests, progress=False, max_new_tokens=3, out=tmp_path / folder)
-        assert later.earlier.requests == 12
+        assert later.client.earlier.requests == 12
 
 
 def test_a_changed_model_in_the_middle_is_told(tmp_path):

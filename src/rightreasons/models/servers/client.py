@@ -52,6 +52,8 @@ COUNTED = ("requests", "prompt_tokens", "answer_tokens")
 _FREE: Mapping[str, int] = dict.fromkeys(COUNTED, 0)
 
 Row = Mapping[str, Any]
+Answered = tuple[dict[int, Row], dict[str, str]]
+"""The row of each request that has an answer, by its place; and why the others have none, by their names."""
 
 
 T = TypeVar("T")
@@ -339,6 +341,7 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
+        earlier: What earlier runs had asked for the answers that were found in their folders.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
@@ -354,7 +357,7 @@ class Client:
 
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
-        self.usage = Usage()
+        self.usage = self.earlier = Usage()
         self.more = options.more()
         self.retries = options.retries
         self.ended = ""
@@ -744,21 +747,6 @@ def _turns(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
 
 
-@dataclasses.dataclass(frozen=True)
-class Flown:
-    """The answers of a run.
-
-    Attributes:
-        rows: The place of each request that has an answer -> its row.
-        failures: The name of each other request -> why it has none.
-        earlier: What earlier runs had asked for the rows that they left.
-    """
-
-    rows: Mapping[int, Row]
-    failures: Mapping[str, str]
-    earlier: Usage
-
-
 def fly(
     client: Client,
     requests: Sequence[Request],
@@ -768,7 +756,7 @@ def fly(
     begin: Callable[[Sequence[Request]], None],
     progress: bool,
     out: str | os.PathLike[str] | None,
-) -> Flown:
+) -> Answered:
     """Ask every request once, `in_flight` of them at a time.
 
     What was asked before, by this run or another one of the same client, is not asked again: equal requests have one
@@ -786,18 +774,18 @@ def fly(
         out: A folder for the answers; None keeps them in memory.
 
     Returns:
-        The rows that there are, and why the others have none.
+        The rows, and why others have none.
     """
     keys, known = keys_of(run, requests), client.known
     with contextlib.ExitStack() as held:
-        earlier, journal = Usage(), None
+        journal = None
         if out is not None:
             Path(out).mkdir(parents=True, exist_ok=True)
             held.enter_context(leased(Path(out)))
             stored = _journaled(Path(out, JOURNAL))
             # An answer counts where it was asked: a copy of it costs nothing.
             paid = {key for key in keys if key in stored and not known.get(key, _FREE)["requests"]}
-            earlier = sum((Usage(**{name: stored[key][name] for name in COUNTED}) for key in paid), earlier)
+            client.earlier += sum((Usage(**{name: stored[key][name] for name in COUNTED}) for key in paid), Usage())
             journal = held.enter_context(Path(out, JOURNAL).open("ab", buffering=0))
             for key in known.keys() & set(keys) - stored.keys():
                 journal.write(_line(key, {**known[key], **_FREE}))
@@ -829,7 +817,7 @@ def fly(
         if journal:
             os.fsync(journal.fileno())
     names = {request.name: failures[key] for request, key in zip(requests, keys, strict=True) if key in failures}
-    return Flown({item: known[key] for item, key in enumerate(keys) if key in known}, names, earlier)
+    return {item: known[key] for item, key in enumerate(keys) if key in known}, names
 
 
 def _line(key: str, row: Row) -> bytes:
