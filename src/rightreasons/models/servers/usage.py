@@ -9,6 +9,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rightreasons.core.errors import counted
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.options import ServerOptions
 
@@ -66,10 +67,11 @@ class Usage:
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
         estimated = f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
         unreported = estimated if self.unreported else ""
-        requests, prompts, answers, cost = self.words(options)
+        cost = self.words(options)[-1]
         priced = f", at a price of {cost}" if cost else ""
-        tokens = f"{about}{prompts} prompt tokens and {most}{answers} generated tokens"
-        return f"{requests} requests{repeated}, {tokens}{priced}{unreported}."
+        prompts, answers = counted(self.prompt_tokens, "prompt token"), counted(self.answer_tokens, "generated token")
+        tokens = f"{about}{prompts} and {most}{answers}"
+        return f"{counted(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
 
     def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
         """Return requests, tokens and the price, "" where no price is given, as words."""
