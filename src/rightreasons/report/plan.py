@@ -65,7 +65,7 @@ class Counting:
         drawn = [item_rng(options.seed, request.name) for request in requests]
         return Answers(
             [
-                [Reply(str(rng.choice(request.continuations or ["0.5"])).strip()) for _ in range(options.n)]
+                [Reply(_stand_in(request, rng)) for _ in range(options.n)]
                 for request, rng in zip(requests, drawn, strict=True)
             ]
         )
@@ -86,6 +86,14 @@ class Counting:
         self._asked |= asked.keys()
         here = functools.partial(cost_of, None)
         self.cost += getattr(self._engine, "cost", here)(new, kind, new_tokens * n, n)
+
+
+def _stand_in(request: Request, rng: np.random.Generator) -> str:
+    """Return an answer at random after reasons of its own, as what is asked about two answers is asked of each."""
+    if not request.continuations:
+        return "0.5"
+    reasons = " ".join(f"Reason {part} of {request.name!r}." for part in "abcd")
+    return f"{reasons}\nANSWER: {str(rng.choice(request.continuations)).strip()}"
 
 
 class Plan(NamedTuple):
