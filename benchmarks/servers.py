@@ -165,6 +165,7 @@ def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, ro
         bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in asked]
 
         def ours() -> None:
+            client.known.clear()  # each round asks all of it again
             with tempfile.TemporaryDirectory() as folder:
                 engine.generate(asked, progress=False, out=Path(folder) / "run")
 

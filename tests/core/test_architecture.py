@@ -175,9 +175,7 @@ def test_stores_are_opened_by_the_main_process_first():
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Store"
     ]
-    # A server is asked by one process.
-    allowed = {"rightreasons/models/running.py", "rightreasons/models/servers/client.py"}
-    assert {call.partition(":")[0] for call in calls} == allowed, "use open_store"
+    assert {call.partition(":")[0] for call in calls} == {"rightreasons/models/running.py"}, "use open_store"
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,10 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     # Ten items are right for the first model alone: McNemar's mid-p is 2 (0.5 · 0.5^10), and it is the only test.
     assert (second.difference.value, second.n_shared, second.p_value) == (-0.25, 40, 0.5**10)
     assert (first.difference, other.difference) == (None, None)
-    with pytest.raises(ValueError, match=r"^Expected one report of each model and task, but .* are both of org/first"):
-        models_by_tasks([found[0][0], found[0][0]])
+    # Two runs of one model on one task, as with other prompts, stand beside each other.
+    again = models_by_tasks([found[0][0], found[0][0]])
+    assert again.models == ["org/first", "org/first (2)"]
+    assert again.cells[1].difference.value == 0.0
 
 
 def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_table(logs, tmp_path, capsys):

@@ -214,3 +214,20 @@ def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(
     assert verdict.label == "Depends on the normalization", verdict
     assert verdict.tone == "neutral"
     assert "by logits the confidence is too high, by per_character, per_byte too low" in verdict.summary
+
+
+def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):
+    pytest.importorskip("inspect_ai")
+
+    def answer(messages, *_):
+        return letters_first(f"ANSWER: {shown_letter(messages, 'right')}", logprobs=False)
+
+    log, _ = evaluated(tmp_path, answer)
+    _, result = audited(log, tmp_path)
+    why = {name: result[name].reason for name in ("calibration", "cues", "probes")}
+    for name in ("calibration", "cues"):
+        assert "--logprobs --top-logprobs 20" in why[name]
+        assert "output_type: multiple_choice" in why[name]
+    assert "has answers alone" in why["cues"]  # the log has choices, but not their scores
+    assert "rightreasons data export" in why["probes"]
+    assert not any("a question about multiple-choice data" in reason for reason in why.values())

@@ -60,8 +60,8 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
         (
             "difficulty",
             ("texts.jsonl", "--measures", "left_out_words", "--n-resamples", "20"),
-            30 * 4,
-        ),  # each, and again, and without each of two words
+            30 + 30 + 1,
+        ),  # each, without its second word, and without its first one, "good" of them all
         ("confidence", ("items.jsonl", "--elicit", "verbalized", "--n-resamples", "20"), 2 * 12),
         ("judges", ("pairs.jsonl", "--n-resamples", "20"), 2 * 12),  # in both orders
     ],

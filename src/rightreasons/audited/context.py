@@ -200,6 +200,19 @@ class AuditContext:
         return bool(getattr(self.source, "answers_once", False))
 
     @property
+    def unscored(self) -> bool:
+        """Whether the items have choices, and of a log with answers alone no scores of them are known."""
+        return bool(getattr(self.source, "unscored", False))
+
+    @property
+    def to_log(self) -> str:
+        """What the usual harnesses must log, where a log has answers without scores."""
+        return (
+            "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, "
+            "inspect_ai those of letters with `--logprobs --top-logprobs 20`; rows of your own may have `confidence`."
+        )
+
+    @property
     def server(self) -> dict[str, Any] | None:
         """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
         return None if self.prompted is None else self.prompted.server()

@@ -158,6 +158,7 @@ class StoredModel:
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
         items: Of such a log with `answers`: the items {id, prompt, choices, label}.
         label_match: How the labels in the file met its columns, in words; "" where they are those of a data set.
+        unscored: Whether the items have choices, of which the file has no scores.
     """
 
     name: str
@@ -170,6 +171,7 @@ class StoredModel:
     answers_once: bool = False
     items: datasets.Dataset | None = None
     label_match: str = ""
+    unscored: bool = False
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
@@ -275,7 +277,8 @@ def open_stored(
         held = {name: read.columns[name] for name in ("id", "prompt", "choices", "label")}
         rows = dataset_of(table_of(held, path), path)
     met = read.match_in_words if dataset is None else ""
-    model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met)
+    unscored = task == "confidence" and "choices" in read.columns
+    model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met, unscored)
     return StoredSource(model, data, name, spare)
 
 

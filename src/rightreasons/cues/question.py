@@ -138,6 +138,7 @@ CUES = Question(
     title="Do the answer options give the answer away?",
     prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, SHOWN=SHOWN),
     needs=(
+        Need("scored", lambda context, options: not context.unscored),
         Need("choices", lambda context, options: context.primary.choices is not None),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
     ),

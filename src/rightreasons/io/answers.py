@@ -21,7 +21,7 @@ _UNUSUAL = str.maketrans(
 )  # fmt: skip
 _MARKUP = (
     ("\\", re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
-    ("\\", re.compile(r"\\f?boxed\s*\{([^{}]*)\}|\\boxed\s+(\w)"), r"□\1\2□"),
+    ("\\", re.compile(r"\\f?boxed\s*\{([^{}]+)\}|\\boxed\s+(\w)"), r"□\1\2□"),
     ("<", re.compile(r"</?answer>", re.IGNORECASE), "□"),
     ("_", re.compile(r"(?<!\w)_+|_+(?!\w)"), ""),
     ("<", re.compile(r"</?[A-Za-z]\w*\s*/?>"), ""),
@@ -62,7 +62,7 @@ def read_answer(
     full-width letters are letters, marks of LaTeX, markdown and HTML are no matter, and the last statement decides:
 
     - a line or text that is an answer, or a letter with its text: "B", "(b)", "Option B", "B. Paris", "positive";
-    - an answer after "ANSWER:", "the answer is", "\boxed{", "I choose", in some twenty languages, that ends there;
+    - an answer after "ANSWER:", "the answer is", "\boxed{", "I choose", in some twenty-five languages, that ends there;
     - "B is correct".
 
     A statement that is denied, conditional, asked or somebody else's, that names several answers or is taken back
@@ -167,8 +167,14 @@ def _names_of(answers: tuple[str, ...]) -> _Names:
     names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
     mention = "|".join(re.escape(name) for name, _ in names)
     # What begins with one of some letters is found faster than what begins with a look behind it.
-    begun = rf"(?:{mention})(?<![\w'].)" if all(len(name) == 1 for name, _ in names) else rf"(?<![\w'])(?:{mention})"
-    found = re.compile(rf"{begun}(?![\w'+])") if marks else None
+    # Words of scripts without spaces touch a letter, and are not one with it.
+    inside = r"'0-9A-Za-z_\u00c0-\u1fff"
+    begun = (
+        rf"(?:{mention})(?<![{inside}].)"
+        if all(len(name) == 1 for name, _ in names)
+        else rf"(?<![{inside}])(?:{mention})"
+    )
+    found = re.compile(rf"{begun}(?![{inside}+])") if marks else None
     words = _places(names)
     firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
     firsts |= {name.partition(" ")[0] for name in words}
@@ -356,7 +362,10 @@ class _Reading:
         place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
         if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
             return self._corrected(lead)
-        if text[end : end + 1] == "?" or self._denied(lead.start()):
+        stop = _SAID["stop"].search(text, end)
+        rest = text[end : stop.end() if stop else len(text)]
+        is_open = self.known.mentions(rest) - {place} and _SAID["open"].search(rest)
+        if rest.endswith("?") or is_open or self._denied(lead.start()):
             return end, NO_ANSWER
         more = _SAID["more"].match(text, end)
         if more is not None:
@@ -375,7 +384,7 @@ class _Reading:
         if not self.known.mentions(rest):
             return None
         but = _SAID["but"].match(rest)
-        if but is not None and not self._denied(lead.start()):
+        if but is not None and _SAID["negated"].search(lead[0] + but[0]) and not self._denied(lead.start()):
             place, behind = self.known.after(rest, but.end())
             if place != NO_ANSWER and _SAID["end"].match(rest, behind):
                 return end, place
@@ -384,7 +393,7 @@ class _Reading:
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
         start = max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
-        return start < place and _denies(self.lower[start:place])
+        return start < place and _denies(self.lower[start:place], _SAID["noun"].match(self.lower, place) is not None)
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
@@ -402,7 +411,7 @@ class _Reading:
             another = any(name in lower for name, of in texts if of != place)
             if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest):
                 return place
-        if known.marks:
+        if known.marks or "?" in text:
             return NO_ANSWER
         said: set[int] = set()
         for sentence in _SAID["stop"].split(text):
@@ -415,8 +424,10 @@ class _Reading:
 
 
 @functools.lru_cache(maxsize=4096)
-def _denies(before: str) -> bool:
-    """Return whether what stands before a statement says that it is none."""
+def _denies(before: str, noun: bool) -> bool:
+    """Return whether what stands before a statement, perhaps one that begins with a noun, says that it is none."""
+    if noun and not _SAID["plain"].search(before):
+        return True
     for last in (_SAID["last_stop"], _SAID["turn"]):
         match = last.match(before)
         before = before if match is None else before[match.end() :]

@@ -271,8 +271,8 @@ class Prompted:
             assumed: What an answer that cannot be read counts as, where the right one is known: "right" or "wrong".
         """
         other = copy.copy(self)
-        other.engine, other.assumed = cast("Engine", _Silent(self.engine)), assumed
-        other.failures, other.replies = {}, dict(self.replies)
+        other.engine, other.assumed = cast("Engine", _Told(self.engine, self.replies)), assumed
+        other.failures, other.replies = {}, {}
         return other
 
     def shots(self, item: Item) -> list[Item]:
@@ -375,15 +375,11 @@ class Prompted:
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
         prompt, asked = self.prompt, self.rendering
-        found = (
-            self._again(requests)
-            if self.assumed
-            else self.engine.generate(
-                requests,
-                options=self.generation(n=prompt.samples).replaced(constrained=asked.form == "constrained"),
-                progress=how.get("progress", True),
-                out=_part(how.get("out"), "answers"),
-            )
+        found = self.engine.generate(
+            requests,
+            options=self.generation(n=prompt.samples).replaced(constrained=asked.form == "constrained"),
+            progress=how.get("progress", True),
+            out=_part(how.get("out"), "answers"),
         )
         rows, failures = list[list[int]](), dict(found.failures)
         lacks: Counter[str] = Counter()
@@ -416,12 +412,6 @@ class Prompted:
             found.truncated,
             "; ".join(filter(None, [found.way, rate + (named and f" ({named})")])),
         )
-
-    def _again(self, requests: Sequence[Request]) -> Answers:
-        """Return what was answered before."""
-        known = [self.replies.get(request.name, []) for request in requests]
-        lost = [request.name for request, replies in zip(requests, known, strict=True) if not replies]
-        return Answers(known, dict.fromkeys(lost, "not asked"))
 
     def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
         """Return how answers are generated.
@@ -471,14 +461,18 @@ def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:
     }
 
 
-class _Silent:
-    """An engine that is asked nothing more."""
+class _Told:
+    """An engine that is asked nothing more: it gives the replies that it gave, by the names of their requests."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, replies: Mapping[str, list[Reply]]) -> None:
+        self._engine, self._replies = engine, replies
+
+    def generate(self, requests: Sequence[Request], **how: Any) -> Answers:
+        known = {request.name: self._replies.get(request.name, []) for request in requests}
+        return Answers([*known.values()], {name: "not asked" for name, replies in known.items() if not replies})
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("generate", "likelihoods", "next_words"):
+        if name in ("likelihoods", "next_words"):
             raise ValueError(f"Expected nothing more to be asked of {self._engine.name}.")
         return getattr(self._engine, name)
 

@@ -321,7 +321,7 @@ PROBES = Question(
         probe_name=probe_name,
     ),
     needs=(
-        Need("choices", lambda context, options: choices_and_texts(context)[0] is not None),
+        Need("choices", lambda context, options: context.unscored or choices_and_texts(context)[0] is not None),
         Need("asked", lambda context, options: context.stored is None or context.stored.answers is not None),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -160,14 +161,11 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling =
 
     Differences are over the items that both have with the same id and text (`paired_means`; items of one text are one
     unit), and their p-values are corrected together (Holm 1979). Files that do not tell their task are of one if they
-    share items.
+    share items. A second report of one model and task, as of another prompt, has " (2)" behind the name of the model.
 
     Args:
         reports: Folders of reports.
         how: Level of the intervals; random signs and their seed.
-
-    Raises:
-        ValueError: If two reports are of the same model and task.
     """
     known: list[_Read] = []
     for report in reports:
@@ -175,13 +173,10 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling =
         alike = next((other for other in known if not (one.named and other.named) and _shared(one, other)), None)
         if alike is not None:
             one = dataclasses.replace(one, cell=dataclasses.replace(one.cell, task=alike.cell.task))
-        twice = next((o for o in known if (o.cell.model, o.cell.task) == (one.cell.model, one.cell.task)), None)
-        if twice is not None:
-            raise ValueError(
-                f"Expected one report of each model and task, but {twice.cell.report} and {one.cell.report} are both "
-                f"of {one.cell.model} on {one.cell.task}."
-            )
-        known.append(one)
+        names = {other.cell.model for other in known if other.cell.task == one.cell.task}
+        again = (f"{one.cell.model} ({number})" for number in itertools.count(2))
+        model = next(name for name in itertools.chain([one.cell.model], again) if name not in names)
+        known.append(dataclasses.replace(one, cell=dataclasses.replace(one.cell, model=model)))
     firsts: dict[str, _Read] = {}
     cells = [_beside(one, firsts.setdefault(one.cell.task, one), how) for one in known]
     tested = [place for place, cell in enumerate(cells) if cell.p_value is not None]

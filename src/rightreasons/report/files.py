@@ -225,7 +225,7 @@ def figures_table(audit: Mapping[str, Any]) -> str:
 
 def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
-    answers = [answer for answer in audit["questions"] if answer["result"] is not None]
+    answers = [answer for answer in audit.get("questions", ()) if answer["result"] is not None]
 
     def key(answer: Mapping[str, Any]) -> tuple[int, float]:
         result = answer["result"]

@@ -22,7 +22,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage, cost_of
+from rightreasons.models.servers.usage import Usage, cost_of, keys_of
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -45,44 +45,55 @@ class Counting:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.cost = Usage()
-        self._stored: set[str] = set()
+        self._asked: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
     def likelihoods(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
         """Count requests, and answer at random."""
-        return self._likely(requests, "likelihoods", how.get("out"))
+        return self._likely(requests, "likelihoods")
 
     def next_words(self, requests: Sequence[Request], **how: Any) -> Likelihoods:
         """Count requests, and answer at random."""
-        return self._likely(requests, "next words", how.get("out"))
+        return self._likely(requests, "next words")
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **how: Any) -> Answers:
         """Count requests, and answer at random."""
-        self._count(requests, "replies", how.get("out"), options.max_new_tokens, options.n)
+        own = {**options.to_dict(), "drawn": options.temperature > 0}
+        self._count(requests, "replies", own, options.max_new_tokens, options.n)
         drawn = [item_rng(options.seed, request.name) for request in requests]
         return Answers(
             [
-                [Reply(str(rng.choice(request.continuations or ["0.5"])).strip()) for _ in range(options.n)]
+                [Reply(_stand_in(request, rng)) for _ in range(options.n)]
                 for request, rng in zip(requests, drawn, strict=True)
             ]
         )
 
-    def _likely(self, requests: Sequence[Request], kind: str, out: object) -> Likelihoods:
-        self._count(requests, kind, out)
+    def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
+        self._count(requests, kind, {})
         counts = [len(request.continuations) for request in requests]
         rows = [-item_rng(0, request.name).exponential(size=n) for request, n in zip(requests, counts, strict=True)]
         return Likelihoods(
             Ragged.of(np.concatenate([np.empty(0), *rows]), counts), Ragged.of(np.ones(sum(counts)), counts)
         )
 
-    def _count(self, requests: Sequence[Request], kind: str, out: object, new_tokens: int = 1, n: int = 1) -> None:
-        if out is not None and str(out) in self._stored:
-            return  # what is stored is not asked again
-        self._stored.add(str(out))
+    def _count(
+        self, requests: Sequence[Request], kind: str, how: Mapping[str, Any], new_tokens: int = 1, n: int = 1
+    ) -> None:
+        asked = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
+        new = [request for key, request in asked.items() if key not in self._asked]  # what is known is not asked again
+        self._asked |= asked.keys()
         here = functools.partial(cost_of, None)
-        self.cost += getattr(self._engine, "cost", here)(requests, kind, new_tokens * n, n)
+        self.cost += getattr(self._engine, "cost", here)(new, kind, new_tokens * n, n)
+
+
+def _stand_in(request: Request, rng: np.random.Generator) -> str:
+    """Return an answer at random after reasons of its own, as what is asked about two answers is asked of each."""
+    if not request.continuations:
+        return "0.5"
+    reasons = " ".join(f"Reason {part} of {request.name!r}." for part in "abcd")
+    return f"{reasons}\nANSWER: {str(rng.choice(request.continuations)).strip()}"
 
 
 class Plan(NamedTuple):

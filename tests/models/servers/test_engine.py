@@ -10,7 +10,6 @@ import pytest
 from fake_server import cut, serving
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.protocol import Engine, Request
 from rightreasons.models.servers.client import Completion, added, continuation
 from rightreasons.models.servers.engine import open_server
@@ -131,8 +130,43 @@ def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
         usage = again.describe()["usage"]
         assert usage["prompt_tokens"] == tokens + spent
         assert usage["price"] == pytest.approx((tokens + spent) / 1e6)
-        with pytest.warns(SetAsideWarning, match="differs in requests"):
-            again.likelihoods(REQUESTS[:4], progress=False, out=tmp_path / "run")
+        # A line that was cut or changed is no answer.
+        file = tmp_path / "run" / "answers.jsonl"
+        lines = file.read_bytes().splitlines(keepends=True)
+        assert len(lines) == len(REQUESTS)
+        file.write_bytes(b"".join([lines[0].replace(b"-", b"", 1), *lines[1:-1], lines[-1][:-9]]))
+        fake.reset()
+        third = open_server(fake.url, chat="off", retries=0, progress=False)
+        fake.reset()
+        told = third.likelihoods(REQUESTS, progress=False, out=tmp_path / "run")
+        np.testing.assert_array_equal(told.values.values, whole.values.values)
+        assert len({body["prompt"][:16] for body in fake.bodies}) == 2
+
+
+def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        first = engine.generate(REQUESTS, progress=False, max_new_tokens=3, out=tmp_path / "items")
+        before, asked = engine.client.usage, len(fake.bodies)
+        # Another question asks about the same items, in its own names, and about one more, twice.
+        more = [Request(f"{name} of {one.name}", one.prompt, one.continuations) for one in REQUESTS for name in "xy"]
+        more += [Request("new", "Is it new?", (" A",)), Request("again", "Is it new?", (" A",))]
+        second = engine.generate(more, progress=False, max_new_tokens=3, out=tmp_path / "probes")
+        assert second.texts[:-2:2] == second.texts[1:-2:2] == first.texts
+        assert second.texts[-1] == second.texts[-2]
+        assert len(fake.bodies) == asked + 1
+        assert (engine.client.usage - before).requests == 1
+        assert not engine.changes()
+        # Other settings, and draws that go by the names, are other requests.
+        engine.generate(REQUESTS, progress=False, max_new_tokens=4)
+        engine.generate(REQUESTS, progress=False, max_new_tokens=3, temperature=1.0)
+        engine.generate(more[:11], progress=False, max_new_tokens=3, temperature=1.0)
+        assert len(fake.bodies) == asked + 1 + 3 * 11
+        # What an answer cost counts where it was asked: a later session counts it once.
+        later = open_server(fake.url, chat="off", progress=False)
+        for folder, requests in (("probes", more), ("items", REQUESTS)):
+            later.generate(requests, progress=False, max_new_tokens=3, out=tmp_path / folder)
+        assert later.client.earlier.requests == 12
 
 
 def test_a_changed_model_in_the_middle_is_told(tmp_path):

@@ -187,6 +187,15 @@ def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(se
     assert "generation_config" not in server.bodies[0]
 
 
+def test_a_server_that_ignores_how_many_answers_are_asked_for_is_planned_one_at_a_time(server):
+    engine = opened(server, chat="off")
+    request = Request("a", "Which?")
+    assert engine.cost([request], "replies", 12, n=3).requests == 3
+    server.bodies.clear()
+    engine.generate([request], n=3, temperature=1.0, progress=False)
+    assert len(server.bodies) == 3
+
+
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)
@@ -216,6 +225,23 @@ def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
     server.lacks = {"text", "chat"}
     with pytest.raises(ValueError, match=r"to generate text with the model 'toy', but it does not: .*404: Not Found"):
         opened(server)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ((400, {}, '{"error": {"message": "Stream must be set to true"}}'), "(400: Stream must be set to true)"),
+        (
+            (200, {"Content-Type": "text/event-stream"}, 'data: {"choices": []}\n\ndata: [DONE]\n\n'),
+            "what is no JSON: 'data:",
+        ),
+    ],
+)
+def test_a_server_that_only_streams_ends_in_a_sentence(server, fault, words):
+    server.faults = lambda number, body: fault
+    with pytest.raises(ValueError, match=r"^Expected .*") as raised:
+        opened(server)
+    assert words in str(raised.value)
 
 
 def test_the_model_is_the_only_one_or_named(server):

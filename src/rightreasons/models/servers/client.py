@@ -16,25 +16,23 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import certifi
-import numpy as np
 import urllib3
 from urllib3 import exceptions
 
-from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import escaped, one_line
 from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
-from rightreasons.models.running import Chunk, Column, Store, join, progress_bar
+from rightreasons.models.running import progress_bar
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage, characters_of, price, tokens_used
+from rightreasons.models.servers.usage import Usage, characters_of, keys_of, price, tokens_used
 
 CHAT, TEXT = "/chat/completions", "/completions"
 
@@ -42,7 +40,7 @@ NOT_ASKED = "not asked, as the server had failed before: "
 """What is said of a request that is not sent, before the reason."""
 
 JOURNAL = "answers.jsonl"
-"""The file of a run under way: each answer in a line, so that a run that is killed loses only what was in flight."""
+"""The file of answers: each in a line when it comes, so that a run that is killed loses only what was in flight."""
 
 SWITCH_SECONDS = 0.0005
 """How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
@@ -51,7 +49,11 @@ next request, also while other threads read theirs."""
 COUNTED = ("requests", "prompt_tokens", "answer_tokens")
 """What is stored of the cost of each item."""
 
+_FREE: Mapping[str, int] = dict.fromkeys(COUNTED, 0)
+
 Row = Mapping[str, Any]
+Answered = tuple[dict[int, Row], dict[str, str]]
+"""The row of each request that has an answer, by its place; and why the others have none, by their names."""
 
 
 T = TypeVar("T")
@@ -339,10 +341,12 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
+        earlier: What earlier runs had asked for the answers that were found in their folders.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
         spent: The bound of requests or of the price that ended them; "" for none.
+        known: What was answered so far, by what was asked (`keys_of`).
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -353,7 +357,7 @@ class Client:
 
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
-        self.usage = Usage()
+        self.usage = self.earlier = Usage()
         self.more = options.more()
         self.retries = options.retries
         self.ended = ""
@@ -366,6 +370,7 @@ class Client:
         self._next_turn = 0.0
         self._sent = 0
         self.spent = ""
+        self.known: dict[str, Row] = {}
         self._stop = threading.Event()
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
@@ -742,21 +747,6 @@ def _turns(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
 
 
-@dataclasses.dataclass(frozen=True)
-class Flown:
-    """The answers of a run.
-
-    Attributes:
-        chunk: The rows that there are.
-        failures: The name of each other request -> why it has none.
-        earlier: What an earlier run had asked for the rows that it left.
-    """
-
-    chunk: Chunk
-    failures: Mapping[str, str]
-    earlier: Usage
-
-
 def fly(
     client: Client,
     requests: Sequence[Request],
@@ -766,92 +756,81 @@ def fly(
     begin: Callable[[Sequence[Request]], None],
     progress: bool,
     out: str | os.PathLike[str] | None,
-) -> Flown:
+) -> Answered:
     """Ask every request once, `in_flight` of them at a time.
 
-    With `out`, each answer is written when it comes; a later run asks only what has no answer yet. A request that fails
-    is not stored. Once the server is gone or refuses the key, the other requests are not sent.
+    What was asked before, by this run or another one of the same client, is not asked again: equal requests have one
+    answer, but for drawn ones, whose seed goes by their names. With `out`, each answer is written when it comes; a
+    later run asks only what has no answer yet. A request that fails is not stored. Once the server is gone or refuses
+    the key, the other requests are not sent.
 
     Args:
         client: The server.
         requests: N requests with unique names.
-        ask: Asks a request, and returns its row.
-        run: What the answers depend on beside the requests.
+        ask: Asks a request, and returns its row, of values that JSON has.
+        run: What the answers depend on beside the requests; with "drawn", also on their names.
         begin: Told the requests that are still to be asked.
         progress: Whether to show a progress bar.
         out: A folder for the answers; None keeps them in memory.
 
     Returns:
-        The rows that there are, and why the others have none.
+        The rows, and why others have none.
     """
-    store, journal, held = None, None, contextlib.ExitStack()
-    before = Chunk(np.empty(0, np.int64), {})
-    if out is not None:
-        store = Store(out, {**run, "requests": digest(requests)})
-        held.enter_context(leased(store.folder))
-        place = store.folder / JOURNAL
-        before = store.read()
-        killed = _journaled(place, set(before.items.tolist()))
-        if killed:
-            store.write(_chunk(killed))
-            before = store.read()
-        journal = held.enter_context(place.open("wb", buffering=0))
-    waiting = sorted(set(range(len(requests))) - set(before.items.tolist()))
-    failures: dict[str, str] = {}
-    rows: dict[int, Row] = {}
-    client.begin()
-    begin([requests[item] for item in waiting])
+    keys, known = keys_of(run, requests), client.known
+    with contextlib.ExitStack() as held:
+        journal = None
+        if out is not None:
+            Path(out).mkdir(parents=True, exist_ok=True)
+            held.enter_context(leased(Path(out)))
+            stored = _journaled(Path(out, JOURNAL))
+            # An answer counts where it was asked: a copy of it costs nothing.
+            paid = {key for key in keys if key in stored and not known.get(key, _FREE)["requests"]}
+            client.earlier += sum((Usage(**{name: stored[key][name] for name in COUNTED}) for key in paid), Usage())
+            journal = held.enter_context(Path(out, JOURNAL).open("ab", buffering=0))
+            for key in known.keys() & set(keys) - stored.keys():
+                journal.write(_line(key, {**known[key], **_FREE}))
+            known.update({key: row for key, row in stored.items() if key in paid or key not in known})
+        first = {key: item for item, key in reversed([*enumerate(keys)])}
+        waiting = [item for item, key in enumerate(keys) if key not in known and first[key] == item]
+        failures: dict[str, str] = {}
+        client.begin()
+        begin([requests[item] for item in waiting])
 
-    def one(item: int) -> Row:
-        counted = client.item()
-        row = ask(requests[item])
-        row = {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
+        def one(item: int) -> Row:
+            counted = client.item()
+            row = ask(requests[item])
+            row = {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}}
+            if journal:
+                journal.write(_line(keys[item], row))
+            return row
+
+        with (
+            contextlib.closing(_flown(client, waiting, one)) as flight,
+            progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar,
+        ):
+            for item, row in flight:
+                bar.update(1)
+                if isinstance(row, RequestError):
+                    failures[keys[item]] = str(row)
+                else:
+                    known[keys[item]] = row
         if journal:
-            journal.write(json.dumps([item, row], default=bytes.decode).encode() + b"\n")
-        return row
-
-    with held, contextlib.closing(_flown(client, waiting, one)) as flight:
-        try:
-            with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
-                for item, row in flight:
-                    bar.update(1)
-                    if isinstance(row, RequestError):
-                        failures[requests[item].name] = str(row)
-                    else:
-                        rows[item] = row
-        finally:
-            computed = _chunk(rows)
-            if store and journal:
-                store.write(computed)
-                journal.close()
-                place.unlink()
-    earlier = Usage(**{name: int(np.sum(np.asarray(before.columns[name]))) for name in COUNTED if len(before)})
-    return Flown(join([before, computed]), failures, earlier)
+            os.fsync(journal.fileno())
+    names = {request.name: failures[key] for request, key in zip(requests, keys, strict=True) if key in failures}
+    return {item: known[key] for item, key in enumerate(keys) if key in known}, names
 
 
-def _journaled(file: Path, stored: Collection[int]) -> dict[int, Row]:
-    """Return the rows of a run that was killed, by their items, without stored ones and a line that was cut."""
-    rows: dict[int, Row] = {}
-    for line in file.read_bytes().splitlines() if file.exists() else ():
-        with contextlib.suppress(ValueError):
-            item, row = json.loads(line)
-            if item not in stored:
-                rows[item] = row | ({"replies": row["replies"].encode()} if "replies" in row else {})
-    return rows
+def _line(key: str, row: Row) -> bytes:
+    """Return a row as a line of the journal: a digest of what follows, and both."""
+    line = json.dumps([key, row]).encode()
+    return hashlib.blake2b(line, digest_size=8).hexdigest().encode() + line + b"\n"
 
 
-def _chunk(rows: Mapping[int, Row]) -> Chunk:
-    """Make columns of rows: lists and texts in bytes become ragged ones."""
-    columns: dict[str, Column] = {}
-    for name in next(iter(rows.values()), ()):
-        values = [row[name] for row in rows.values()]
-        if isinstance(values[0], bytes):
-            columns[name] = Ragged.of(np.frombuffer(b"".join(values), np.uint8), [*map(len, values)])
-        elif isinstance(values[0], list):
-            columns[name] = Ragged.of(np.concatenate(values, dtype=np.float64), [*map(len, values)])
-        else:
-            columns[name] = np.array(values)
-    return Chunk(np.array([*rows], np.int64), columns)
+def _journaled(file: Path) -> dict[str, Row]:
+    """Return the stored rows by their keys, without a line that was cut or changed."""
+    lines = file.read_bytes().splitlines() if file.exists() else ()
+    whole = (line[16:] for line in lines if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16])
+    return dict(map(json.loads, whole))
 
 
 def _flown(
@@ -892,12 +871,3 @@ def _flown(
     finally:
         stopped.set()
         sys.setswitchinterval(interval)
-
-
-def digest(requests: Sequence[Request]) -> str:
-    """Digest requests: names, prompts and continuations."""
-    whole = hashlib.blake2b(digest_size=16)
-    for request in requests:
-        prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
-        whole.update(json.dumps([request.name, prompt, list(request.continuations)], sort_keys=True).encode() + b"\n")
-    return whole.hexdigest()

@@ -21,15 +21,14 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
-from rightreasons.models.running import Chunk
 from rightreasons.models.servers.client import (
     CHAT,
     NOT_ASKED,
+    Answered,
     BadReplyError,
     Client,
     Completion,
     Endpoint,
-    Flown,
     RequestError,
     Row,
     as_text,
@@ -113,7 +112,6 @@ class ServerEngine:
 
     Attributes:
         name: The address of the server and the name of the model.
-        earlier: What earlier runs had asked for the answers that this one found in its folders.
     """
 
     def __init__(self, client: Client, model: str, trial: Trial, *, chat: bool) -> None:
@@ -122,7 +120,6 @@ class ServerEngine:
         self.model_name = model
         self.trial = trial
         self.chat = chat
-        self.earlier = Usage()
         self._served: Counter[str] = Counter()
 
     @property
@@ -178,7 +175,7 @@ class ServerEngine:
             "thinks": self.thinks,
             "trial": [dataclasses.asdict(finding) for finding in self.trial.findings],
             "changes": self.changes(),
-            "usage": (self.client.usage + self.earlier).to_dict(self.client.options),
+            "usage": (self.client.usage + self.client.earlier).to_dict(self.client.options),
         }
 
     def findings(self) -> list[str]:
@@ -206,7 +203,7 @@ class ServerEngine:
             **how: As `HowToKeep` says; progress also tells what the run costs.
 
         Raises:
-            ValueError: If the server's echo did not pass the trial, or `out` belongs to another run.
+            ValueError: If the server's echo did not pass the trial.
         """
 
         def ask(request: Request) -> Row:
@@ -221,9 +218,8 @@ class ServerEngine:
             }
 
         flown = self._fly("likelihoods", requests, ask, **how)
-        shared = _total(flown.chunk, "shared")
-        note = f"{shared:,} continuations share a token with their prompt" if shared else ""
-        return self._likelihoods(requests, flown, "log-probabilities echoed by the server", note)
+        way = "log-probabilities echoed by the server"
+        return self._likelihoods(requests, flown, way, "shared", "share a token with their prompt")
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
@@ -233,8 +229,8 @@ class ServerEngine:
             **how: As `HowToKeep` says; progress also tells what the run costs.
 
         Raises:
-            ValueError: If the server's likeliest tokens did not pass the trial, two continuations of a request begin
-                with the same token, or `out` belongs to another run.
+            ValueError: If the server's likeliest tokens did not pass the trial, or two continuations of a request
+                begin with the same token.
         """
 
         def ask(request: Request) -> Row:
@@ -250,9 +246,8 @@ class ServerEngine:
 
         top = self._endpoint(requests[0]).top if requests else 0
         flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
-        missing = _total(flown.chunk, "missing")
-        note = f"{missing:,} continuations are not among them" if missing else ""
-        return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server", note)
+        way = f"the {top} likeliest next tokens of the server"
+        return self._likelihoods(requests, flown, way, "missing", "are not among them")
 
     @takes(Generation)
     def generate(
@@ -272,7 +267,7 @@ class ServerEngine:
             out: A folder for the answers; a later run asks only what has none.
 
         Raises:
-            ValueError: If several answers are drawn from a server that draws only one, or `out` belongs to another run.
+            ValueError: If several answers are drawn from a server that draws only one.
         """
         n = options.n
         if n > 1 and options.temperature > 0 and not self.draws:
@@ -297,22 +292,22 @@ class ServerEngine:
                 held = endpoint.constrained(request.continuations) if options.constrained else {}
                 answers += endpoint.ask(request.prompt, **asked, **held)[:left]
             replies = [unwrapped(answer.reply) if options.constrained else answer.reply for answer in answers]
-            return {"replies": json.dumps([reply.to_dict() for reply in replies]).encode()}
+            return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
-        flown = self._fly(
+        rows, failures = self._fly(
             "replies",
             requests,
             ask,
-            settings={**settings, "n": n, "seed": options.seed, "constrained": options.constrained, "as": "bytes"},
+            settings={**options.to_dict(), "drawn": options.temperature > 0},
             new_tokens=n * options.max_new_tokens,
             n=n,
             progress=progress,
             out=out,
         )
         replies: list[list[Reply]] = [[] for _ in requests]
-        for item, row in zip(flown.chunk.items.tolist(), flown.chunk.columns.get("replies", ()), strict=True):
-            replies[item] = [Reply.from_dict(each) for each in json.loads(row.tobytes())]
-        return Answers(replies, flown.failures, 0, self._way("answers generated by the server", ""))
+        for item, row in rows.items():
+            replies[item] = [Reply.from_dict(each) for each in json.loads(row["replies"])]
+        return Answers(replies, failures, 0, self._way("answers generated by the server", ""))
 
     def cost(self, requests: Sequence[Request], kind: str, new_tokens: int = 1, n: int = 1) -> Usage:
         """Return what requests will about cost.
@@ -340,7 +335,7 @@ class ServerEngine:
         new_tokens: int = 1,
         n: int = 1,
         **how: Unpack[HowToKeep],
-    ) -> Flown:
+    ) -> Answered:
         ability = _NEEDED[kind]
         for endpoint in {id(end): end for end in map(self._endpoint, requests)}.values():
             if ability not in endpoint.abilities:
@@ -358,7 +353,7 @@ class ServerEngine:
                 cost = self.cost(waiting, kind, new_tokens, n).sentence(self.client.options, "about ", "at most ")
                 print(f"Asking {self.name}: {cost}", file=sys.stderr)
 
-        flown = fly(
+        rows, failures = fly(
             self.client,
             requests,
             ask,
@@ -367,8 +362,7 @@ class ServerEngine:
             progress=progress,
             out=how.get("out"),
         )
-        self.earlier += flown.earlier
-        self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
+        self._served.update(row["served"] for row in rows.values())
         used = self.client.usage - before
         if progress and used.requests:
             print(f"Asked {self.name}: {used.sentence(self.client.options)}", file=sys.stderr)
@@ -377,17 +371,22 @@ class ServerEngine:
                 f"Expected answers of {self.name} within a bound, but {self.client.spent}: what was answered is kept, "
                 "and the same command with a larger bound goes on from there."
             )
-        return flown
+        return rows, failures
 
-    def _likelihoods(self, requests: Sequence[Request], flown: Flown, way: str, note: str) -> Likelihoods:
+    def _likelihoods(
+        self, requests: Sequence[Request], flown: Answered, way: str, counted: str, words: str
+    ) -> Likelihoods:
         """Lay the rows of a run out over all requests; those that failed have NaN."""
-        rows = {name: [np.full(len(request.continuations), np.nan) for request in requests] for name in _RAGGED}
-        for name in _RAGGED if len(flown.chunk) else ():
-            for item, row in zip(flown.chunk.items.tolist(), flown.chunk.columns[name], strict=True):
-                rows[name][item] = row
+        rows, failures = flown
+        total = sum(row[counted] for row in rows.values())
         counts = [len(request.continuations) for request in requests]
-        values, lengths = (Ragged.of(np.concatenate([np.empty(0), *rows[name]]), counts) for name in _RAGGED)
-        return Likelihoods(values, lengths, flown.failures, 0, self._way(way, note))
+        told = [rows.get(place) or dict.fromkeys(_RAGGED, [np.nan] * count) for place, count in enumerate(counts)]
+        values, lengths = (
+            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in told)]), counts) for name in _RAGGED
+        )
+        return Likelihoods(
+            values, lengths, failures, 0, self._way(way, f"{total:,} continuations {words}" if total else "")
+        )
 
     def _way(self, way: str, note: str) -> str:
         return "; ".join(filter(None, (way, note, self.changes())))
@@ -395,11 +394,6 @@ class ServerEngine:
 
 _RAGGED = ("values", "lengths")
 _NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "replies": "text"}
-
-
-def _total(chunk: Chunk, name: str) -> int:
-    """Return the sum of a column of counts; 0 where there is no row."""
-    return int(np.sum(np.asarray(chunk.columns[name]))) if len(chunk) else 0
 
 
 def _client(url: str, options: ServerOptions) -> Client:

@@ -341,7 +341,7 @@ class _Attempt:
             self.endpoint.draws = _tried(self._draws_differ) is True
             if self.endpoint.draws:
                 several = _tried(self.endpoint.ask, self._prompts[1], max_tokens=1, temperature=1.0, n=2)
-                self.endpoint.refused |= {"n"} if isinstance(several, RequestError) else set()
+                self.endpoint.refused |= {"n"} if isinstance(several, RequestError) or len(several) < 2 else set()
                 self._find(part, True, f"Three draws differ{with_}.")
                 return
         self.endpoint.drawing = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rightreasons.core.errors import counted
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.options import ServerOptions
 
@@ -65,10 +67,11 @@ class Usage:
         repeated = f" ({self.repeated:,} repeated)" if self.repeated else ""
         estimated = f"; the tokens of {self.unreported:,} of them, which the server did not report, are estimated"
         unreported = estimated if self.unreported else ""
-        requests, prompts, answers, cost = self.words(options)
+        cost = self.words(options)[-1]
         priced = f", at a price of {cost}" if cost else ""
-        tokens = f"{about}{prompts} prompt tokens and {most}{answers} generated tokens"
-        return f"{requests} requests{repeated}, {tokens}{priced}{unreported}."
+        prompts, answers = counted(self.prompt_tokens, "prompt token"), counted(self.answer_tokens, "generated token")
+        tokens = f"{about}{prompts} and {most}{answers}"
+        return f"{counted(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
 
     def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
         """Return requests, tokens and the price, "" where no price is given, as words."""
@@ -129,3 +132,18 @@ def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
         "thinking_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
     }
     return {name: count for name, count in told.items() if isinstance(count, int)}
+
+
+def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
+    """Return what is asked by each request of a run, as digests: equal ones have one answer.
+
+    With `drawn` in the run, a request of another name is another draw.
+    """
+    base = hashlib.blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16)
+    keys = []
+    for request in requests:
+        prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
+        own, name = base.copy(), request.name if run.get("drawn") else ""
+        own.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
+        keys.append(own.hexdigest())
+    return keys
