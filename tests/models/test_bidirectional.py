@@ -195,14 +195,22 @@ def test_an_audit_of_a_folder_ends_in_a_report(folders, kind, tmp_path, capsys):
     assert (tmp_path / "report" / "index.html").is_file()
 
 
-def test_an_adapter_of_an_encoder_decoder_is_opened_on_its_base(folders, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "says", "auto", "layers"),
+    [
+        ("t5", {"task_type": "SEQ_2_SEQ_LM"}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),
+        ("t5", {}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),  # it holds no head, so it made no classifier
+        ("bert", {}, transformers.AutoModelForMaskedLM, ["query", "value"]),
+    ],
+)
+def test_an_adapter_is_opened_on_its_base(kind, says, auto, layers, folders, tmp_path):
     peft = pytest.importorskip("peft")
-    base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders["t5"])
-    settings = peft.LoraConfig(task_type="SEQ_2_SEQ_LM", target_modules=["q", "v"], init_lora_weights=False)
+    base = auto.from_pretrained(folders[kind])
+    settings = peft.LoraConfig(target_modules=layers, init_lora_weights=False, **says)
     peft.get_peft_model(base, settings).save_pretrained(tmp_path)
-    assert kind_of_model(tmp_path) == "encoder-decoder"
+    assert kind_of_model(tmp_path) == kind_of_model(folders[kind])
     told = [
         LocalEngine(load_language_model(folder, device="cpu")).likelihoods(REQUESTS, progress=False).values.values
-        for folder in (tmp_path, folders["t5"])
+        for folder in (tmp_path, folders[kind])
     ]
     assert np.abs(told[0] - told[1]).max() > 1e-3

@@ -36,6 +36,9 @@ class TestWays:
         found = difficulty.compute(data=TEXTS, model=classifier.model, tokenizer=classifier.tokenizer)
         assert found["fim_difficulty"] == pytest.approx(expected)
         assert difficulty.compute(data=TEXTS, model=classifier)["fim_difficulty"] == pytest.approx(expected)
+        found = difficulty.compute(data=TEXTS, model=classifier.model)  # its folder has the tokenizer
+        assert found["fim_difficulty"] == pytest.approx(expected)
+        classifier.model.config._name_or_path = ""
         with pytest.raises(TypeError, match="`tokenizer` beside a loaded model"):
             difficulty.compute(data=TEXTS, model=classifier.model)
 

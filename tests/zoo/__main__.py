@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import dataclasses
 import json
@@ -24,6 +25,7 @@ from zoo.half import Rounding, hold_half
 from zoo.holding import CALLS, Outcome, hold, single_thread
 from zoo.masks import table
 from zoo.page import page, rows
+from zoo.published import one_of_each_type
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "evidence" / "models.md"
@@ -54,27 +56,34 @@ def main() -> int:
         for family in named or (MECHANISMS[task] if options.short else families(task)):
             if family not in families(task):
                 continue
-            record = options.out / f"{task}.{family}.json"
+            record = _record(options.out, f"{task}.{family}")
             if not (options.resume and record.exists()):
                 record.write_text(json.dumps(run(task, family), indent=1), encoding="utf-8")
             wrong += show(json.loads(record.read_text(encoding="utf-8")))
-    halved = [(task, family) for task, names in HALF.items() for family in names]
+    halved = [
+        (task, family)
+        for task, names in HALF.items()
+        for family in (*names, *one_of_each_type(task))
+        if family in families(task)
+    ]
     for task, family in halved:
         if task not in options.tasks.split(",") or (named and family not in named):
             continue
-        record = options.out / f"half.{task}.{family}.json"
+        record = _record(options.out, f"half.{task}.{family}")
         if not (options.resume and record.exists()):
-            off = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
+            off: list[dict[str, Any]] = []
+            with contextlib.suppress(ValueError):  # what is refused in float32
+                off = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
             record.write_text(json.dumps({"task": task, "family": family, "roundings": off}), encoding="utf-8")
         wrong += show_half(json.loads(record.read_text(encoding="utf-8")))
     if options.write:
         records = [
-            json.loads((options.out / f"{task}.{family}.json").read_text(encoding="utf-8"))
+            json.loads(_record(options.out, f"{task}.{family}").read_text(encoding="utf-8"))
             for task in TASKS
             for family in families(task)
         ]
         halves = [
-            json.loads((options.out / f"half.{task}.{family}.json").read_text(encoding="utf-8"))
+            json.loads(_record(options.out, f"half.{task}.{family}").read_text(encoding="utf-8"))
             for task, family in halved
         ]
         found = rows(records)
@@ -84,6 +93,10 @@ def main() -> int:
             writer.writeheader()
             writer.writerows(found)
     return int(wrong > 0)
+
+
+def _record(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace('/', '+')}.json"
 
 
 def run(task: str, family: str) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from typing import Any
 
+import peft
 import torch
 import transformers
 from transformers.models.auto import modeling_auto
 
 from rightreasons.models.loading import quiet
 from zoo.families import OVERRIDES, TYPED, VARIATIONS
+from zoo.published import published, small_config, tasks_of
 from zoo.shrinking import tiny_config
 from zoo.words import PAIRS, TEXTS, tokenizer
 
@@ -33,13 +36,15 @@ class NotBuilt(Exception):
 
 
 def families(task: str) -> list[str]:
-    """Return the families that the installed transformers offers for a task, and their variations."""
+    """Return the families that the installed transformers offers for a task, their variations, and published models."""
     offered = getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES")
     # What turns pictures or sound into text is no encoder-decoder; an encoder-decoder that fills in masks is one.
     if task in ("encoder-decoder", "masked"):
         both = task == "encoder-decoder"
         offered = [name for name in offered if transformers.CONFIG_MAPPING[name].is_encoder_decoder == both]
-    return sorted([*offered, *(name for name, (family, _) in VARIATIONS.items() if family in offered)])
+    varied = [name for name, (family, _) in VARIATIONS.items() if family in offered]
+    asked = [name for name, told in published().items() if told["model_type"] in offered and task in tasks_of(name)]
+    return sorted([*offered, *varied, *asked])
 
 
 def build(task: str, family: str, *, seed: int = 0) -> Any:
@@ -48,17 +53,22 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
     Raises:
         NotBuilt: If that fails, with the reason.
     """
-    options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else {"is_decoder": task == "causal"}
+    reads = dict.fromkeys(("is_decoder", "causal"), task == "causal")  # XLM reads both ways, and says which
+    options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else dict(reads)
     family, settings = VARIATIONS.get(family, (family, {}))
     overrides = {**OVERRIDES.get(family, {}), **settings}
+    written = None
     try:
-        config = tiny_config(family, overrides=overrides, **options)
+        if family in published():
+            config, written = small_config(family, **({} if "is_decoder" in options else options))
+        else:
+            config = tiny_config(family, overrides=overrides, **options)
         with torch.device("meta"):
             draft = TASKS[task][1].from_config(config)
     except Exception as error:
         raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
     size = sum(parameter.numel() for parameter in draft.parameters())
-    if size > MOST_PARAMETERS:
+    if size > MOST_PARAMETERS * (1 if written is None else 10):  # what a file lacks is not made smaller
         name, largest = max(draft.named_parameters(), key=lambda pair: pair[1].numel())
         raise NotBuilt(f"no tiny configuration: {size:,} parameters, {name} is {tuple(largest.shape)}")
     for embedding, weight in SPREADS:
@@ -71,6 +81,7 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
             if weight is not None:
                 _spread(model, embedding, weight)
         if _lively(model, task):
+            model.written = written
             return model
     raise NotBuilt("random weights give no finite logits that depend on the text")
 
@@ -81,12 +92,51 @@ def reads_types(model: Any) -> bool:
     return known and "token_type_ids" in inspect.signature(model.forward).parameters
 
 
-def save(model: Any, folder: Path, words: Any) -> Path:
-    """Save a model and its tokenizer as users have them."""
+def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
+    """Save a model and its tokenizer as users have them: with the config.json of a published model, not a new one.
+
+    Args:
+        model: What `build` returned.
+        folder: Where to.
+        words: Its tokenizer.
+        weights: "adapter" for a LoRA beside its base, "4 bits" for quantized weights.
+    """
+    base = folder / "base" if weights == "adapter" else folder
     with quiet():
-        model.save_pretrained(folder)
+        model.save_pretrained(base)
+        if (written := getattr(model, "written", None)) is not None:
+            written = {**written, "architectures": [type(model).__name__]}
+            (base / "config.json").write_text(json.dumps(written), encoding="utf-8")
+            _like(words, written.get("text_config", written))
         words.save_pretrained(folder)
+        if weights == "adapter":
+            fresh = type(model).from_pretrained(base)
+            inner, head = set(fresh.base_model.modules()), fresh.get_output_embeddings()
+            layers = [
+                place
+                for place, part in fresh.named_modules()
+                if type(part) in (torch.nn.Linear, transformers.pytorch_utils.Conv1D)
+                and part in inner
+                and part is not head
+                and not place.endswith("out_proj")  # peft refuses those of Mamba
+            ]
+            settings = peft.LoraConfig(r=2, target_modules=layers, init_lora_weights=False)
+            adapted = peft.get_peft_model(fresh, settings)
+            adapted.save_pretrained(folder)
+        if weights == "4 bits":
+            settings = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32)
+            type(model).from_pretrained(base, quantization_config=settings).save_pretrained(folder)
     return folder
+
+
+def _like(words: Any, written: dict[str, Any]) -> None:
+    """Let a tokenizer's special tokens be those that a config.json names; one that names no padding has none."""
+    for name in ("bos", "eos", "pad"):
+        token = written.get(f"{name}_token_id")
+        token = token[0] if isinstance(token, list) else token
+        known = isinstance(token, int) and token >= 0
+        if known or name == "pad":
+            setattr(words, f"{name}_token", words.convert_ids_to_tokens(token) if known else None)
 
 
 @torch.no_grad()

@@ -29,7 +29,7 @@ TOLERANCE = 1e-4
 """Relative to the largest number of the call."""
 
 ROUNDING = 1e-2
-"""A gradient that differs by less is compared in float64 again."""
+"""What differs by less is compared in float64 again."""
 
 STEPS = 6
 
@@ -44,6 +44,15 @@ VARIANTS = {
     "masked": ("right", "prepend"),
 }
 """The padding side of the tokenizer; a padding id of the model's own; a tokenizer as Llama 2's."""
+
+CHANGED = {
+    "classes": ("adapter",),
+    "choices": ("adapter",),
+    "causal": ("adapter", "4 bits"),
+    "encoder-decoder": ("adapter",),
+    "masked": ("adapter",),
+}
+"""Other weights of published models: a LoRA beside its base, and 4 bits of bitsandbytes."""
 
 CALLS = {
     "classes": ("predict", "attributions", "fisher"),
@@ -90,7 +99,10 @@ def hold(task: str, family: str, *, brief: bool = False) -> list[Outcome]:
     model = build(task, family)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
-        for variant in VARIANTS[task]:
+        known = model.written is None
+        for variant in (*VARIANTS[task], *(() if known else CHANGED[task])):
+            if variant == "other padding" and not known:
+                continue
             gradients = variant != "other padding" and not (brief and variant != "right")
             outcomes += _HELD[task](model, Path(folder) / variant, variant, gradients)
     return outcomes
@@ -102,7 +114,7 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     pad = getattr(config, "pad_token_id", None)
     if variant == "other padding":
         config.pad_token_id = words.mask_token_id
-    save(model, folder, words)
+    save(model, folder, words, variant)
     config.pad_token_id = pad
     with _trying("predict", variant) as caught:
         classifier = load_classifier(folder, device="cpu")
@@ -128,12 +140,12 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     if not gradients:
         return
     items = [[part] for part in parts[: len(TEXTS)]]
-    yield from _gradients(classifier, variant, items, {"texts": TEXTS, **bound})
+    yield from _gradients(classifier, model, variant, items, {"texts": TEXTS, **bound})
 
 
 def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterator[Outcome]:
-    words = tokenizer(side=variant, types=reads_types(model))
-    save(model, folder, words)
+    words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
+    save(model, folder, words, variant)
     with _trying("choices", variant) as caught:
         classifier = load_multiple_choice(folder, device="cpu")
     if caught:
@@ -149,33 +161,40 @@ def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
     outcome = _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, **bound).logits)
     yield _with_way(outcome, lambda: _way(classifier, length))
-    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, **bound}) if gradients else ():
+    for outcome in _gradients(classifier, model, variant, items, {"texts": PROMPTS, **bound}) if gradients else ():
         yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
 
 def _language_model(task: str, model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
     kind = "prepend" if variant == "prepend" else "bytes"
     ends, types = task != "causal", task == "masked" and reads_types(model)
-    save(model, folder, tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=ends, types=types))
+    words = tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=ends, types=types)
+    save(model, folder, words, variant)
     with _trying(task, variant) as caught:
         scorer = load_language_model(folder, device="cpu")
     if caught:
         yield caught[0]
         return
-    words, length, score = scorer.tokenizer, scorer.max_length, literal.LIKELIHOODS[task]
-    asked = [
-        [score(scorer.model, words, prompt, choice, length) for choice in row]
-        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
-    ]
-    sums = [np.array([value for value, _ in row]) for row in asked]
-    means = [np.array([value / count for value, count in row]) for row in asked]
-    for method, alone in (("sum", sums), ("mean", means)):
-        outcome = _compare(
-            task,
-            f"{variant}, {method}",
-            alone,
-            lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
-        )
+    score = functools.partial(literal.LIKELIHOODS[task], scorer.model, scorer.tokenizer)
+
+    def held() -> list[Outcome]:
+        asked = [
+            [score(prompt, choice, scorer.max_length) for choice in row]
+            for prompt, row in zip(PROMPTS, CHOICES, strict=True)
+        ]
+        sums = [np.array([value for value, _ in row]) for row in asked]
+        means = [np.array([value / count for value, count in row]) for row in asked]
+        return [
+            _compare(
+                task,
+                f"{variant}, {method}",
+                alone,
+                lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
+            )
+            for method, alone in (("sum", sums), ("mean", means))
+        ]
+
+    for outcome in _without_rounding(held(), scorer.model, held):
         yield _with_way(outcome, lambda: likelihood_way(scorer, longest=LONGEST))
 
 
@@ -225,7 +244,7 @@ def _reads(model: Any, inputs: dict[str, Any]) -> None:
 
 
 def _gradients(
-    classifier: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]
+    classifier: Any, model: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]
 ) -> Iterator[Outcome]:
     texts = asked.pop("texts")
     got = {
@@ -236,22 +255,34 @@ def _gradients(
         ),
         "fisher": lambda: fisher_information(classifier, texts, **asked).eigenvalues,
     }
-    alone, reason = _literal_gradients(classifier, items)
-    outcomes = [_compare(call, variant, alone.get(call), got[call]) for call in got]
-    if any(outcome.verdict == "wrong" and (outcome.error or 1) < ROUNDING for outcome in outcomes):
-        classifier.model.double()  # what is rounding in float32 goes away, what is wrong stays
-        alone, reason = _literal_gradients(classifier, items)
-        doubled = [_compare(call, variant, alone.get(call), got[call]) for call in got]
-        outcomes = [b if a.verdict == "wrong" else a for a, b in zip(outcomes, doubled, strict=True)]
+    alone: dict[str, Any] = {}
+    reason = ""
+
+    def held() -> list[Outcome]:
+        nonlocal alone, reason
+        alone, reason = _literal_gradients(model, items)
+        return [_compare(call, variant, alone.get(call), got[call]) for call in got]
+
+    outcomes = _without_rounding(held(), model, held)
     for outcome in outcomes:
         known = outcome.verdict == "refused" or outcome.call in alone
         yield outcome if known else dataclasses.replace(outcome, verdict="unknown", sentence=reason)
 
 
-def _literal_gradients(classifier: Any, items: list[list[dict[str, Any]]]) -> tuple[dict[str, Any], str]:
+def _without_rounding(outcomes: list[Outcome], model: Any, again: Callable[[], list[Outcome]]) -> list[Outcome]:
+    """Ask again in float64 what is off by little: what is rounding in float32 goes away, what is wrong stays."""
+    if any(outcome.verdict == "wrong" and (outcome.error or 1) < ROUNDING for outcome in outcomes):
+        model.double()
+        if hasattr(model, "set_experts_implementation"):
+            model.set_experts_implementation("eager")  # the fast one has no float64
+        outcomes = [b if a.verdict == "wrong" else a for a, b in zip(outcomes, again(), strict=True)]
+    return outcomes
+
+
+def _literal_gradients(model: Any, items: list[list[dict[str, Any]]]) -> tuple[dict[str, Any], str]:
     """Return the literal attributions and eigenvalues; none, and the reason, where there is no literal way."""
     try:
-        reader = literal.Reader(classifier.model)
+        reader = literal.Reader(model)
         labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
         rows = [literal.attributions(reader, parts, label, STEPS) for parts, label in zip(items, labels, strict=True)]
         return {"attributions": rows, "fisher": np.array([literal.fisher(reader, parts) for parts in items])}, ""

@@ -9,6 +9,9 @@ from typing import Any
 import torch
 import transformers
 
+from zoo.half import Rounding
+from zoo.published import published
+
 COLUMNS = {
     "predict": "predict",
     "attributions": "attributions",
@@ -29,9 +32,18 @@ gradients at {steps} nodes, the largest eigenvalue of the Fisher information, an
 
 [models.csv](models.csv) has a row per family, with the fastest exact [way of batching](parity.md#the-trial).
 
-- **Exact**: no number is off by more than {tolerance:g} of the largest of its call (small gradients: in float64).
+- **Exact**: no number is off by more than {tolerance:g} of the largest of its call (if off by up to 1 %: in float64).
 - **Refused**: in one sentence, in the last column of the csv.
 - A dash in the csv: transformers has no such head, or it cannot be built.
+"""
+_PUBLISHED = """
+## Published models
+
+The config.json of {count} models of {kinds} types as they are published, shrunk in sizes alone: widths in proportion,
+heads in groups, windows and original lengths such that the texts above cross them. What a file lacks stays absent, and
+texts are tokenized with the special tokens that it names. `tests/zoo/published.jsonl` says where each was read: in
+copies, of which a few were written anew by a later transformers; which models are downloaded most was not counted. Each
+was asked with a LoRA beside its base, too, and a causal model with weights of 4 bits.
 """
 _HALF = """
 ## In bfloat16
@@ -42,13 +54,13 @@ same of a plain loop in bfloat16.
 _WEIGHTS = """
 ## Changed weights
 
-One model each, in tests of their own, beside the plain model:
+Beside the plain model, in tests of their own:
 
 | weights | compared with | held |
 |---|---|---|
-| adapters (LoRA, by peft) | the merged model: classes, choices, gradients | exact |
+| adapters (LoRA, by peft) | the merged model: classes, choices, gradients; published models | exact |
 | `torch.compile` | the model without it: Fisher information | exact |
-| 4 bits (bitsandbytes, if installed) | one item at a time: choices, and one audit | exact; gradients are refused |
+| 4 bits (bitsandbytes, if installed) | one item at a time: choices; published models | exact; gradients are refused |
 | 8 bits, which round what they read, too | one item at a time: choices | within 0.2 nats; gradients are refused |
 | int8 layers of torch | nothing | gradients are refused |
 | GPTQ, AWQ | nothing | what is to be installed is said |
@@ -92,20 +104,29 @@ def page(found: Sequence[dict[str, str]], halves: Sequence[dict[str, Any]] = (),
 
     version = transformers.__version__
     head = _HEAD.format(version=version, torch=torch.__version__.split("+")[0], steps=STEPS, tolerance=TOLERANCE)
-    lines = [head, "| | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
-    for kind in ("exact", "refused", "**"):
-        counts = [sum(row[title].startswith(kind) for row in found) for title in COLUMNS.values()]
-        lines.append(f"| {'wrong' if kind == '**' else kind} | {' | '.join(map(str, counts))} |")
-    refused = [row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())]
-    empty = [row["family"] for row in found if row["why"] and row["family"] not in refused]
-    lines += ["", f"Refused in some call: {', '.join(refused) or 'none'}."]
-    lines += ["", f"With a head that cannot be built: {', '.join(empty) or 'none'}."]
+    names = [row["family"] for row in found if row["family"] in published()]
+    kinds = {published()[name]["model_type"] for name in names}
+    lines = [head, *_counts([row for row in found if row["family"] not in names])]
+    lines += [_PUBLISHED.format(count=len(names), kinds=len(kinds))] if names else []
+    lines += _counts([row for row in found if row["family"] in names]) if names else []
     return (
         "\n".join(
             [*lines, _WEIGHTS.rstrip(), *(_half_table(halves) if halves else []), *([_MASKS, *masks] if masks else [])]
         )
         + "\n"
     )
+
+
+def _counts(found: Sequence[dict[str, str]]) -> list[str]:
+    """Return the lines that count what became of the calls, and name who was refused or not built."""
+    lines = ["| | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
+    for kind in ("exact", "refused", "**"):
+        counts = [sum(row[title].startswith(kind) for row in found) for title in COLUMNS.values()]
+        lines.append(f"| {'wrong' if kind == '**' else kind} | {' | '.join(map(str, counts))} |")
+    refused = [row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())]
+    empty = [row["family"] for row in found if row["why"] and row["family"] not in refused]
+    lines += ["", f"Refused in some call: {', '.join(refused) or 'none'}."]
+    return [*lines, "", f"With a head that cannot be built: {', '.join(empty) or 'none'}."]
 
 
 def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
@@ -120,7 +141,13 @@ def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
         "| family | " + " | ".join(COLUMNS[call] for call in columns) + " |",
         "|---|" + "---|" * len(columns),
     ]
-    return lines + [f"| {name} | " + " | ".join(row.get(c, "–") for c in columns) + " |" for name, row in cells.items()]
+    named = {name: row for name, row in cells.items() if name not in published()}
+    lines += [f"| {name} | " + " | ".join(row.get(c, "–") for c in columns) + " |" for name, row in named.items()]
+    if len(named) == len(cells):
+        return lines
+    off = [record["family"] for record in halves if not all(Rounding(**one).is_rounding for one in record["roundings"])]
+    told = f"off by more than rounding: {', '.join(off)}" if off else "in every call off by rounding alone"
+    return [*lines, "", f"Published models, one of each type ({len(cells) - len(named)}): {told}."]
 
 
 def _cell(held: Sequence[dict[str, Any]]) -> str:

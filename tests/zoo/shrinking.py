@@ -65,7 +65,7 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"mamba_d_state|state_size|ssm_state_size", 8),
     # experts
     (r"num_(local_)?experts|n_routed_experts|moe_num_experts|zero_expert_num", 4),
-    (r"num_experts_per_tok|moe_topk|moe_top_k|moe_k", lambda value: min(value, 2)),
+    (r"num_experts_per_tok|experts_per_token|top_k_experts|moe_topk|moe_top_k|moe_k", lambda value: min(value, 2)),
     # pictures and sound: never given
     (r"image_size|crop_size|input_size", 28),
     (r"patch_size", 14),

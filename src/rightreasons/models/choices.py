@@ -243,15 +243,16 @@ def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str
         built = [adapter.head] if adapter is not None and adapter.head else architectures_of(config)
     # What turns pictures or sound into text is no encoder-decoder, but a decoder after an encoder of its own.
     texts = _ENCODER_DECODERS.values() if getattr(config, "is_encoder_decoder", False) else ()
+    # An adapter that does not tell its task made no classifier of its base if it holds no head.
+    headless = adapter is None or adapter.headless
     for architecture in built:
         if architecture.endswith("ForMultipleChoice"):
             return "choice"
-        # An adapter that does not tell its task may have made a classifier of the base.
-        if architecture == "Seq2SeqLM" or (architecture in texts and adapter is None):
+        if architecture == "Seq2SeqLM" or (architecture in texts and headless):
             return "encoder-decoder"
         # One class of XLM reads both ways, and says in its configuration which.
         both = architecture.endswith("WithLMHeadModel") and not getattr(config, "causal", True)
-        if (both or architecture.endswith("ForMaskedLM")) and adapter is None:
+        if (both or architecture.endswith("ForMaskedLM")) and headless:
             return "masked"
         if architecture.endswith(("ForCausalLM", "LMHeadModel")):
             return "causal"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -70,10 +71,19 @@ def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpe
     return _load(transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how)
 
 
-def check_tokenizer(model: Any, tokenizer: Any) -> None:
-    """Check that a loaded model comes with its tokenizer."""
+def tokenizer_of(model: Any, tokenizer: Any = None) -> Any:
+    """Return the tokenizer of a loaded model: the given one, or that of the folder or download that it came from.
+
+    Raises:
+        TypeError: If there is none.
+    """
+    place = getattr(getattr(model, "config", None), "_name_or_path", "")
+    if tokenizer is None and place:
+        with contextlib.suppress(ValueError):
+            tokenizer = load_tokenizer(place, local_files_only=True)
     if tokenizer is None:
         raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+    return tokenizer
 
 
 def as_classifier(
@@ -83,7 +93,8 @@ def as_classifier(
 
     Args:
         model: The model.
-        tokenizer: The tokenizer of a loaded model; None for the other forms.
+        tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from,
+            and for the other forms.
         device: Device of a model that is opened here; a loaded one stays on its own.
         name: Name of a loaded model in errors; None takes its configuration's name, or its class.
 
@@ -91,14 +102,14 @@ def as_classifier(
         The classifier.
 
     Raises:
-        TypeError: If it is none of these, or a loaded model comes without a tokenizer.
+        TypeError: If it is none of these, or a loaded model has no tokenizer.
         ValueError: As `load_classifier`. A loaded model is not changed, and neither is its configuration.
     """
     if isinstance(model, Classifier):
         return model
     if isinstance(model, torch.nn.Module):
         model = without_wrapper(model)
-        check_tokenizer(model, tokenizer)
+        tokenizer = tokenizer_of(model, tokenizer)
         config: Any = getattr(model, "config", None)
         # What a model that is not of transformers scores shows in its trial.
         own = type(model).__module__.startswith("transformers.")

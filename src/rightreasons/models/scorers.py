@@ -27,11 +27,10 @@ from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_lan
 from rightreasons.models.loading import (
     as_classifier,
     check_classes,
-    check_tokenizer,
     class_names,
     load_classifier,
     load_multiple_choice,
-    load_tokenizer,
+    tokenizer_of,
 )
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
@@ -291,22 +290,18 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     model = without_wrapper(model)
-    place = getattr(getattr(model, "config", None), "_name_or_path", "")
-    called = name or place or type(model).__name__
-    if tokenizer is None and place:
-        with contextlib.suppress(ValueError):
-            tokenizer = load_tokenizer(place, local_files_only=True)
+    called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
+    tokenizer = tokenizer_of(model, tokenizer)
     if not isinstance(model, torch.nn.Module):  # a session of optimum
         return FunctionScorer(_session(model, tokenizer, called), class_names(model.config, called), called)
     kind = kind_of_model(model)
-    if tokenizer is not None and kind in LANGUAGE_MODELS:
+    if kind in LANGUAGE_MODELS:
         return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
     return as_classifier(model, tokenizer, name=called)
 
 
 def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any]:
     """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
-    check_tokenizer(model, tokenizer)
     check_classes(model.config, name)
     bounds = (getattr(model.config, "max_position_embeddings", 0), getattr(tokenizer, "model_max_length", 0))
     length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)

@@ -68,11 +68,16 @@ class Adapter:
             ) from error
         return {key.removeprefix("base_model.model."): weight for key, weight in held.items()}
 
+    @property
+    def headless(self) -> bool:
+        """Whether it holds no whole weights, such as a head of its own."""
+        return all("lora_" in name for name in self.weights)
+
     def config(self) -> Any:
         """Return the configuration of the base, with as many classes as the adapter's own head has."""
         config = transformers.AutoConfig.from_pretrained(self.base, revision=self.revision, trust_remote_code=False)
         held = self.weights
-        if all("lora_" in name for name in held):
+        if self.headless:
             return config
         sizes = []
         with contextlib.suppress(ValueError), torch.device("meta"):  # a base without such a head
