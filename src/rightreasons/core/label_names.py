@@ -208,10 +208,10 @@ def match_labels(
         'the model only numbers its classes (labels in alphabetical order)'
         >>> match_labels(["1", "2"], ["bad", "good"]).in_words
         'by number, as the data counts from 1: 1 is bad, 2 is good'
-        >>> match_labels(["joy", "anger"], ["bad", "good"])
+        >>> match_labels(["joy", "anger"], ["bad", "good"])  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: Expected the labels of the data to be among those of the model (bad, good), but they are joy, anger.
+        rightreasons.core.errors.OptionError: Expected ... among those of ... (bad, good), but they are joy, anger.
     """
     names = _texts(names, f"the labels of {terms.where}")
     classes = _texts(classes, f"the classes of {terms.classes_of}")
@@ -323,10 +323,10 @@ def resolve_labels(
         ([1, 0, -1, 1], ('down', 'up'))
         >>> resolve_labels(["hateful", "Non-Hateful"], ["non-hateful", "hateful"]).ids.tolist()
         [1, 0]
-        >>> resolve_labels(["0", "1", "n/a"])
+        >>> resolve_labels(["0", "1", "n/a"])  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        ValueError: Expected either numbers or words as labels in the labels, but it holds both: 0, 1 and 'n/a'.
+        rightreasons.core.errors.OptionError: Expected either numbers or words ..., but it holds both: 0, 1 and 'n/a'.
     """
     return resolve_label_columns({where: values}, names, first=first, remedy=remedy, headings=headings)[where]
 
