@@ -96,6 +96,14 @@ def test_the_printed_command_asks_the_same(classified, monkeypatch):
     assert given["template"] == TEMPLATE
 
 
+def test_a_loaded_model_is_asked_as_its_folder_is(files, tmp_path):
+    opened, figures = load_causal(files / "model"), []
+    for n, model in enumerate((files / "model", (opened.model, opened.tokenizer))):
+        how = {"questions": ["calibration"], "n_resamples": 20, "progress": False, "out": tmp_path / f"{n}"}
+        figures.append(audit(model, files / "texts", **how)["calibration.ece"])
+    assert figures[0] == figures[1]
+
+
 def test_choices_by_letters(files, tmp_path):
     result = audit(
         files / "model", files / "items.jsonl", out=tmp_path, style="letters", n_resamples=30, progress=False,

@@ -45,16 +45,19 @@ def open_asked(
     Raises:
         ValueError: If the model is none that can be asked, a setting is not of its kind, or the data does not fit.
     """
-    loaded = not isinstance(model, (str, os.PathLike))
+    loaded, engine = not isinstance(model, (str, os.PathLike)), None
     if loaded:
         from rightreasons.models.scorers import as_scorer
 
         try:
-            model = as_scorer(model)
+            scorer = as_scorer(model)
         except OptionError as error:  # a function, which has no names of its own
             if "label_names" not in error.option or given.label_names is None:
                 raise
-            model = as_scorer(model, label_names=listed(given.label_names))
+            scorer = as_scorer(model, label_names=listed(given.label_names))
+        # A language model is asked as the data has it; what the caller made of one is asked as it is.
+        engine = None if scorer is model else getattr(scorer, "engine", None)
+        model = scorer
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
     for options, kinds in ((prompt, ("language model", "server")), (server, ("server",))):
         name = next(iter(options.changed()), None)
@@ -72,8 +75,6 @@ def open_asked(
                 f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}.",
                 option=changed,
             )
-        task = given.task or ("multiple_choice" if model.label_names is None else "classification")
-        return _items(dataset, task, given, require_labels=require_labels), model
     # The model comes first: one that cannot be asked is refused before any data is read.
     if kind in ("language model", "server"):
         from rightreasons.models.scorers import open_engine
@@ -84,11 +85,13 @@ def open_asked(
             )
         how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
+    if engine is not None:
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)
-    task = given.task or ("multiple_choice" if kind == "choice" else "classification")
-    head = _head(model, task, given)
-    return _items(dataset, task, given, require_labels=require_labels), head
+    chooses = model.label_names is None if loaded else kind == "choice"
+    task = given.task or ("multiple_choice" if chooses else "classification")
+    asked = model if loaded else _head(model, task, given)
+    return _items(dataset, task, given, require_labels=require_labels), asked
 
 
 def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how: Any) -> Any:
