@@ -85,18 +85,26 @@ def choose_split(
             f"{', '.join(splits)}: name the one to use with `split`.",
             option="split",
         )
-    return next((name for name in candidates if len(labeled_items(splits[name]))), candidates[0])
+    return next((name for name in candidates if has_labels(splits[name])), candidates[0])
+
+
+def has_labels(data: datasets.Dataset) -> bool:
+    """Tell whether any item has a label, up to the first: public test splits often come with -1 for each."""
+    return "label" in data.column_names and any(map(_is_label, data["label"]))
 
 
 def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
-    """Return the items that have a label, in their order: public test splits often come with -1 for each.
+    """Return the items that have a label, in their order.
 
     Args:
         data: Items with a column `label`, -1 or None for none; without it, none has a label.
     """
     labels = data["label"][:] if "label" in data.column_names else []
-    rows = [row for row, each in enumerate(labels) if each is not None and (isinstance(each, str) or each >= 0)]
-    return data.select(rows)
+    return data.select([row for row, label in enumerate(labels) if _is_label(label)])
+
+
+def _is_label(label: Any) -> bool:
+    return label is not None and (isinstance(label, str) or label >= 0)
 
 
 def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
