@@ -401,6 +401,17 @@ def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
     assert open_multiple_choice(asked)["label"][:] == [2]
 
 
+def test_a_backslash_and_its_quotation_mark_are_found_wherever_they_stand(tmp_path):
+    # The backslash is the last byte of the first 2^20, and the mark the first of the next.
+    head, end = "text,label\n", '"a \\" mark",good\n'
+    rows = '"a comma, here",bad\n' * 100
+    filled = (1 << 20) - 1 - end.index("\\") - len(head + rows) - len('"",bad\n')
+    path = tmp_path / "x.csv"
+    path.write_text(f'{head}{rows}"{"x" * filled}",bad\n{end}')
+    assert path.read_bytes()[(1 << 20) - 1 : (1 << 20) + 1] == b'\\"'
+    assert as_table(path)["text"][-1] == 'a " mark'
+
+
 def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('# of March\n# by hand\ntext,label\n"a \\"quoted\\" word",x\n"c, d",y\n')

@@ -25,6 +25,7 @@ import gzip
 import itertools
 import json
 import lzma
+import mmap
 import os
 import re
 import shutil
@@ -514,10 +515,10 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
 
 def _holds(path: Path, mark: bytes) -> bool:
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            if mark in block:
-                return True
-    return False
+        if not path.stat().st_size:  # which cannot be mapped
+            return False
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            return held.find(mark) >= 0
 
 
 def _quoted_widths(path: Path, encoding: str, separator: str) -> set[int]:
