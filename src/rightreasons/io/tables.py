@@ -85,12 +85,13 @@ def choose_split(
             f"{', '.join(splits)}: name the one to use with `split`.",
             option="split",
         )
-    return next((name for name in candidates if has_labels(splits[name])), candidates[0])
+    return next((name for name in candidates if labeled_rows(splits[name])), candidates[0])
 
 
-def has_labels(data: datasets.Dataset) -> bool:
-    """Tell whether any item has a label, up to the first: public test splits often come with -1 for each."""
-    return "label" in data.column_names and any(map(_is_label, data["label"]))
+def labeled_rows(data: datasets.Dataset) -> list[int]:
+    """Return the rows that have a label: public test splits often come with -1 for each, or without the column."""
+    labels = data["label"][:] if "label" in data.column_names else []
+    return [row for row, label in enumerate(labels) if label is not None and (isinstance(label, str) or label >= 0)]
 
 
 def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
@@ -99,12 +100,7 @@ def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
     Args:
         data: Items with a column `label`, -1 or None for none; without it, none has a label.
     """
-    labels = data["label"][:] if "label" in data.column_names else []
-    return data.select([row for row, label in enumerate(labels) if _is_label(label)])
-
-
-def _is_label(label: Any) -> bool:
-    return label is not None and (isinstance(label, str) or label >= 0)
+    return data.select(labeled_rows(data))
 
 
 def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
