@@ -367,9 +367,9 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
-        for name, value in (("parts", options.parts and ",".join(options.parts)), ("orders", options.orders)):
+        for odd, value in (("parts", options.parts and ",".join(options.parts)), ("orders", options.orders)):
             if value is not None:
-                raise OptionError(f"Expected no `{name}` with texts that have classes, but got {value!r}.", option=name)
+                raise OptionError(f"Expected no `{odd}` with texts that have classes, but got {value!r}.", option=odd)
         if "label" not in items.column_names:
             raise ValueError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."

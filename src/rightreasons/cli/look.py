@@ -42,7 +42,7 @@ WIDTH, MOST_ROWS = 100, 20
 DECLARED: Mapping[str, tuple[type[Options], tuple[str, ...]]] = {
     "settings": (
         AuditOptions,
-        ("text_column", "text_pair_column", "prompt_column", "choices_column", *("label_column", "label_names")),
+        ("text_column", "text_pair_column", "prompt_column", "choices_column", "label_column", "label_names"),
     ),
     "stored": (PredictionOptions, ("score_columns", "scores", "confidence_column", "correct_column")),
     "form": (TextOptions, ("first_label", "separator", "quote", "encoding", "column_names", "drop_empty")),

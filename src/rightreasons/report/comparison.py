@@ -229,10 +229,11 @@ class _Split:
 
     @property
     def accuracy(self) -> ComparedFigure:
-        return self["accuracy"]
+        return self.figures["accuracy"]
 
-    def __getitem__(self, key: str) -> ComparedFigure:
-        return next(figure for figure in self.split.figures if figure.key == key)
+    @property
+    def figures(self) -> dict[str, ComparedFigure]:
+        return {figure.key: figure for figure in self.split.figures}
 
     def name_of(self, side: Winner) -> str:
         return self.comparison.name_of(side)
@@ -245,7 +246,7 @@ class _Split:
 
     def text(self, key: str) -> FigureText:
         """The text of a difference."""
-        about, figure = FIGURES[key].defined(CalibrationOptions().n_bins), self[key]
+        about, figure = FIGURES[key].defined(CalibrationOptions().n_bins), self.figures[key]
         definition = f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test})."
         return FigureText(f"{about.name}: first − second", definition, about.source, about.unit)
 
@@ -274,7 +275,8 @@ def _difference(key: str) -> Figure:
     reason = "The test gives no interval."
 
     def of(m: Any) -> Estimate | None:
-        return next((figure.difference for figure in m.split.figures if figure.key == key), None)
+        figure = m.figures.get(key)
+        return None if figure is None else figure.difference
 
     return Figure(f"{key}_difference", of, text=lambda m: m.text(key), no_interval=reason)
 

@@ -29,7 +29,7 @@ from rightreasons.page.question import Part, Rule, Table
 from rightreasons.report.comparison import page_section
 from rightreasons.report.files import AuditFigure, answers_worst_first
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
-from rightreasons.report.runner import audit, part_of, told_apart
+from rightreasons.report.runner import AuditResult, audit, part_of, told_apart
 
 ALL = "all"
 """The target that is every label."""
@@ -133,30 +133,31 @@ def audit_labels(
         if name not in questions:
             raise unknown_name("label", name, [*questions, ALL])
     folder = check_folder(out, own=(LABELS_FILE, TABLE_FILE, PAGE, *map(safe_name, questions)))
-    audits, failed = {}, {}
+    written: dict[str, AuditResult] = {}
+    failed: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
         if tell is not None:
             tell(f"{name} ({number}/{len(names)})")
         try:
             how = {**settings, **questions[name]}
-            audits[name] = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
+            result = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
         except ValueError as error:
             failed[name] = in_one_sentence(error)
-    if not audits:
+        else:
+            written |= {name: result} if result.written else {}
+    if len(failed) == len(names):
         raise ValueError(next(iter(failed.values())))
-    figures = {name: result.figures for name, result in audits.items() if result.written}
+    figures = {name: result.figures for name, result in written.items()}
+    verdicts = {
+        name: {one["question"]: one["result"]["verdict"]["label"] for one in answers_worst_first(result.audit)}
+        for name, result in written.items()
+    }
     of_path: dict[str, list[Estimate]] = {}
     for figure in (figure for own in figures.values() for figure in own.values() if figure.unit in MEANT):
         if figure.estimate.value is not None:
             of_path.setdefault(figure.path, []).append(figure.estimate)
-    found = LabelAudits(
-        folder,
-        figures,
-        {name: {one["question"]: one["result"]["verdict"]["label"] for one in answers_worst_first(result.audit)}
-         for name, result in audits.items() if result.written},
-        failed,
-        {path: _mean(estimates) for path, estimates in of_path.items()},
-    )  # fmt: skip
+    macro = {path: _mean(estimates) for path, estimates in of_path.items()}
+    found = LabelAudits(folder, figures, verdicts, failed, macro)
     if figures:
         source = model if predictions is None else predictions
         _write(found, short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table", dataset)
