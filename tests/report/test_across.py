@@ -59,7 +59,7 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     # Ten items are right for the first model alone: McNemar's mid-p is 2 (0.5 · 0.5^10), and it is the only test.
     assert (second.difference.value, second.n_shared, second.p_value) == (-0.25, 40, 0.5**10)
     assert (first.difference, other.difference) == (None, None)
-    # Two runs of one model on one task, as with other prompts, stand beside each other.
+    # A second run of a model on a task, such as one with another prompt, has its own row.
     again = models_by_tasks([found[0][0], found[0][0]])
     assert again.models == ["org/first", "org/first (2)"]
     assert again.cells[1].difference.value == 0.0

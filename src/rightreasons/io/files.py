@@ -907,6 +907,9 @@ def _text_bytes(array: pa.Array) -> int:
 
 SUFFIXES = (".yaml", ".yml")
 
+NAMED_TYPES = (*FILE_TYPES, *SUFFIXES)
+"""What the name of a file of data ends in, or that of a description of one."""
+
 OptionsOfTable = TypeVar("OptionsOfTable", bound=Options)
 
 _OF_FILES = tuple(field.name for field in dataclasses.fields(FileForm))

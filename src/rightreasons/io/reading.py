@@ -24,6 +24,7 @@ from rightreasons.core.validation import check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
     FILE_TYPES,
+    NAMED_TYPES,
     NAMES_OF_SPLITS,
     FileForm,
     data_type,
@@ -239,7 +240,7 @@ def _downloaded(address: str) -> Iterator[Path]:
 
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
-    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in (*FILE_TYPES, ".yaml", ".yml")
+    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in NAMED_TYPES
     if looks_like_a_path or name.count("/") > 1:
         raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
     use_hub_or_cache()

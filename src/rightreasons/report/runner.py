@@ -475,14 +475,13 @@ def told_apart(
     Raises:
         ValueError: If there is neither a model with data, nor stored predictions.
     """
-    from rightreasons.io.columns import SUFFIXES
-    from rightreasons.io.files import data_type
+    from rightreasons.io.files import NAMED_TYPES, data_type
 
-    known = (*SUFFIXES, ".yaml", ".yml")  # a model is a folder, a hub id or a GGUF file
     if dataset is None and isinstance(model, (str, os.PathLike)):
         if predictions is not None:
             model, dataset = None, model
-        elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in known:
+        # A model is a folder, a hub id or a GGUF file.
+        elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in NAMED_TYPES:
             model, predictions = None, model
     if predictions is None:
         odd = next(iter(stored.changed()), None)
