@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence
@@ -334,6 +335,15 @@ def test_files_that_are_not_what_was_written_are_told(tmp_path):
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["weights"]
     with pytest.raises(OSError, match="weights to hold what was written to it, but it does not"):
         save_twice(tmp_path / "model", lambda folder: save(folder, ["model"]))
+
+
+def test_a_full_disk_that_a_library_meets_names_the_folder(tmp_path):
+    def save(folder):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    with pytest.raises(SafetensorError) as caught:
+        save_twice(tmp_path / "model", save)
+    assert f"room on the disk to write '{tmp_path / 'model'}', but it is full" in in_one_sentence(caught.value)
 
 
 def test_more_processes_than_gpus_are_refused(monkeypatch):

@@ -586,7 +586,7 @@ def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
 
     Args:
         folder: The folder, which may hold other files.
-        save: Writes the same files into the folder that it is given, made before.
+        save: Writes the same files into the folder that it is given, made before. An error of it names the folder.
 
     Raises:
         OSError: If a file differs.
@@ -595,7 +595,12 @@ def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
     shutil.rmtree(again, ignore_errors=True)
     for place in (folder, again):
         place.mkdir(parents=True, exist_ok=True)
-        save(place)
+        try:
+            save(place)
+        except Exception as error:  # a library's own error of a full disk names no file
+            if getattr(error, "filename", None) is None:
+                error.filename = os.fspath(place)  # type: ignore[attr-defined]
+            raise
     filecmp.clear_cache()  # it would take files of one size and time for those of an earlier call
     _, differing, missing = filecmp.cmpfiles(again, folder, files_in(again), shallow=False)
     changed = differing + missing
