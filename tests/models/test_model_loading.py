@@ -2,6 +2,7 @@ import json
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
 
@@ -37,6 +39,22 @@ def test_a_classifier_opens_ready_to_be_asked(classifier_folder):
     assert classifier.max_length == 32
     assert not classifier.model.training
     assert classifier.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize(("positions", "tokens", "bound"), [(24, 32, 24), (24, 9, 9), (24, 10**30, 24)])
+def test_heads_and_language_models_read_what_model_and_tokenizer_allow(tmp_path, positions, tokens, bound):
+    for save, load in ((save_tiny_classifier, load_classifier), (save_tiny_causal, load_causal)):
+        opened = load(save(tmp_path / load.__name__))
+        opened.model.config.max_position_embeddings = positions
+        opened.tokenizer.model_max_length = tokens
+        assert opened.max_length == bound
+
+
+def test_a_model_and_a_tokenizer_without_a_bound_read_2048_tokens():
+    nothing = SimpleNamespace(config=SimpleNamespace(), named_modules=list)
+    for tokens, bound in ((10**30, 2048), (512, 512)):
+        tokenizer = SimpleNamespace(model_max_length=tokens)
+        assert length_bound(SimpleNamespace(model=nothing, tokenizer=tokenizer)) == bound
 
 
 def test_dtype_and_device_are_obeyed(classifier_folder):

@@ -32,7 +32,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.running import fingerprint_model
-from rightreasons.models.trial import ONE_BY_ONE, SHORTEST, UNBOUNDED, Answers, position_bound
+from rightreasons.models.trial import ONE_BY_ONE, SHORTEST, Answers, length_bound
 from rightreasons.models.weights import quantized, told_of
 from rightreasons.models.wording import Prompt
 
@@ -101,13 +101,7 @@ class CausalLM:
         """Number of parameters of the model."""
         return int(self.model.num_parameters())
 
-    @property
-    def max_length(self) -> int:
-        """Maximum tokens per sequence: the model's bound, else the tokenizer's, else 2048."""
-        bound = position_bound(self.model)
-        if bound is None:
-            bound = int(getattr(self.tokenizer, "model_max_length", UNBOUNDED))
-        return bound if 0 < bound < UNBOUNDED else 2048
+    max_length = property(length_bound)
 
     @property
     def start_token(self) -> int | None:

@@ -17,7 +17,7 @@ from rightreasons.models.batching import later
 from rightreasons.models.items import Items, leave_out_empty
 from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import FAILED, Column, Columns, Later, Store, fingerprint_model
-from rightreasons.models.trial import UNBOUNDED, position_bound
+from rightreasons.models.trial import length_bound
 from rightreasons.models.weights import quantized, told_of
 
 ITEMS = "items.json"
@@ -46,12 +46,7 @@ class Classifier:
         device: torch.device = self.model.device
         return device
 
-    @property
-    def max_length(self) -> int:
-        """Maximum tokens that both the tokenizer and the model's position table allow; 512 if neither has a bound."""
-        bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
-        length = min(bounds, default=UNBOUNDED)
-        return length if length < UNBOUNDED else 512
+    max_length = property(length_bound)
 
     @property
     def abilities(self) -> frozenset[Ability]:

@@ -342,6 +342,12 @@ def position_bound(model: Any) -> int | None:
     return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
+def length_bound(scorer: Any) -> int:
+    """Maximum tokens per sequence that both the model's positions and the tokenizer allow; 2048 if neither says."""
+    bounds = (position_bound(scorer.model), int(getattr(scorer.tokenizer, "model_max_length", None) or 0))
+    return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
+
+
 def classifier_way(
     model: Any,
     tokenizer: Any,
