@@ -100,7 +100,7 @@ class Loops:
 
 
 def measure(model, texts: list[str], shots: int, repeats: int) -> None:
-    spare = Examples.of_texts([f"spare {n}" for n in range(8)], sentences(8, 1), [0, 1] * 4)
+    spare = Examples.of([f"spare {n}" for n in range(8)], [0, 1] * 4, text=sentences(8, 1))
     prompt = Prompt(system=SYSTEM, shots=shots, draw="run")
     apart, once = (
         Prompted(prompt, LocalEngine(model, common_prefix=common), LABELS, examples=spare) for common in (False, True)

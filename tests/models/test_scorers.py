@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from scipy.special import softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -79,7 +80,7 @@ def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendere
 
     rows = {"text": ["good", "bad", "a good one", "none"] * 5, "label": ["yes", "no", "no", "no"] * 5}
     how = {"out": tmp_path / "report", "questions": ["calibration"], "n_resamples": 20, "progress": False}
-    with pytest.raises(ValueError, match="Expected `label_names`, the names of its classes, with a function"):
+    with pytest.raises(ValueError, match="Expected `label_names`, the classes of a function"):
         rightreasons.audit(Rule(), rows, **how)
     for names in (["no", "yes"], "no,yes"):
         assert rightreasons.audit(Rule(), rows, label_names=names, **how)["calibration.accuracy"].estimate.value == 0.75
@@ -97,6 +98,27 @@ def test_an_estimator_is_a_function_of_texts():
         scorer.choose(["a"], [["b", "c"]])
     with pytest.raises(ValueError, match="Expected single texts, which Pipeline takes"):
         scorer.predict(["a"], text_pairs=["b"])
+
+
+def test_a_zero_shot_pipeline_chooses_among_the_label_names(tmp_path):
+    classifier = load_classifier(save_tiny_classifier(tmp_path / "nli", label_names=["contradiction", "entailment"]))
+    pipe = transformers.pipeline("zero-shot-classification", model=classifier.model, tokenizer=classifier.tokenizer)
+    names, texts = ["zebra", "apple", "good film"], ["a good film", "a bad film", "good"]
+    want = (
+        classifier.predict(
+            [text for text in texts for _ in names],
+            text_pairs=[f"This example is {name}." for _ in texts for name in names],
+            progress=False,
+        )
+        .logits[:, 1]
+        .reshape(3, 3)
+    )
+    scorer = as_scorer(pipe, label_names=names)
+    got = scorer.predict(texts, progress=False)
+    assert got.label_names == tuple(names)
+    assert softmax(got.logits, axis=1) == pytest.approx(softmax(want, axis=1), abs=1e-5)
+    with pytest.raises(ValueError, match="Expected `label_names`, the classes of a function or of a zero"):
+        as_scorer(pipe)
 
 
 def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
@@ -166,7 +188,7 @@ def test_a_model_of_setfit_is_known_by_its_labels():
     ("model", "options", "error", "words"),
     [
         (3, {}, TypeError, "a function from texts to probabilities, but got 3"),
-        (len, {}, ValueError, "Expected `label_names`, the names of its classes, with a function"),
+        (len, {}, ValueError, "Expected `label_names`, the classes of a function"),
         (len, {"label_names": ["one"]}, ValueError, "Expected at least two classes, but len has 1"),
         (LinearSVC(), {}, TypeError, "LinearSVC has none: CalibratedClassifierCV"),
         (len, {"label_names": ["a", "a"]}, ValueError, "Expected distinct names in `label_names`, but 'a' comes again"),

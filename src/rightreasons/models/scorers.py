@@ -69,12 +69,13 @@ def as_scorer(
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
             transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
-            a text-classification or text-generation pipeline of transformers; a fitted estimator or pipeline of
-            scikit-learn with `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. A
-            language model is asked through a `Prompt`.
+            a text-classification, zero-shot-classification or text-generation pipeline of transformers; a fitted
+            estimator or pipeline of scikit-learn with `predict_proba`, which takes texts; or a function from N texts to
+            (N, K) probabilities. A language model is asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
-        label_names: The names of the K classes in the order of the probabilities: a function needs them, an estimator
-            has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
+        label_names: The names of the K classes in the order of the probabilities: a function needs them, and a
+            zero-shot pipeline, whose candidate labels they are; an estimator has its own in `classes_`, and with them a
+            language model is a scorer of classes, without them of choices.
         name: What reports call it; None takes what it is called.
         fingerprint: A name for what decides the answers, such as a version, under which they are kept for a later run.
             None digests an estimator; of a function, nothing is kept.
@@ -104,7 +105,9 @@ def as_scorer(
     if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
         return Prompted(Prompt(), model, label_names)
     if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
-        return _of_transformers(model.model, model.tokenizer, label_names, name)
+        if model.task != "zero-shot-classification":
+            return _of_transformers(model.model, model.tokenizer, label_names, name)
+        name, model = name or model.model.name_or_path, _zero_shot(model, label_names)
     if isinstance(model, torch.nn.Module) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has(model, "label_names") and _has(model, "predict"):
@@ -124,7 +127,8 @@ def as_scorer(
     if callable(model):
         if label_names is None:
             raise OptionError(
-                "Expected `label_names`, the names of its classes, with a function, but got None.", option="label_names"
+                "Expected `label_names`, the classes of a function or of a zero-shot pipeline, but got None.",
+                option="label_names",
             )
         called = name or str(getattr(model, "__qualname__", type(model).__name__))
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
@@ -298,6 +302,16 @@ def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | No
     if kind in LANGUAGE_MODELS:
         return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
     return as_classifier(model, tokenizer, name=called)
+
+
+def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[list[str]], Any]:
+    """Return the function that asks a zero-shot pipeline for the shares of the candidate labels, which it sorts."""
+
+    def probabilities(texts: list[str]) -> Any:
+        rows = pipeline(texts, candidate_labels=label_names)
+        return [[row["scores"][row["labels"].index(label)] for label in label_names or ()] for row in rows]
+
+    return probabilities
 
 
 def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any]:
