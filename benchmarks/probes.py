@@ -6,8 +6,7 @@ Building: the four probes of every item of HellaSwag's validation split through 
 out), one process. Encoder: `predict_choices` beside the bare forward passes over the same batches, already tokenized,
 sorted by length and padded. Causal: `choose_causal` with the prompt encoded once per item, compared with every (prompt,
 choice) pair in full, by a plain loop over length-sorted batches and by `choose_causal` itself (which asks for the
-logits of choices only); and the probes of the same items by `choose`, which asks for every distinct pair once, beside
-all pairs.
+logits of choices only).
 """
 
 import argparse
@@ -24,11 +23,9 @@ from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import encode, length_batches, pad
 from rightreasons.models.causal import choose_causal, load_causal
-from rightreasons.models.choices import choose
 from rightreasons.models.classes import predict_choices
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder, demo_language_model
-from rightreasons.probes.measure import probe_tables
 
 BATCH_SIZE = 32
 
@@ -106,7 +103,7 @@ def plain_loop(scorer, prompts, choices, max_tokens=4096):
     return scores.reshape(len(prompts), -1)
 
 
-def causal(items, repeats, full):
+def causal(items, repeats):
     try:
         file = demo_language_model()
     except ImportError as error:
@@ -135,20 +132,6 @@ def causal(items, repeats, full):
     full_tokens = behind + sum(size * len(row) for size, row in zip(before, choices, strict=True))
     shared_tokens = sum(before) + behind
     print(f"tokens: shared {shared_tokens:,}, full {full_tokens:,}, {full_tokens / shared_tokens:.2f} times as many")
-    tables = probe_tables(items.select(range(min(8, len(items)))), pool=full).tables
-    asked = [text for table in tables.values() for text in table["prompt"][:]]
-    offered = [row for table in tables.values() for row in table["choices"][:]]
-    found = best(
-        {
-            str(distinct): lambda distinct=distinct: choose(model, asked, offered, distinct=distinct, progress=False)
-            for distinct in (True, False)
-        },
-        1,
-    )
-    print(
-        f"all probes of {len(tables['original'])} items: distinct pairs {found['True']:.1f} s, every pair "
-        f"{found['False']:.1f} s, {found['False'] / found['True']:.2f} times faster"
-    )
 
 
 def main() -> None:
@@ -164,7 +147,7 @@ def main() -> None:
     if not options.build_only:
         items = data.select(chosen_rows(data["id"][:], options.items))
         encoder(items, options.repeats)
-        causal(items, options.repeats, data)
+        causal(items, options.repeats)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def run(name: str, data: str | None) -> str:
     environment["PYTHONPATH"] = os.pathsep.join(
         filter(None, [os.environ.get("PYTHONPATH"), str(HERE.parent / "tests")])
     )
-    begin = time.monotonic()
+    begin, before = time.monotonic(), os.getloadavg()[0]
     try:
         done = subprocess.run(
             [sys.executable, str(HERE / words[0]), *map(str, words[1:])],
@@ -76,7 +76,8 @@ def run(name: str, data: str | None) -> str:
     if name not in OWN and done.stdout.strip():
         text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
         shown = text if text.startswith("| ") else f"```text\n{text}\n```"
-        write_block(RESULTS, name, f"`python benchmarks/{command}`\n\n{shown}")
+        load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
+        write_block(RESULTS, name, f"`python benchmarks/{command}` ({load})\n\n{shown}")
     return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
 
 
