@@ -144,20 +144,20 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
             Prompted(Prompt(scoring="generated"), engine, ("bad", "good"))
 
 
-def test_every_door_opens_them(folders):
-    for kind, told in (("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")):
-        folder = folders[kind]
-        assert kind_of_model(folder) == told
-        assert is_asked(folder)
-        named, loaded = load_model(folder, device="cpu"), load_chooser(folder, method="sum", device="cpu")
-        assert type(named) is type(loaded)
-        want = choose(loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
-        model = as_scorer(named.model, tokenizer=named.tokenizer)
-        assert model.engine.scorer.abilities == named.abilities
-        asked = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), model.engine)
-        scores = asked.choose(["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
-        assert scores.logits == pytest.approx(want.logits, abs=1e-5)
-        assert as_scorer(folder, label_names=["bad", "good"]).label_names == ("bad", "good")
+@pytest.mark.parametrize(("kind", "told"), [("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")])
+def test_every_door_opens_them(folders, kind, told):
+    folder = folders[kind]
+    assert kind_of_model(folder) == told
+    assert is_asked(folder)
+    named, loaded = load_model(folder, device="cpu"), load_chooser(folder, method="sum", device="cpu")
+    assert type(named) is type(loaded)
+    want = choose(loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
+    model = as_scorer(named.model, tokenizer=named.tokenizer)
+    assert model.engine.scorer.abilities == named.abilities
+    asked = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), model.engine)
+    scores = asked.choose(["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
+    assert scores.logits == pytest.approx(want.logits, abs=1e-5)
+    assert as_scorer(folder, label_names=["bad", "good"]).label_names == ("bad", "good")
 
 
 def test_a_classifier_stays_one_and_an_encoder_without_a_head_is_refused(tmp_path):
