@@ -221,7 +221,8 @@ _KINDS = {
 }
 _OF_KINDS = {
     "100 items of two classes, calibrated": {
-        "ece": 0.0, "adaptive_ece": 0.0, "ece_sweep": 0.0, "mce": 0.0, "classwise_ece": 0.0, "brier_reliability": 0.0,
+        "ece": 0.0, "adaptive_ece": 0.0, "smooth_ece": 0.0, "ece_sweep": 0.0, "mce": 0.0, "classwise_ece": 0.0,
+        "brier_reliability": 0.0,
         "brier_resolution": 0.2074, "brier_uncertainty": 0.5, "nll": 0.4473, "aurc": 0.0932, "e_aurc": 0.0687,
         "auroc": 0.7519,
     },
@@ -349,6 +350,8 @@ HANDED_ON = {
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     **dict.fromkeys(("estimate_of", "beyond"), ("share", "mean")),
+    "interval_of_groups": ("bootstrap",),
+    "rate_interval": ("share",),
     "measure_swaps": ("share", "bounded_mean"),
     "page_section": (),  # it declares figures, and gives none
     **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),

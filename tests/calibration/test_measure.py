@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, softmax
 
 from rightreasons.calibration.measure import (
     STATISTICS,
@@ -256,6 +257,19 @@ def test_copies_of_a_calibrated_model_are_not_called_miscalibrated():
         for name, judged in (("items", dataclasses.replace(items, clusters=None)), ("units", items)):
             rejected[name] += measure_calibration(judged, keys=[], resampling=how).consistency.p_value <= 0.05
     assert rejected["units"] <= 7 < 20 < rejected["items"]
+
+
+@pytest.mark.parametrize(("n", "sharpened", "low"), [(400, 1.0, 0.0), (400, 2.5, 0.1), (25_000, 1.0, 0.0)])
+def test_the_interval_of_a_smooth_error_covers_the_0_of_a_calibrated_model(n, sharpened, low):
+    rng = np.random.default_rng(3)  # one in 20 models, such as that of seed 2, shows more by chance
+    logits = rng.normal(scale=1.5, size=(n, 3))
+    labels = np.array([rng.choice(3, p=row) for row in softmax(logits, axis=1)])
+    keys = ["smooth_ece", "ece_sweep"]
+    figures = measure_figures(JudgedItems.of(log_softmax(sharpened * logits, axis=1), labels), keys)
+    for figure in figures.values():
+        assert figure.low >= low
+        assert (figure.low == 0.0) == (sharpened == 1.0)
+        assert figure.low < figure.value < figure.high  # what chance alone shows is above 0
 
 
 def test_the_smooth_error_lies_inside_its_interval():
