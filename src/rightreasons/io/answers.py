@@ -5,12 +5,13 @@ Whether a text is read must not depend on which answer it gives: every rule trea
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 NO_ANSWER = -1
 """What a text without an answer is read as, and one that names several, or takes back what it said."""
@@ -36,8 +37,8 @@ _WORD = re.compile(r"\w+")
 _GAPS = re.compile(r"\n\W+")
 
 
-def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the patterns of answer_patterns.yaml; in each, and in a list, <name> stands for any entry of a list."""
+def _patterns() -> tuple[dict[str, list[str]], dict[str, re.Pattern[str]]]:
+    """Return the lists and the patterns of answer_patterns.yaml, in which <name> stands for any entry of a list."""
     import yaml
 
     lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
@@ -47,10 +48,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     def filled(pattern: str) -> str:
         return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
 
-    return {name: re.compile(filled(pattern)) for name, pattern in patterns.items()}
+    return lists, {name: re.compile(filled(pattern)) for name, pattern in patterns.items()}
 
 
-_SAID = _patterns()
+_LISTS, _SAID = _patterns()
 
 
 def read_answer(
@@ -93,7 +94,7 @@ def read_answer(
         >>> read_answer("Reason: x. Final: b", ["A", "B"], pattern=r"Final: (\w)")
         1
     """
-    known = _known(tuple(answers), tuple(others))
+    known = _known(tuple(answers)).beside(tuple(others))
     plain = plain_text(text)
     more = _SAID["next"].search(plain)
     if more is not None:
@@ -118,11 +119,6 @@ def plain_text(text: str) -> str:
     return text.strip()
 
 
-@functools.lru_cache(maxsize=1024)
-def _known(answers: tuple[str, ...], others: tuple[str, ...]) -> _Known:
-    return _Known(answers, others)
-
-
 def _places(names: Iterable[tuple[str, int]]) -> Mapping[str, set[int]]:
     places: dict[str, set[int]] = {}
     for name, place in names:
@@ -134,62 +130,47 @@ def _shorter(named: tuple[Any, ...]) -> int:
     return -len(named[0])
 
 
-class _Names(NamedTuple):
-    """Answers without their texts, which items have in common.
+class _Known:
+    """The answers and their texts, by their words. Items have texts of their own: little is made of them beforehand.
 
     Attributes:
         marks: Whether they are marks.
         answers: Their places, longer ones first.
         mention: What finds marks.
-        words: Their places by their words.
-        firsts: What lines begin with that are one of them.
-        names: (answer, place) by the first letter in small, longer ones first.
     """
 
-    marks: bool
-    answers: Mapping[str, int]
-    mention: re.Pattern[str] | None
-    words: Mapping[str, set[int]]
-    firsts: frozenset[str]
-    names: Mapping[str, list[tuple[str, int]]]
+    _others: tuple[str, ...] = ()
 
+    def __init__(self, answers: tuple[str, ...]) -> None:
+        self.marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
+        names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
+        mention = "|".join(re.escape(name) for name, _ in names)
+        # What begins with one of some letters is found faster than what begins with a look behind it.
+        # Words of scripts without spaces touch a letter, and are not one with it.
+        inside = r"'0-9A-Za-z_\u00c0-\u1fff"
+        begun = (
+            rf"(?:{mention})(?<![{inside}].)"
+            if all(len(name) == 1 for name, _ in names)
+            else rf"(?<![{inside}])(?:{mention})"
+        )
+        self.mention = re.compile(rf"{begun}(?![{inside}+])") if self.marks else None
+        self._words = _places(names)
+        # What lines begin with that are one of them.
+        self._firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in self._words)}
+        self._firsts |= {name.partition(" ")[0] for name in self._words}
+        names.sort(key=_shorter)
+        self.answers = dict(names)
+        self._names: dict[str, list[tuple[str, int]]] = {}  # by the first letter in small
+        for name, place in names:
+            self._names.setdefault(name[:1].lower(), []).append((name, place))
 
-def _by_letter(names: Iterable[tuple[str, int]]) -> Mapping[str, list[tuple[str, int]]]:
-    letters: dict[str, list[tuple[str, int]]] = {}
-    for name, place in names:
-        letters.setdefault(name[:1].lower(), []).append((name, place))
-    return letters
-
-
-@functools.lru_cache(maxsize=256)
-def _names_of(answers: tuple[str, ...]) -> _Names:
-    marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
-    names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
-    mention = "|".join(re.escape(name) for name, _ in names)
-    # What begins with one of some letters is found faster than what begins with a look behind it.
-    # Words of scripts without spaces touch a letter, and are not one with it.
-    inside = r"'0-9A-Za-z_\u00c0-\u1fff"
-    begun = (
-        rf"(?:{mention})(?<![{inside}].)"
-        if all(len(name) == 1 for name, _ in names)
-        else rf"(?<![{inside}])(?:{mention})"
-    )
-    found = re.compile(rf"{begun}(?![{inside}+])") if marks else None
-    words = _places(names)
-    firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in words)}
-    firsts |= {name.partition(" ")[0] for name in words}
-    names.sort(key=_shorter)
-    return _Names(marks, dict(names), found, words, frozenset(firsts), _by_letter(names))
-
-
-class _Known:
-    """The answers and their texts, by their words. Items have texts of their own: little is made of them beforehand."""
-
-    def __init__(self, answers: tuple[str, ...], others: Sequence[str]) -> None:
-        self.marks, self.answers, self.mention, self._words, self._firsts, self._names = _names_of(answers)
-        self._others = others
+    def beside(self, others: tuple[str, ...]) -> _Known:
+        """Return the answers with the texts of an item."""
+        known = copy.copy(self)
+        known._others = others
         if not self.marks and others:
-            self._words = _places([*self.answers.items(), *self.texts])
+            known._words = _places([*self.answers.items(), *known.texts])
+        return known
 
     @functools.cached_property
     def texts(self) -> list[tuple[str, int]]:
@@ -281,6 +262,8 @@ class _Known:
                     found.add(place)
         return found
 
+
+_known = functools.lru_cache(maxsize=256)(_Known)
 
 _DIGITS = re.compile(r"[.,]?\d")
 
@@ -434,18 +417,8 @@ def _denies(before: str, noun: bool) -> bool:
     return _SAID["danger"].search(_SAID["interjection"].sub("", before)) is not None
 
 
-_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_UNITS = _WORDS.split()
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
-_IN_WORDS = {word: value for value, word in enumerate(_UNITS)} | {ten: 20 + 10 * n for n, ten in enumerate(_TENS)}
-_WORDED = re.compile(
-    rf"\b(?:(?:a|one) (?=hundred))?((?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_UNITS[1:10])}))?|{'|'.join(_UNITS[::-1])})"
-    r"(?=\s*(?:percent|per cent|%))",
-    re.IGNORECASE,
-)
+_IN_WORDS = {word: value for value, word in enumerate([*_LISTS["unit"], *_LISTS["teen"]])}
+_IN_WORDS |= {word: 10 * value for value, word in enumerate(_LISTS["ten"], start=2)}
 
 
 def read_probability(text: str) -> float | None:
@@ -462,7 +435,7 @@ def read_probability(text: str) -> float | None:
         >>> [read_probability(text) for text in ("Between 0.2 and 0.4", "The answer is 2.", "Probability: high", "7")]
         [None, None, None, None]
     """
-    text = _WORDED.sub(
+    text = _SAID["worded"].sub(
         lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
     )
     found = list(_SAID["number"].finditer(text))
