@@ -264,11 +264,10 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
         return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
-    chosen = _chosen_scores(scored, columns, where, PredictionOptions())
-    scores = _score_table(chosen, columns)
+    chosen, scores, kind, _ = _scored(scored, columns, where, PredictionOptions())
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
-    return ModelAnswers(scores, None, chosen.class_names, chosen.kind, find_ids(columns))
+    return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))
 
 
 def _answers_by_id(columns: Columns) -> Columns:
@@ -321,46 +320,31 @@ def find_predictions(
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    for option, name in (
-        ("confidence_column", options.confidence_column),
-        ("correct_column", options.correct_column),
-        ("label_column", label_column),
-    ):
-        if name is not None:
-            named_column(columns, name, option, where)
+    _check_named(columns, where, label_column, options)
     columns, options = _by_class(columns, options)
-    labels = _called(columns, "label") if label_column is None else [label_column]
-    confident = _called(columns, "confidence")
-    answers = _answer_columns(columns)
-    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
+    labels, confident = _called(columns, "label", label_column), _called(columns, "confidence")
+    not_scores = (*labels, *_answer_columns(columns))
+    others = {name: columns[name] for name in columns if name not in not_scores}
     if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
         labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
         others = {name: column for name, column in others.items() if name not in labels}
-    named = options.confidence_column is not None or options.correct_column is not None
+    named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
-        other = "confidence_column" if options.confidence_column is not None else "correct_column"
-        raise OptionError(
-            f"Expected `score_columns` or `{other}`, but got both: scores go with labels.", option="score_columns"
-        )
+        raise OptionError(f"Expected `score_columns` or `{named[0]}`, but got both: scores go with labels.")
     if not _candidates(others, where) and len(labels) == 1:
         others |= named_by_labels(others, columns[labels[0]])
-    if named or (confident and options.score_columns is None and not _candidates(others, where)):
+    scored = bool(_candidates(others, where))
+    if named or (confident and options.score_columns is None and not scored):
         return _confidence(columns, where, labels, options)
-    if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
+    if not scored:  # answers in the place of scores, whose sentence says so
         others = {name: columns[name] for name in columns if name not in labels}
     if with_labels and not labels and len(_called(columns, "correct")) == 1:
         return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
     label = None
     if with_labels:
         label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
-    chosen = _chosen_scores(others, columns, where, options)
-    table = _score_table(chosen, others if options.score_columns is None else columns)
+    chosen, table, kind, remark = _scored(others, columns, where, options)
     check_once(columns, (*chosen.columns, label), where)
-    kind = _settled(options.scores) or chosen.kind
-    table = _as_fractions(table, options, kind, listing(chosen.columns), where)
-    table, rounded = _rounded_sums(table, kind)
-    if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
-        table, kind, rounded = expit(table), "probabilities", " (its sigmoid)"
     values = None if label is None else one_label_each(columns[label], f"the column {label!r} of {where}")
     renamed = renamed_labels(label_names)
     if renamed:
@@ -398,7 +382,7 @@ def find_predictions(
         ids=find_ids(columns),
         columns=columns,
         taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
-        remark=rounded,
+        remark=remark,
         label_match=match,
         mapping=mapping,
         doubt=doubt,
@@ -487,6 +471,19 @@ def _settled(scores: str | None) -> str | None:
     return "probabilities" if scores == "percentages" else scores
 
 
+def _scored(
+    columns: Columns, whole: Columns, where: str, options: PredictionOptions
+) -> tuple[_Scores, NDArray[Any] | list[list[float]], str | None, str]:
+    """Return the columns of scores among some of a whole table, the scores, their kind, and what was done to them."""
+    chosen = _chosen_scores(columns, whole, where, options)
+    table = _score_table(chosen, columns if options.score_columns is None else whole)
+    kind = _settled(options.scores) or chosen.kind
+    table, remark = _rounded_sums(_as_fractions(table, options, kind, listing(chosen.columns), where), kind)
+    if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
+        table, kind, remark = expit(table), "probabilities", " (its sigmoid)"
+    return chosen, table, kind, remark
+
+
 def _as_fractions(table: Any, options: PredictionOptions, kind: str | None, shown: str, where: str) -> Any:
     """Divide percentages by 100 where an option says that they are; refuse what can be nothing else."""
     if options.scores == "percentages":
@@ -497,8 +494,7 @@ def _as_fractions(table: Any, options: PredictionOptions, kind: str | None, show
     if percent and (np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1):
         raise OptionError(
             f"Expected fractions from 0 to 1 in {shown} of {where}, but got {table.max():g}: where these are "
-            "percentages, say scores=percentages.",
-            option="scores",
+            "percentages, say scores=percentages."
         )
     return table
 
@@ -510,7 +506,7 @@ def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
     off = np.abs(table.sum(axis=1) - 1)
     decimals = next((places for places in (2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)), None)
     bound = 0 if decimals is None else table.shape[1] * 0.5 * 10.0**-decimals + 1e-9
-    if (table < 0).any() or off.max() <= ROW_SUM_TOLERANCE or off.max() > bound:
+    if (table < 0).any() or not ROW_SUM_TOLERANCE < off.max() <= bound:
         return table, ""
     return table / table.sum(axis=1, keepdims=True), f" (rounded to {decimals} decimals, and made to add up to 1)"
 
@@ -553,8 +549,7 @@ def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
         if [int(name) for name in group] not in ([*range(len(group))], [*range(1, len(group) + 1)]):
             raise OptionError(
                 f"Expected the columns of scores in {where} to be numbered from 0 or from 1, but got "
-                f"{', '.join(group.values())}; `score_columns` names those that are meant.",
-                option="score_columns",
+                f"{', '.join(group.values())}; `score_columns` names those that are meant."
             )
     return _Scores(tuple(group.values()), kind, tuple(group))
 
@@ -564,9 +559,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ())
         if not names:
-            raise OptionError(
-                "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
-            )
+            raise OptionError("Expected comma-separated names of columns in `score_columns`, but got none.")
         for name in names:
             named_column(table, name, "score_columns", where)
         check_ids(names, "score_columns")
@@ -583,22 +576,16 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
         fitting = [one for one in fitting if one.kind == fitting[0].kind]
         if candidates and not fitting:
             shown = listing([name for one in candidates for name in one.columns])
-            raise OptionError(
-                f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
-            )
+            raise OptionError(f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.")
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         groups = " and ".join(listing(one.columns) for one in fitting)
-        raise OptionError(
-            f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
-            option=("scores", "score_columns"),
-        )
+        raise OptionError(f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.")
     raise OptionError(
         f"Expected a column of scores ({', '.join(USUAL['scores'])}) or one column per class such as p_0, p_1 in "
         f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
-        "`confidence_column` and `correct_column`.",
-        option=("score_columns", "confidence_column", "correct_column"),
+        "`confidence_column` and `correct_column`."
     )
 
 
@@ -715,8 +702,7 @@ def _class_names(
     if len(names) != n_classes:
         raise OptionError(
             f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
-            f"{where}, but got {len(names)}: {listing(names)}.",
-            option="label_names",
+            f"{where}, but got {len(names)}: {listing(names)}."
         )
     own = scores.class_names
     if own is None or isinstance(table, list):
@@ -741,8 +727,7 @@ def _labels(
         if two is None and names is not None and numbers_said(names) is None:
             raise OptionError(
                 f"Expected labels in words in {place}, one of them {names[0]!r} as the column of scores says, but "
-                "there are others: `label_names` gives both in the order of the numbers.",
-                option="label_names",
+                "there are others: `label_names` gives both in the order of the numbers."
             )
         names, headings = two, False
     known = names
@@ -792,25 +777,23 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
 
 def _confidence(columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions) -> Predictions:
     """Read the confidence in given answers, and whether they were right."""
-    name = options.confidence_column
-    if name is None:
-        usual = USUAL["confidence"]
-        name = one_column(_called(columns, "confidence"), columns, "confidence", usual, "confidence_column", where)
+    called = _called(columns, "confidence", options.confidence_column)
+    name = one_column(called, columns, "confidence", USUAL["confidence"], "confidence_column", where)
     confidence = _as_fractions(_numbers(columns[name], name), options, _settled(options.scores), name, where)
     if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
         )
-    if _settled(options.scores) in (None, "probabilities") and ((confidence < 0) | (confidence > 1)).any():
+    if _settled(options.scores) in (None, "probabilities"):
         check_each(
             confidence.tolist(),
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
     right, told = correctness(columns, where, labels, options)
-    found = of_confidence(columns, confidence, right, {"confidence": (name,), "right": told})
-    return dataclasses.replace(found, scores=_settled(options.scores))
+    taken = {"confidence": (name,), "right": told}
+    return _of_answers(columns, confidence, right, scores=_settled(options.scores), taken=taken)
 
 
 def _likeliest(columns: Columns, where: str, chosen: _Scores, options: PredictionOptions) -> Predictions:
@@ -820,29 +803,17 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
         raise OptionError(
             f"Expected labels in {where}, or probabilities of all classes beside a column that says whether the answer "
-            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
-            option="label_column",
+            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`."
         )
     right, told = correctness(columns, where, (), options)
-    found = of_confidence(columns, table.max(axis=1), right, {"confidence": chosen.columns, "right": told})
-    return dataclasses.replace(found, remark=" (the largest)")
+    taken = {"confidence": chosen.columns, "right": told}
+    return _of_answers(columns, table.max(axis=1), right, taken=taken, remark=" (the largest)")
 
 
-def of_confidence(
-    columns: Columns, confidence: NDArray[Any], right: Any, taken: Mapping[str, tuple[str, ...]]
-) -> Predictions:
-    """Return predictions of kind="confidence".
-
-    Args:
-        columns: All columns of the table.
-        confidence: (N,) the confidence in each answer, a probability.
-        right: (N,) 1 where the answer was right, or 0.
-        taken: What they were read from.
-    """
-    ids = find_ids(columns)
-    return Predictions(
-        confidence, right, scores="probabilities", kind="confidence", ids=ids, columns=columns, taken=taken
-    )
+def _of_answers(columns: Columns, confidence: NDArray[Any], right: Any, **more: Any) -> Predictions:
+    """Return the confidence in each answer, a probability unless more is said, and whether it was right."""
+    told = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "columns": columns, **more}
+    return Predictions(confidence, right, **told)
 
 
 @naming("correct_column")
@@ -860,7 +831,7 @@ def correctness(
     Returns:
         (N,) 1 where the answer was right, or 0; and the column that says it, or those of answers and of labels.
     """
-    correct = [options.correct_column] if options.correct_column is not None else _called(columns, "correct")
+    correct = _called(columns, "correct", options.correct_column)
     answers = _answer_columns(columns)
     if not correct and len(answers) == 1 and len(labels) == 1:
         return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
@@ -870,8 +841,7 @@ def correctness(
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
             f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
-            f"which may compare two: '{{{{ ANSWER == {label} }}}}'.",
-            option="correct_column",
+            f"which may compare two: '{{{{ ANSWER == {label} }}}}'."
         )
     (name,) = correct
     texts = [str(value).strip().lower() for value in _plain(columns[name])]
@@ -920,13 +890,11 @@ def without_scores(
         ([1, 0], [1.0, 1.0])
         >>> without_scores({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
     """
-    labels, answers, told = (_called(columns, what) for what in ("label", "answer", "correct"))
-    if label_column is not None:
-        labels = [named_column(columns, label_column, "label_column", where)]
-    if options.correct_column is not None:
-        told = [named_column(columns, options.correct_column, "correct_column", where)]
     if options.score_columns or options.confidence_column or _called(columns, "confidence"):
         return None
+    _check_named(columns, where, label_column, options)
+    labels, told = _called(columns, "label", label_column), _called(columns, "correct", options.correct_column)
+    answers = _called(columns, "answer")
     if len(answers) > 1 or not (answers or told) or has_scores(columns, where):
         return None
     is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
@@ -935,8 +903,7 @@ def without_scores(
     right, taken = correctness(columns, where, labels, options)
     if UNREAD in columns:
         right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    found = of_confidence(columns, np.ones(len(right)), right, {"right": taken})
-    return dataclasses.replace(found, answers_once=True)
+    return _of_answers(columns, np.ones(len(right)), right, taken={"right": taken}, answers_once=True)
 
 
 def _are_rows(column: Column) -> bool:
@@ -944,9 +911,17 @@ def _are_rows(column: Column) -> bool:
     return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
 
 
-def _called(columns: Iterable[str], what: str) -> list[str]:
-    """Return the columns that have a usual name of something, letter case aside."""
-    return [name for name in columns if name.lower() in USUAL[what]]
+def _check_named(columns: Columns, where: str, label_column: str | None, options: PredictionOptions) -> None:
+    """Check that there are the columns of labels, of confidence and of correctness that are named."""
+    named = {"confidence_column": options.confidence_column, "correct_column": options.correct_column}
+    for option, name in {**named, "label_column": label_column}.items():
+        if name is not None:
+            named_column(columns, name, option, where)
+
+
+def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
+    """Return the column that is named for something, or those of a usual name of it, letter case aside."""
+    return [named] if named is not None else [name for name in columns if name.lower() in USUAL[what]]
 
 
 def _answer_columns(columns: Columns) -> list[str]:
