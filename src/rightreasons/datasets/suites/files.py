@@ -96,7 +96,7 @@ def open_suite(
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if _is_file(file):
+    if os.path.isfile(file):  # False for a name that no file can have
         suite = _opened(file)
     elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
@@ -113,12 +113,8 @@ def open_suite(
         suite = dataclasses.replace(suite, label_names=names)
     if max_cases is None:
         return suite
-    check_count(max_cases, "max_cases")
-
-    def rows(functionality: Functionality) -> Any:
-        return item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases]
-
-    return suite.choose_cases(rows)
+    most = check_count(max_cases, "max_cases")
+    return suite.choose_cases(lambda one: item_rng(seed, one.name).permutation(len(one.cases))[:most])
 
 
 def _opened(file: Path) -> Suite:
@@ -129,10 +125,3 @@ def _opened(file: Path) -> Suite:
             f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
         )
     return read_hatecheck(file, name=file.stem) if name.endswith(".csv") else Suite.read(file)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False

@@ -184,14 +184,8 @@ class _Choice:
         return [len(self.entries) - taken for taken in range(len(self.slots))]
 
     def take(self, digits: Iterator[int]) -> list[tuple[str, Any]]:
-        left = list(range(len(self.entries))) if len(self.slots) > 1 else range(len(self.entries))
-        entries = []
-        for slot in self.slots:
-            index = left[next(digits)]
-            if isinstance(left, list):
-                left.remove(index)
-            entries.append((slot, self.entries[index]))
-        return entries
+        left = list(self.entries)
+        return [(slot, left.pop(next(digits))) for slot in self.slots]
 
 
 def _parse(template: Any) -> tuple[tuple[_Text, ...], ...]:
