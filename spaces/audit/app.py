@@ -22,7 +22,7 @@ from audit_view import (
     run,
 )
 
-from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.files import FILE_TYPES
 from rightreasons.io.uploads import column_names
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import WORKS
@@ -87,11 +87,11 @@ def build() -> gr.Blocks:
                         dataset = gr.Textbox(label="Data", placeholder="sst2, or owner/name", elem_id="dataset")
                     with gr.Tab("Stored predictions"):
                         answers = upload_file(
-                            label="Predictions or a log", file_types=[*SUFFIXES, ".gz"], elem_id="answers"
+                            label="Predictions or a log", file_types=[*FILE_TYPES, ".gz"], elem_id="answers"
                         )
                     with gr.Tab("A file of items"):
                         items = upload_file(
-                            label="Items, instead of a data set", file_types=[*SUFFIXES, ".gz"], elem_id="items"
+                            label="Items, instead of a data set", file_types=[*FILE_TYPES, ".gz"], elem_id="items"
                         )
                 gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
                 picker = ColumnPicker(PICKED)

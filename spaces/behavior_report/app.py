@@ -17,7 +17,7 @@ from behavior_report import (
 )
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
-from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.files import FILE_TYPES
 from rightreasons.io.uploads import column_names
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
@@ -52,7 +52,7 @@ FORMAT = f"""
 `test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
 column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
 only `prediction`, if no test needs a confidence; names go by name. Or a **log**: a samples file of
-lm-evaluation-harness, a log of inspect_ai. Files: {", ".join(SUFFIXES)}, and CheckList's own files of predictions
+lm-evaluation-harness, a log of inspect_ai. Files: {", ".join(FILE_TYPES)}, and CheckList's own files of predictions
 (.txt). Without a suite, predictions are scored on the bundled one.
 """
 
@@ -82,7 +82,7 @@ def build() -> gr.Blocks:
                 suite_file = upload_file(label="Suite", file_types=list(SUITE_FILES), elem_id="suite-file")
                 answer_files = upload_file(
                     label="Predictions, one file per model",
-                    file_types=[*SUFFIXES, ".gz", ".txt"],
+                    file_types=[*FILE_TYPES, ".gz", ".txt"],
                     file_count="multiple",
                     elem_id="prediction-files",
                 )

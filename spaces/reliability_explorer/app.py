@@ -21,7 +21,7 @@ from reliability_view import (
 
 from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.core.validation import SCORE_KINDS
-from rightreasons.io.columns import SUFFIXES
+from rightreasons.io.files import FILE_TYPES
 from rightreasons.io.uploads import column_names
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
@@ -56,7 +56,7 @@ A table with a column of **labels** (`label`, `references`, …) and either one 
 p_positive`, `logit0, logit1, …`) or one column with a list of **scores** (`predictions`, `probabilities`, `logits`).
 Or one with the **confidence** in each given answer and whether it was right (`confidence`, `correct`). Or a **log**: a
 samples file of lm-evaluation-harness, a log of inspect_ai.
-Files: {", ".join(SUFFIXES)}.
+Files: {", ".join(FILE_TYPES)}.
 """
 
 PASTED = "p_negative,p_positive,label\n0.95,0.05,negative\n0.08,0.92,positive\n0.35,0.65,negative\n0.20,0.80,positive\n"
@@ -82,7 +82,7 @@ def build() -> gr.Blocks:
                         gr.HTML(example_files([RUNS / entry["file"] for entry in bundled().values()]))
                     with gr.Tab("Upload"):
                         upload = upload_file(
-                            label="Predictions", file_types=[*SUFFIXES, ".gz"], elem_id="upload", file_count="single"
+                            label="Predictions", file_types=[*FILE_TYPES, ".gz"], elem_id="upload", file_count="single"
                         )
                         picker = ColumnPicker({LABELS: False, SCORES: True})
                         log_filter = filter_field()

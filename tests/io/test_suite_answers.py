@@ -308,3 +308,15 @@ def test_answers_by_their_ids_come_in_any_order(tmp_path):
     turned = read_suite_answers(table.iloc[::-1], SUITE)
     assert turned.scores.tolist() == [list(row) for row in SOFTMAX]
     assert turned.ids == tuple(ids)
+
+
+def test_scores_of_a_suite_are_brought_to_fractions_as_those_of_items_are(tmp_path):
+    percent = {"p_negative": ["95", "10", "80", "40"], "p_positive": ["5", "90", "20", "60"]}
+    pd.DataFrame(percent).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(ValueError, match="where these are percentages, say scores=percentages"):
+        read_suite_answers(tmp_path / "p.csv", SUITE)
+    read = read_suite_answers(tmp_path / "p.csv", SUITE, scores="percentages")
+    assert read.scores.tolist() == [[0.95, 0.05], [0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]
+    # Five classes printed with two decimals: 0.38 + 4 * 0.15 = 0.98, which rounding explains (5 * 0.005 = 0.025).
+    rounded = pd.DataFrame({f"p_{n}": [0.38 if n == row else 0.15 for row in range(4)] for n in range(5)})
+    assert np.allclose(read_suite_answers(rounded, SUITE).scores.sum(axis=1), 1, atol=1e-12)

@@ -178,7 +178,7 @@ def run_audit(
     {
         "options": SuiteOptions,
         "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan")),
-        "stored": (PredictionOptions, ("log_filter",)),
+        "stored": (PredictionOptions, ("scores", "log_filter")),
         **ASKED,
     },
 )
@@ -227,8 +227,7 @@ def behavior(
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     tested, plans = [], []
     for file in predictions or ():
-        log_filter = declared["stored"].log_filter
-        stored = read_suite_answers(file, opened, file_format=predictions_format, log_filter=log_filter)
+        stored = read_suite_answers(file, opened, file_format=predictions_format, options=declared["stored"])
         tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")

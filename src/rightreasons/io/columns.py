@@ -34,7 +34,6 @@ from rightreasons.core.label_names import (
 from rightreasons.core.validation import parse_json
 from rightreasons.io.files import (
     AGAIN,
-    FILE_TYPES,
     FileForm,
     collection_paused,
     column_of,
@@ -430,24 +429,22 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
         >>> with_nested(rows, ["{{ q.choices | length }}"])["{{ q.choices | length }}"][:]
         [2]
     """
-    names = list(dict.fromkeys(names))
-    for name in names:
-        if is_expression(name) and name not in data.column_names:
-            added = dataset_of(pa.table({name: column_of(evaluated(name, data), name, "the data")}), "the data")
-            data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
     fields = {
         name: field for column, feature in data.features.items() for name, field in _fields(column, feature).items()
     }
-    for name in names:
+    for name in sorted(dict.fromkeys(names), key=is_expression, reverse=True):
         roots = [column for column in data.column_names if str(name).startswith(f"{column}.")]
-        if not roots or name in data.column_names:
+        if name in data.column_names or not (roots or is_expression(name)):
             continue
-        root = max(roots, key=len)
-        steps = name.removeprefix(f"{root}.").split(".")
-        values = [_pick(value, steps) for value in values_of(data, root)]
+        if is_expression(name):
+            values = evaluated(name, data)
+        else:
+            root = max(roots, key=len)
+            steps = name.removeprefix(f"{root}.").split(".")
+            values = [_pick(value, steps) for value in values_of(data, root)]
         if name in fields:
             added = datasets.Dataset.from_dict({name: values}, features=datasets.Features({name: fields[name]}))
-        elif any(value is not None for value in values):  # within cells of JSON
+        elif is_expression(name) or any(value is not None for value in values):  # within cells of JSON
             added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         else:
             continue
@@ -573,10 +570,6 @@ def _pick(value: Any, steps: Sequence[str]) -> Any:
 
 
 # ------------------------------------------------------------------------------------- columns of a file of predictions
-
-
-SUFFIXES = FILE_TYPES
-"""The suffixes of files of predictions."""
 
 
 class NamedLabels(list[str | None]):

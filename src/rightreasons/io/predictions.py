@@ -238,14 +238,15 @@ def read_predictions(
     )
 
 
-def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
+@takes(PredictionOptions, without=("confidence_column", "correct_column"))
+def read_answers(path: Any, *, options: PredictionOptions) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
 
     Args:
         path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
             or a text per item, and possibly one of a usual name beside it. A column `id` is kept. A JSON object
             of texts or of whole numbers by their ids is read, too.
-        log_filter: The filter or scorer of a log whose answers are meant, where there are several.
+        options: The fields of `PredictionOptions` that are about scores, and log_filter.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -254,17 +255,17 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     where = source_name(path)
-    columns, _ = _by_class(_answers_by_id(read_columns(path, log_filter=log_filter)), PredictionOptions())
+    columns, options = _by_class(_answers_by_id(read_columns(path, log_filter=options.log_filter)), options)
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
-    if answers and not _candidates(scored, where):
+    if answers and options.score_columns is None and not _candidates(scored, where):
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         confident = _called(columns, "confidence")
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
         return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
-    chosen, scores, kind, _ = _scored(scored, columns, where, PredictionOptions())
+    chosen, scores, kind, _ = _scored(scored, columns, where, options)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
     return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))

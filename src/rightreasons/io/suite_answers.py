@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import listing, numbers_said
+from rightreasons.core.options import takes
 from rightreasons.core.validation import check_each, check_one_of, read_text
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.columns import SUFFIXES
-from rightreasons.io.files import data_type, unpacked
+from rightreasons.io.files import FILE_TYPES, data_type, unpacked
+from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
 
 FORMATS = {
@@ -45,8 +46,9 @@ _SEPARATOR = re.compile(r"[\s,]+")
 _WHOLE = re.compile(r"\d{1,18}(?:\.0*)?")
 
 
+@takes(PredictionOptions, without=("confidence_column", "correct_column"))
 def read_suite_answers(
-    path: Any, suite: Suite, *, file_format: str | None = None, log_filter: str | None = None
+    path: Any, suite: Suite, *, file_format: str | None = None, options: PredictionOptions
 ) -> ModelAnswers:
     """Read stored answers to a suite.
 
@@ -55,7 +57,7 @@ def read_suite_answers(
             are those of `Suite.examples()`, and perhaps more, may be in any order.
         suite: The suite, whose labels and whose number of examples the file is read by.
         file_format: The format, of `FORMATS`; None is a table, and "pred_only" where the suffix is of no table.
-        log_filter: As in `read_answers`.
+        options: As in `read_answers`.
 
     Returns:
         The answers, one per example.
@@ -67,8 +69,8 @@ def read_suite_answers(
     """
     if file_format is not None:
         check_one_of(file_format, tuple(FORMATS), "file_format")
-    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(Path(path)) in SUFFIXES):
-        return _by_number(_in_order(read_answers(path, log_filter=log_filter), suite), suite)
+    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(Path(path)) in FILE_TYPES):
+        return _by_number(_in_order(read_answers(path, options=options), suite), suite)
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
