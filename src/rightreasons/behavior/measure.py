@@ -241,8 +241,7 @@ def label_words(suite: Suite) -> tuple[str, ...]:
         return SENTIMENTS
     raise OptionError(
         f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
-        "none: `label_names` gives them, such as negative,positive.",
-        option="label_names",
+        "none: `label_names` gives them, such as negative,positive."
     )
 
 
@@ -457,8 +456,7 @@ def _classified(
         if asks_for_neutral(suite.table()):
             raise OptionError(
                 f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
-                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label.",
-                option="scoring",
+                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label."
             )
         known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), match.matched)
         known["probabilities"] = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])

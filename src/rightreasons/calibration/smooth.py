@@ -480,8 +480,7 @@ def kernel_calibration(
     if kind == "canonical":
         if isinstance(top.probabilities, Ragged):
             raise OptionError(
-                "Expected rows of one length for kind='canonical', but they differ; use kind='top_label'.",
-                option="kind",
+                "Expected rows of one length for kind='canonical', but they differ; use kind='top_label'."
             )
         table, labels = top.probabilities, top.labels
     else:

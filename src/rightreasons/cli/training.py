@@ -259,7 +259,7 @@ def recalibrate(
 
     check_file(out)
     if out.suffix.lower() not in (".csv", ".jsonl"):
-        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.", option="out")
+        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.")
     fitted = read_predictions(fit, label_column=label_column, options=options)
     table = read_predictions(file, label_column=label_column, options=options)
     _check_alike(fit, fitted, file, table)

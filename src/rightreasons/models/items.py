@@ -333,7 +333,6 @@ def check_max_length(classifier: Classifier, max_length: int | None, *, minimum:
     length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
         raise OptionError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}.",
-            option="max_length",
+            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
         )
     return length

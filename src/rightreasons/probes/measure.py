@@ -443,8 +443,7 @@ class ChoiceOrders:
             if n > MOST:
                 raise OptionError(
                     f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
-                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}.",
-                    option="orders",
+                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}."
                 )
             first = [tuple(order) for order in cyclic.tolist()]
             rest = [order for order in itertools.permutations(range(n)) if order not in first]

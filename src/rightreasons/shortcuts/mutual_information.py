@@ -173,8 +173,7 @@ class LmiResult(Result):
         if self.labels[-1] >= len(checked):
             raise OptionError(
                 f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
-                f"{self.labels[-1]}.",
-                option="label_names",
+                f"{self.labels[-1]}."
             )
         return {label: checked[label] for label in self.labels}
 
