@@ -590,3 +590,10 @@ def test_folders_of_one_name_are_read_each_as_it_is(tmp_path):
         write_splits({"train": rows}, tmp_path / place / "mine")
     found = [open_splits(str(tmp_path / place / "mine"))["train"]["id"][:] for place in "ab"]
     assert found == [["a"], ["b"]]
+
+
+def test_a_table_whose_marks_are_no_quotes(tmp_path):
+    (tmp_path / "a.csv").write_text('text,label\n"Fine,up\nDull,down\n', "utf-8")
+    with pytest.raises(ValueError, match="Expected every quotation mark in .* to be closed"):
+        open_dataset(tmp_path / "a.csv")
+    assert open_dataset(tmp_path / "a.csv", quote="none")["text"][:] == ['"Fine', "Dull"]

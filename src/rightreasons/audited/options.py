@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rightreasons.core.choices import TASKS
 from rightreasons.core.options import option
-from rightreasons.io.options import ItemOptions, PredictionOptions
+from rightreasons.io.options import ItemOptions, ScoreOptions
 
 
 class AuditOptions(ItemOptions):
@@ -64,7 +64,7 @@ class AuditOptions(ItemOptions):
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
 
 
-class StoredOptions(PredictionOptions):
+class StoredOptions(ScoreOptions):
     """Stored predictions to audit instead of a model."""
 
     predictions: str | None = option(

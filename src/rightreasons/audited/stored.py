@@ -286,17 +286,17 @@ def open_stored(
 
 
 def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
-    from rightreasons.io.options import PredictionOptions
     from rightreasons.io.predictions import read_predictions
 
     return read_predictions(
         table,
-        label_column=settings.label_column,
         with_labels=with_labels and (lambda columns: not _has_choices(columns, settings)),  # whose labels go with them
-        label_names=listed_names(settings.label_names) if with_labels else None,
-        first_label=settings.first_label,
         answers_alone=True,
-        options=PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()}),
+        options=stored.of_predictions(
+            label_column=settings.label_column,
+            label_names=listed_names(settings.label_names) if with_labels else None,
+            first_label=settings.first_label,
+        ),
     )
 
 

@@ -39,7 +39,7 @@ from rightreasons.cli.show import (
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
-from rightreasons.io.options import PredictionOptions
+from rightreasons.io.options import ScoreOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
@@ -178,7 +178,7 @@ def run_audit(
     {
         "options": SuiteOptions,
         "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan")),
-        "stored": (PredictionOptions, ("scores", "log_filter")),
+        "stored": (ScoreOptions, ("scores", "log_filter")),
         **ASKED,
     },
 )

@@ -193,7 +193,6 @@ class ChosenOptions(Options):
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Split = Annotated[str | None, typer.Option(help=SPLIT_HELP)]
-LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]

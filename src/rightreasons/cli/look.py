@@ -15,7 +15,7 @@ from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed, one_or_more
-from rightreasons.io.options import PredictionOptions, TextOptions
+from rightreasons.io.options import ScoreOptions, TextOptions
 
 if TYPE_CHECKING:
     from rightreasons.io.resolve import Resolution
@@ -44,7 +44,7 @@ DECLARED: Mapping[str, tuple[type[Options], tuple[str, ...]]] = {
         AuditOptions,
         ("text_column", "text_pair_column", "prompt_column", "choices_column", "label_column", "label_names"),
     ),
-    "stored": (PredictionOptions, ("score_columns", "scores", "confidence_column", "correct_column")),
+    "stored": (ScoreOptions, ("score_columns", "scores", "confidence_column", "correct_column")),
     "form": (TextOptions, ("first_label", "separator", "quote", "encoding", "column_names", "drop_empty")),
 }
 """What the columns mean, and how the file is read, where they leave it open."""

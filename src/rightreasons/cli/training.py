@@ -12,7 +12,7 @@ import typer
 from rightreasons.behavior.learning.options import PlanOptions
 from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import command_line, hand_over, tell
-from rightreasons.cli.declared import Dataset, LabelColumn, declared_command
+from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
@@ -248,7 +248,6 @@ def recalibrate(
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
     out: Annotated[Path, typer.Option(help="File to write: .csv or .jsonl.")] = Path("recalibrated.csv"),
-    label_column: LabelColumn = None,
     n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
@@ -260,8 +259,7 @@ def recalibrate(
     check_file(out)
     if out.suffix.lower() not in (".csv", ".jsonl"):
         raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.")
-    fitted = read_predictions(fit, label_column=label_column, options=options)
-    table = read_predictions(file, label_column=label_column, options=options)
+    fitted, table = (read_predictions(each, options=options) for each in (fit, file))
     _check_alike(fit, fitted, file, table)
     scores = fitted.scores or "probabilities"
     arrays = fitted.predictions, fitted.references, table.predictions

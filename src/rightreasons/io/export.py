@@ -16,11 +16,9 @@ from rightreasons.core.validation import check_kind, check_one_of
 ROWS = "items.jsonl"
 """The file of the requests, one JSON object per line."""
 
-READ_BY = "rightreasons audit"
-
 
 def write_task(
-    out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str = "lm-eval", read_by: str = READ_BY
+    out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str = "lm-eval", read_by: str
 ) -> Path:
     """Write requests as a folder that a harness runs.
 

@@ -182,7 +182,7 @@ class FileForm:
     Attributes:
         column_names: The column names of a table without a heading.
         separator: What stands between the cells of a csv file; None for what its first lines show.
-        quote: The quotation mark around cells, "" where there is none; None for what the file shows.
+        quote: The quotation mark around cells, "none" or "" where there is none; None for what the file shows.
         encoding: The encoding of its text; None for UTF-8, or what a mark at its beginning says, or else, of a csv or
             tsv file, cp1252, with a warning.
         log_filter: The filter or scorer of a log whose answers are meant.
@@ -548,7 +548,7 @@ def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> 
 def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     encoding = _encoding(path, where, form.encoding)
     separator, skipped, _ = _separator(path, encoding, form, "\t" if kind == ".tsv" else ",")
-    quote = form.quote
+    quote = "" if form.quote == "none" else form.quote
     if quote is None:
         quote = '"' if kind == ".csv" or _quotes(path, encoding, separator) else ""
     form = dataclasses.replace(form, encoding=encoding, separator=separator, quote=quote)

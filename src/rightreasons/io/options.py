@@ -67,7 +67,7 @@ class TableOptions(LabelOptions):
     id_column: str | None = option(None, "Column of the ids.")
     column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
     separator: str | None = option(None, "What separates the cells of a csv file.")
-    quote: str | None = option(None, "Quotation mark around the cells of a csv file.")
+    quote: str | None = option(None, "Quotation mark around the cells of a csv file, or none.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
     revision: str | None = option(None, "Revision on the hub.")
     require_labels: bool = option(True, "Refuse data without labels.")
@@ -92,8 +92,8 @@ class ChoiceOptions(TableOptions):
     choices_column: str | tuple[str, ...] | None = option(None, "Column of the choices, or one per choice.")
 
 
-class PredictionOptions(Options):
-    """The columns of a file of predictions; None where their names say it."""
+class ScoreOptions(Options):
+    """The columns of scores and answers in a file of predictions; None where their names say it."""
 
     score_columns: str | None = option(
         None, "Comma-separated columns of the scores, one per class in their order, or one column that holds lists."
@@ -108,9 +108,23 @@ class PredictionOptions(Options):
     )
     log_filter: str | None = option(None, LOG_FILTER_HELP)
 
-    def names_of_columns(self, label_column: str | None) -> list[str | None]:
-        """Return the columns that are named, with that of the labels."""
-        return [label_column, self.confidence_column, self.correct_column, *(listed(self.score_columns) or ())]
+    def of_predictions(self, **labels: Any) -> PredictionOptions:
+        """Return these options with those of labels."""
+        return PredictionOptions(**{name: getattr(self, name) for name in ScoreOptions.names()}, **labels)
+
+
+class PredictionOptions(ScoreOptions):
+    """The columns of a file of predictions, and the names of the classes; None where the file says it."""
+
+    label_column: str | None = option(None, "Column of the labels.")
+    label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
+    first_label: int | None = option(
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
+    )
+
+    def names_of_columns(self) -> list[str | None]:
+        """Return the columns that are named."""
+        return [self.label_column, self.confidence_column, self.correct_column, *(listed(self.score_columns) or ())]
 
 
 class ConfidenceOptions(Options):

@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -68,8 +68,10 @@ from rightreasons.io.columns import (
 )
 from rightreasons.io.files import collection_paused, described, is_class_score
 from rightreasons.io.logs import NORMALIZED, UNREAD
-from rightreasons.io.options import PredictionOptions
+from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.reading import parse_table
+
+OfScores = TypeVar("OfScores", bound=ScoreOptions)
 
 USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""
@@ -192,10 +194,7 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 def read_predictions(
     path: Any,
     *,
-    label_column: str | None = None,
     with_labels: bool | Callable[[Columns], bool] = True,
-    label_names: Sequence[str] | None = None,
-    first_label: int | None = None,
     answers_alone: bool = False,
     options: PredictionOptions,
 ) -> Predictions:
@@ -203,15 +202,15 @@ def read_predictions(
 
     Args:
         path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
-        label_column: The column of the labels; None where its name is a usual one. As the columns that
-            `options` names, it may be a field (`output.label`) or an expression over columns.
         with_labels: Whether to read the labels, or what tells so of the columns; a file without them is then refused.
-        label_names: The names of the classes in the order of their numbers, matched with those that the columns of
-            scores have; or a new name for each label, as "old=new".
-        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         answers_alone: Whether answers that have neither scores nor a confidence will do; see `without_scores`.
-        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
-            log_filter (of a log of a harness).
+        options: The fields of `PredictionOptions`, each of which may be given as a keyword:
+            - label_column: The column of the labels; None where its name is a usual one. As the other columns that are
+              named, it may be a field (`output.label`) or an expression over columns.
+            - label_names: The names of the classes in the order of their numbers, matched with those that the columns
+              of scores have; or a new name for each label, as "old=new".
+            - first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+            - score_columns, confidence_column, correct_column, scores, log_filter (of a log of a harness).
 
     Returns:
         The predictions, and the labels or whether each answer was right.
@@ -220,33 +219,24 @@ def read_predictions(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
-    told = described(path)
-    options, given, where = told.options(options), told.given, source_name(told)
-    label_column = label_column or given.get("label_column")
-    columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns(label_column))
-    alone = None
-    if answers_alone and with_labels:
-        alone = without_scores(columns, where, label_column=label_column, options=options)
-    return alone or find_predictions(
-        columns,
-        where,
-        label_column=label_column,
-        with_labels=with_labels(columns) if callable(with_labels) else with_labels,
-        label_names=given.get("label_names") if label_names is None and with_labels else label_names,
-        first_label=given.get("first_label") if first_label is None else first_label,
-        options=options,
-    )
+    told, label_names = described(path), options.label_names
+    options, where = told.options(options), source_name(told)
+    options = options if with_labels else options.replaced(label_names=label_names)
+    columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns())
+    alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
+    with_labels = with_labels(columns) if callable(with_labels) else with_labels
+    return alone or find_predictions(columns, where, with_labels=with_labels, options=options)
 
 
-@takes(PredictionOptions, without=("confidence_column", "correct_column"))
-def read_answers(path: Any, *, options: PredictionOptions) -> ModelAnswers:
+@takes(ScoreOptions, without=("confidence_column", "correct_column"))
+def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
 
     Args:
         path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
             or a text per item, and possibly one of a usual name beside it. A column `id` is kept. A JSON object
             of texts or of whole numbers by their ids is read, too.
-        options: The fields of `PredictionOptions` that are about scores, and log_filter.
+        options: score_columns, scores and log_filter.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -281,7 +271,7 @@ def _answers_by_id(columns: Columns) -> Columns:
 
 
 @takes(PredictionOptions)
-def parse_predictions(text: str, *, label_column: str | None = None, options: PredictionOptions) -> Predictions:
+def parse_predictions(text: str, *, options: PredictionOptions) -> Predictions:
     r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
 
     Example:
@@ -293,37 +283,27 @@ def parse_predictions(text: str, *, label_column: str | None = None, options: Pr
         ('confidence', [0.9, 0.4], [1, 0])
     """
     columns = columns_in(parse_table(text, "the text"), "the text")
-    return find_predictions(columns, "the text", label_column=label_column, options=options)
+    return find_predictions(columns, "the text", options=options)
 
 
 @takes(PredictionOptions)
 def find_predictions(
-    columns: Columns,
-    where: str = "the table",
-    *,
-    label_column: str | None = None,
-    with_labels: bool = True,
-    label_names: Sequence[str] | None = None,
-    first_label: int | None = None,
-    options: PredictionOptions,
+    columns: Columns, where: str = "the table", *, with_labels: bool = True, options: PredictionOptions
 ) -> Predictions:
     """Find scores and labels, or confidence and correctness, among named columns.
 
     Args:
         columns: Column by name, in order.
         where: The name of the table, for errors.
-        label_column: As in `read_predictions`.
         with_labels: As in `read_predictions`.
-        label_names: As in `read_predictions`.
-        first_label: As in `read_predictions`.
         options: As in `read_predictions`.
 
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    _check_named(columns, where, label_column, options)
+    _check_named(columns, where, options)
     columns, options = _by_class(columns, options)
-    labels, confident = _called(columns, "label", label_column), _called(columns, "confidence")
+    labels, confident = _called(columns, "label", options.label_column), _called(columns, "confidence")
     not_scores = (*labels, *_answer_columns(columns))
     others = {name: columns[name] for name in columns if name not in not_scores}
     if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
@@ -347,7 +327,7 @@ def find_predictions(
     chosen, table, kind, remark = _scored(others, columns, where, options)
     check_once(columns, (*chosen.columns, label), where)
     values = None if label is None else one_label_each(columns[label], f"the column {label!r} of {where}")
-    renamed = renamed_labels(label_names)
+    label_names, renamed = options.label_names, renamed_labels(options.label_names)
     if renamed:
         label_names = None
         values = None if values is None else renamed_values(values, renamed, f"the column {label!r} of {where}")
@@ -368,9 +348,8 @@ def find_predictions(
     mapping: tuple[LabelRow, ...] = ()
     if values is not None:
         place = f"the column {label!r} of {where}"
-        if str(label).lower() == "label_ids":  # of transformers, which counts from 0
-            first_label = 0
-        column, names = _labels(values, place, names, table, first_label, headings=headings and label_names is None)
+        first = 0 if str(label).lower() == "label_ids" else options.first_label  # of transformers
+        column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
         mapping = label_rows(values, column)
         if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
@@ -391,7 +370,7 @@ def find_predictions(
 
 
 def each_score(
-    path: Any, *, label_names: Sequence[str] | None = None, options: PredictionOptions
+    path: Any, *, label_names: Sequence[str] | None = None, options: ScoreOptions
 ) -> tuple[dict[str, str], str | None, bool]:
     """Find the scores of several labels that an item may have, each by itself.
 
@@ -409,7 +388,7 @@ def each_score(
     """
     options, where = described(path).options(options), source_name(path)
     columns = read_columns(path, log_filter=options.log_filter)
-    read = find_predictions(columns, where, with_labels=False, options=options)
+    read = find_predictions(columns, where, with_labels=False, options=options.of_predictions())
     shown, table = read.taken["scores"], read.predictions
     if isinstance(table, list) or table.ndim < 2:
         raise ValueError(f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}.")
@@ -423,7 +402,7 @@ def each_score(
     return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
 
 
-def _by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:
+def _by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
     """Make a column per class of scores that are an object of them per item, or a list of {label, score}."""
     named = listed_names(options.score_columns) or ()
     for name in [name for name in columns if name in named or name.lower() in USUAL["scores"]]:
@@ -473,7 +452,7 @@ def _settled(scores: str | None) -> str | None:
 
 
 def _scored(
-    columns: Columns, whole: Columns, where: str, options: PredictionOptions
+    columns: Columns, whole: Columns, where: str, options: ScoreOptions
 ) -> tuple[_Scores, NDArray[Any] | list[list[float]], str | None, str]:
     """Return the columns of scores among some of a whole table, the scores, their kind, and what was done to them."""
     chosen = _chosen_scores(columns, whole, where, options)
@@ -485,7 +464,7 @@ def _scored(
     return chosen, table, kind, remark
 
 
-def _as_fractions(table: Any, options: PredictionOptions, kind: str | None, shown: str, where: str) -> Any:
+def _as_fractions(table: Any, options: ScoreOptions, kind: str | None, shown: str, where: str) -> Any:
     """Divide percentages by 100 where an option says that they are; refuse what can be nothing else."""
     if options.scores == "percentages":
         return table / 100 if isinstance(table, np.ndarray) else [[score / 100 for score in row] for row in table]
@@ -555,7 +534,7 @@ def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
     return _Scores(tuple(group.values()), kind, tuple(group))
 
 
-def _chosen_scores(columns: Columns, table: Columns, where: str, options: PredictionOptions) -> _Scores:
+def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreOptions) -> _Scores:
     """Return the scores that an option names, or else the only ones; an error names the columns of the whole table."""
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ())
@@ -870,15 +849,12 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
 
 
-def without_scores(
-    columns: Columns, where: str, *, label_column: str | None = None, options: PredictionOptions
-) -> Predictions | None:
+def without_scores(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
     """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
 
     Args:
         columns: Column by name.
         where: The name of the table, for errors.
-        label_column: The column of the labels; None where its name is a usual one.
         options: Those that name columns; where one names scores or a confidence, this is no such table.
 
     Returns:
@@ -893,9 +869,9 @@ def without_scores(
     """
     if options.score_columns or options.confidence_column or _called(columns, "confidence"):
         return None
-    _check_named(columns, where, label_column, options)
-    labels, told = _called(columns, "label", label_column), _called(columns, "correct", options.correct_column)
-    answers = _called(columns, "answer")
+    _check_named(columns, where, options)
+    labels, answers = _called(columns, "label", options.label_column), _called(columns, "answer")
+    told = _called(columns, "correct", options.correct_column)
     if len(answers) > 1 or not (answers or told) or has_scores(columns, where):
         return None
     is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
@@ -912,11 +888,10 @@ def _are_rows(column: Column) -> bool:
     return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
 
 
-def _check_named(columns: Columns, where: str, label_column: str | None, options: PredictionOptions) -> None:
+def _check_named(columns: Columns, where: str, options: PredictionOptions) -> None:
     """Check that there are the columns of labels, of confidence and of correctness that are named."""
-    named = {"confidence_column": options.confidence_column, "correct_column": options.correct_column}
-    for option, name in {**named, "label_column": label_column}.items():
-        if name is not None:
+    for option in ("confidence_column", "correct_column", "label_column"):
+        if (name := getattr(options, option)) is not None:
             named_column(columns, name, option, where)
 
 

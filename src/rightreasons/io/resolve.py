@@ -27,7 +27,7 @@ from rightreasons.io.columns import (
     with_nested,
 )
 from rightreasons.io.files import Described, described
-from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
+from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
     USUAL,
@@ -100,7 +100,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
     doubts = [str(warning.message) for warning in caught]
     parts = {str(opened.split or tables.ONLY_SPLIT): opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     names = label_names if label_names is not None else told.given.get("label_names")
-    named = told.options(PredictionOptions()).names_of_columns(told.given.get("label_column"))
+    named = told.options(PredictionOptions()).names_of_columns()
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
     kind = kind or _kind(told, columns, parts, where)
     found = Resolution(kind, {name: len(part) for name, part in parts.items()})
@@ -122,7 +122,7 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
     given = told.given
     if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
         return "question_answering"
-    if given.keys() & set(PredictionOptions.names()):
+    if given.keys() & set(ScoreOptions.names()):
         return "predictions"
     if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
         return str(given.get("task") or "multiple_choice")
@@ -145,16 +145,8 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
 def _predictions(
     found: Resolution, told: Described, columns: Columns, names: Sequence[str] | None, where: str
 ) -> Resolution:
-    options = told.options(PredictionOptions())
-    label = told.given.get("label_column")
-    read = without_scores(columns, where, label_column=label, options=options) or find_predictions(
-        columns,
-        where,
-        label_column=label,
-        label_names=names,
-        first_label=told.given.get("first_label"),
-        options=options,
-    )
+    options = told.options(PredictionOptions(label_names=names))
+    read = without_scores(columns, where, options=options) or find_predictions(columns, where, options=options)
     items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
         found,

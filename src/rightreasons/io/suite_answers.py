@@ -30,7 +30,7 @@ from rightreasons.core.options import takes
 from rightreasons.core.validation import check_each, check_one_of, read_text
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.files import FILE_TYPES, data_type, unpacked
-from rightreasons.io.options import PredictionOptions
+from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
 
 FORMATS = {
@@ -46,9 +46,9 @@ _SEPARATOR = re.compile(r"[\s,]+")
 _WHOLE = re.compile(r"\d{1,18}(?:\.0*)?")
 
 
-@takes(PredictionOptions, without=("confidence_column", "correct_column"))
+@takes(ScoreOptions, without=("confidence_column", "correct_column"))
 def read_suite_answers(
-    path: Any, suite: Suite, *, file_format: str | None = None, options: PredictionOptions
+    path: Any, suite: Suite, *, file_format: str | None = None, options: ScoreOptions
 ) -> ModelAnswers:
     """Read stored answers to a suite.
 

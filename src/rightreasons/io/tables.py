@@ -192,7 +192,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
               labels.
             - column_names: The column names of a csv or tsv file without a header, or of rows that are lists.
             - separator: What separates the cells of a csv file; None for what its first lines show.
-            - quote: The quotation mark around cells, "" for none; None for what the file shows.
+            - quote: The quotation mark around cells, "none" for none; None for what the file shows.
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
