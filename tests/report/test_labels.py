@@ -120,8 +120,9 @@ class TestModel:
         how = (folder, data, "--n-resamples", "5", "--out", tmp_path / "report")
         refused = run(capsys, "calibration", *how)
         assert (refused.code, "--target=all" in refused.err) == (2, True)
-        one = run(capsys, "calibration", *how, "--target", "joy")
-        assert "--target=all asks about each, --label-column=" in one.err
+        one = run(capsys, "calibration", *how[:-1], tmp_path / "one", "--target", "joy")
+        assert one.code == 0, one.err
+        assert [path.name for path in (tmp_path / "one").iterdir() if path.is_dir()] == ["joy"]
         done = run(capsys, "calibration", *how, "--target", "all")
         assert done.code == 0, done.err
         table = [line.split()[0] for line in done.out.splitlines() if line.startswith("  ")]

@@ -36,7 +36,7 @@ from rightreasons.cli.show import (
     show_plan,
     write_figures,
 )
-from rightreasons.core.errors import counted
+from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.io.options import ScoreOptions
@@ -164,10 +164,16 @@ def run_audit(
         warnings.filterwarnings("ignore", message="The question '")
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
-        if len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings)):
+        each = len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings))
+        try:
+            result = None if each else audit(model, dataset, **settings)
+        except OptionError as error:
+            if not several or "target" not in error.option:  # items have one label each
+                raise
+            result = None
+        if result is None:
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
-        result = audit(model, dataset, **settings)
     _show_ranking(result, top)
     show_audit(result, open_page=open_page)
 
