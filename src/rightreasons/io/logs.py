@@ -202,11 +202,6 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names, or numbers where one comes twice."""
-    return list(names) if len(set(names)) == len(names) else [str(number) for number in range(len(names))]
-
-
 def one_source(kind: str, names: Collection[str], chosen: str | None, where: str) -> str:
     """Return the filter or scorer whose answers are meant: the one that is named, or the only one.
 
@@ -505,9 +500,7 @@ def _target(sample: Row) -> str:
 def _input(sample: Row) -> str:
     """Return what was asked; of a chat, the messages of the user."""
     content = sample.get("input", "")
-    if not isinstance(content, list):
-        return str(content)
-    return "\n".join(str(one.get("content", "")) for one in _mappings(content) if one.get("role") == "user")
+    return "\n".join(_said_by_user(content)) if isinstance(content, list) else str(content)
 
 
 def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
@@ -689,7 +682,8 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     )
     choices = [[str(text).removeprefix(" ") for text in own] for own in choices]
     asked = [str(text or "") for text in held("asked")]
-    columns: LogColumns = {"id": _distinct(list(map(str, held("id"))))}
+    ids = list(map(str, held("id")))
+    columns: LogColumns = {"id": ids if len(set(ids)) == len(ids) else list(map(str, range(len(ids))))}
     if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
         check_each(golds, lambda own: len(own) == 1, expected, unit="item", names=columns["id"])

@@ -326,11 +326,11 @@ def find_predictions(
         label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
     chosen, table, kind, remark = _scored(others, columns, where, options)
     check_once(columns, (*chosen.columns, label), where)
-    values = None if label is None else one_label_each(columns[label], f"the column {label!r} of {where}")
-    label_names, renamed = options.label_names, renamed_labels(options.label_names)
-    if renamed:
+    place, label_names = f"the column {label!r} of {where}", options.label_names
+    values = None if label is None else one_label_each(columns[label], place)
+    if renamed := renamed_labels(label_names):
         label_names = None
-        values = None if values is None else renamed_values(values, renamed, f"the column {label!r} of {where}")
+        values = None if values is None else renamed_values(values, renamed, place)
     headings = chosen.class_names is not None
     if isinstance(values, NamedLabels):
         if isinstance(table, list):  # the choices of an item have no names
@@ -347,7 +347,6 @@ def find_predictions(
     references, match, doubt = None, "", ""
     mapping: tuple[LabelRow, ...] = ()
     if values is not None:
-        place = f"the column {label!r} of {where}"
         first = 0 if str(label).lower() == "label_ids" else options.first_label  # of transformers
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
