@@ -253,24 +253,20 @@ def _shown_type(path: Path, form: FileForm) -> str:
     return (".tsv" if separator == "\t" else ".csv") if is_table or form.column_names else ""
 
 
-def dataset_of(table: pa.Table, where: str, split: str | None = None, path: Path | None = None) -> datasets.Dataset:
+def dataset_of(table: pa.Table, where: str, split: str | None = None) -> datasets.Dataset:
     """Make a Dataset of a table.
 
     Args:
         table: The table; its metadata may hold the features of `datasets`.
         where: What it is called, for errors.
         split: The name of the split.
-        path: The file that it is from.
 
     Raises:
         ValueError: If the file describes its columns in a way that `datasets` does not know.
     """
-    fingerprint = None
-    if path is not None and path.is_file():
-        # Otherwise datasets would pickle and digest the whole table, which takes longer than reading it.
-        status = path.stat()
-        state = (str(path.resolve()), status.st_mtime_ns, status.st_size, str(table.schema), table.num_rows)
-        fingerprint = datasets.fingerprint.Hasher.hash(state)
+    # Otherwise datasets would pickle and digest the whole table, which takes longer than reading it; it has a use for
+    # the digest only where a table lies on a disk.
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()
     try:
         name = None if split is None else datasets.NamedSplit(split)
         return datasets.Dataset(table, split=name, fingerprint=fingerprint)

@@ -612,21 +612,17 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
-    if isinstance(column, np.ndarray) and column.dtype != object:
-        table = _numbers(column, name)
+    cells = [] if isinstance(column, np.ndarray) and column.dtype != object else list(map(_list_in, column))
+    if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
+        expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
+        check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
+        rows = [_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
+        check_each(rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item")
+        if len(set(map(len, rows))) > 1:
+            return [row.tolist() for row in rows]
+        table = np.stack(rows)
     else:
-        cells = [_list_in(cell) for cell in column]
-        if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
-            expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
-            check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
-            rows = [_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
-            expected = f"one list of scores per item in {name!r}"
-            check_each(rows, lambda row: row.ndim == 1, expected, unit="item")
-            if len(set(map(len, rows))) > 1:
-                return [row.tolist() for row in rows]
-            table = np.stack(rows)
-        else:
-            table = _numbers(column, name)
+        table = _numbers(column, name)
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
             f"Expected probabilities in column {name!r}, but every value is a whole number: "
@@ -742,13 +738,11 @@ def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> 
 
 def _place_of(name: str, both: Sequence[str]) -> int | None:
     """Return which of two classes a name is, by name or by the number that both say; None for neither."""
-    if folded(name) in map(folded, both):
-        return [*map(folded, both)].index(folded(name))
-    pair = next((pair for pair in (("no", "yes"), ("false", "true"), ("0", "1")) if folded(name) in pair), None)
-    numbers = numbers_said(both)
-    if pair is None or numbers is None or pair.index(folded(name)) not in numbers:
-        return None
-    return numbers.index(pair.index(folded(name)))
+    names, numbers = list(map(folded, both)), numbers_said(both) or []
+    if folded(name) in names:
+        return names.index(folded(name))
+    number = {"no": 0, "false": 0, "0": 0, "yes": 1, "true": 1, "1": 1}.get(folded(name))
+    return numbers.index(number) if number in numbers else None
 
 
 # ------------------------------------------------------------------------------------------- answers and confidence

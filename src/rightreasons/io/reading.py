@@ -217,7 +217,7 @@ def _file(path: Path, form: FileForm, where: str) -> Splits:
     parsed = read_file(path, form, where)
     if isinstance(parsed, dict):
         return datasets.DatasetDict({split: dataset_of(part, where, split) for split, part in parsed.items()})
-    return dataset_of(parsed, where, path=path)
+    return dataset_of(parsed, where)
 
 
 @contextmanager
