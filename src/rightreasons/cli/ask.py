@@ -164,9 +164,9 @@ def run_audit(
         warnings.filterwarnings("ignore", message="The question '")
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
-        each = len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings))
+        apart = len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings))
         try:
-            result = None if each else audit(model, dataset, **settings)
+            result = None if apart else audit(model, dataset, **settings)
         except OptionError as error:
             if not several or "target" not in error.option:  # items have one label each
                 raise

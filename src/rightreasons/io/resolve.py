@@ -145,7 +145,7 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
 def _predictions(
     found: Resolution, told: Described, columns: Columns, names: Sequence[str] | None, where: str
 ) -> Resolution:
-    options = told.options(PredictionOptions(label_names=names))
+    options = told.options(PredictionOptions(label_names=None if names is None else tuple(names)))
     read = without_scores(columns, where, options=options) or find_predictions(columns, where, options=options)
     items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
