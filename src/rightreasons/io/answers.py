@@ -20,30 +20,18 @@ _UNUSUAL = str.maketrans(
     dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff") | dict.fromkeys("‘’ʼ", "'")
     | dict.fromkeys("“”„«»「」『』【】", '"')
 )  # fmt: skip
-_MARKUP = (
-    ("\\", re.compile(r"\\(?:text|math)(?:bf|it|rm|tt|sf)?\s*\{([^{}]*)\}"), r"\1"),
-    ("\\", re.compile(r"\\f?boxed\s*\{([^{}]+)\}|\\boxed\s+(\w)"), r"□\1\2□"),
-    ("<", re.compile(r"</?answer>", re.IGNORECASE), "□"),
-    ("_", re.compile(r"(?<!\w)_+|_+(?!\w)"), ""),
-    ("<", re.compile(r"</?[A-Za-z]\w*\s*/?>"), ""),
-    ("\\", re.compile(r"\\[()\[\]]"), ""),
-    *((sign, re.compile(re.escape(sign)), "") for sign in "$*`"),
-    ("", re.compile(r"\n[ \t]*(?:#+|>|[-•–—])[ \t]+"), "\n"),
-)
-"""What is taken off a text first, where it holds a sign; a boxed or tagged answer stays between squares."""
-
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
 _GAPS = re.compile(r"\n\W+")
 
 
-def _patterns() -> tuple[dict[str, list[str]], dict[str, re.Pattern[str]]]:
+def _patterns() -> tuple[dict[str, list[Any]], dict[str, re.Pattern[str]]]:
     """Return the lists and the patterns of answer_patterns.yaml, in which <name> stands for any entry of a list."""
     import yaml
 
     lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
     patterns = lists.pop("patterns")
-    groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items()}
+    groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items() if name != "markup"}
 
     def filled(pattern: str) -> str:
         return re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: filled(groups[match[1]]), pattern)
@@ -52,6 +40,7 @@ def _patterns() -> tuple[dict[str, list[str]], dict[str, re.Pattern[str]]]:
 
 
 _LISTS, _SAID = _patterns()
+_MARKUP = [(sign, re.compile(marks), instead) for sign, marks, instead in _LISTS["markup"]]
 
 
 def read_answer(
