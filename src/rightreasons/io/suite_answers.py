@@ -57,7 +57,7 @@ def read_suite_answers(
             are those of `Suite.examples()`, and perhaps more, may be in any order.
         suite: The suite, whose labels and whose number of examples the file is read by.
         file_format: The format, of `FORMATS`; None is a table, and "pred_only" where the suffix is of no table.
-        options: As in `read_answers`.
+        options: score_columns, scores and log_filter, as in `read_predictions`.
 
     Returns:
         The answers, one per example.
