@@ -147,13 +147,15 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         for column in named:
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
-    if form.label is None and options.require_labels:
-        columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
     return data, form
 
 
-def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[list[str], list[list[str]], list[int]]:
-    """Return the prompts, the choices and the labels of every row."""
+def read_choices(
+    data: datasets.Dataset, form: ChoiceForm, name: str, *, require_labels: bool
+) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return the prompts, the choices and the labels of every row, which there have to be, or not."""
+    if form.label is None and require_labels:
+        columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
     names = [*dict.fromkeys((*form.prompt, *form.choices))]
     prompts, choices, marks = [], [], []
     for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in names), strict=True)):

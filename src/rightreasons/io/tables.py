@@ -296,16 +296,14 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
         {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
     """
     name, tables, options = _opened(name_or_path, config, options)
-    unlabeled = options.replaced(require_labels=False)
-    numbers: set[int] = set()
-    for part in tables.values():
-        numbers |= numbers_in(*choice_form(part, unlabeled, name))
+    forms = {part: choice_form(data, options, name) for part, data in tables.items()}
+    numbers = frozenset(number for data, form in forms.values() for number in numbers_in(data, form))
 
-    def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
-        data, form = choice_form(data, options, name)
+    def make(_: datasets.Dataset, part: str) -> datasets.Dataset:
+        data, form = forms[part]
         if form.seen is not None:
-            form = dataclasses.replace(form, seen=frozenset(numbers))
-        prompts, choices, labels = read_choices(data, form, name)
+            form = dataclasses.replace(form, seen=numbers)
+        prompts, choices, labels = read_choices(data, form, name, require_labels=options.require_labels)
         ids, id_column = _ids(data, options.id_column, part, name)
         text = datasets.Value("string")
         made = {
