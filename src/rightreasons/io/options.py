@@ -23,10 +23,15 @@ class LabelOptions(Options):
     first_label: int | None = option(
         None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
     )
+
+
+class DataOptions(LabelOptions):
+    """Where the data and its labels are."""
+
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
 
 
-class SourceOptions(LabelOptions):
+class SourceOptions(DataOptions):
     """Where a data set is, and which columns its labels and choices are in."""
 
     config: str | None = option(None, "Configuration of the dataset.")
@@ -60,7 +65,7 @@ class ItemOptions(SourceOptions):
     text_pair_column: str | None = option(None, "Column of the second texts.")
 
 
-class TableOptions(LabelOptions):
+class TableOptions(DataOptions):
     """How a data set is opened, whatever its task."""
 
     split: str | None = option(None, "Split; by default all of them.")
@@ -113,14 +118,10 @@ class ScoreOptions(Options):
         return PredictionOptions(**{name: getattr(self, name) for name in ScoreOptions.names()}, **labels)
 
 
-class PredictionOptions(ScoreOptions):
+class PredictionOptions(ScoreOptions, LabelOptions):
     """The columns of a file of predictions, and the names of the classes; None where the file says it."""
 
-    label_column: str | None = option(None, "Column of the labels.")
     label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
-    first_label: int | None = option(
-        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
-    )
 
     def names_of_columns(self) -> list[str | None]:
         """Return the columns that are named."""
