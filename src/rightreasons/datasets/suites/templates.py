@@ -184,6 +184,8 @@ class _Choice:
         return [len(self.entries) - taken for taken in range(len(self.slots))]
 
     def take(self, digits: Iterator[int]) -> list[tuple[str, Any]]:
+        if len(self.slots) == 1:  # of however many entries
+            return [(self.slots[0], self.entries[next(digits)])]
         left = list(self.entries)
         return [(slot, left.pop(next(digits))) for slot in self.slots]
 
