@@ -93,13 +93,14 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         ('down', 'up')
     """
     told = described(table)
+    if label_names is not None:
+        told = dataclasses.replace(told, given={**told.given, "label_names": label_names})
     where = source_name(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         opened = as_table(told, where=where)
     doubts = [str(warning.message) for warning in caught]
     parts = {str(opened.split or tables.ONLY_SPLIT): opened} if isinstance(opened, datasets.Dataset) else dict(opened)
-    names = label_names if label_names is not None else told.given.get("label_names")
     named = told.options(PredictionOptions()).names_of_columns()
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
     kind = kind or _kind(told, columns, parts, where)
@@ -111,7 +112,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         "classification": _texts,
     }
     try:
-        found = readers[kind](found, told, columns if kind == "predictions" else parts, names, where)
+        found = readers[kind](found, told, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, doubts=(str(error), *doubts), readable=False)
     taken = {what: which for what, which in found.columns.items() if which}
@@ -142,10 +143,8 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
 
-def _predictions(
-    found: Resolution, told: Described, columns: Columns, names: Sequence[str] | None, where: str
-) -> Resolution:
-    options = told.options(PredictionOptions(label_names=None if names is None else tuple(names)))
+def _predictions(found: Resolution, told: Described, columns: Columns, where: str) -> Resolution:
+    options = told.options(PredictionOptions())
     read = without_scores(columns, where, options=options) or find_predictions(columns, where, options=options)
     items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
@@ -154,15 +153,12 @@ def _predictions(
         mapping=read.mapping,
         label_names=read.label_names or (),
         items=tuple(items),
-        doubts=tuple(filter(None, (read.doubt, *(_order_told(read.mapping) if names is None else ())))),
+        doubts=tuple(filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))),
     )
 
 
-def _texts(
-    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
-) -> Resolution:
+def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
     options = told.options(TextOptions(require_labels=False))
-    options = options if names is None else options.replaced(label_names=tuple(names))
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
@@ -188,13 +184,11 @@ def _texts(
         mapping=mapping,
         label_names=tuple(opened[first].features["label"].names) if label is not None else (),
         items=_items(opened[first]),
-        doubts=(*doubts, *(_order_told(mapping) if options.label_names is None else ())),
+        doubts=(*doubts, *_order_told(mapping, options.label_names)),
     )
 
 
-def _choices(
-    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
-) -> Resolution:
+def _choices(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
     options = told.options(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
@@ -215,9 +209,7 @@ def _choices(
     )
 
 
-def _questions(
-    found: Resolution, told: Described, parts: tables.Parts, names: Sequence[str] | None, where: str
-) -> Resolution:
+def _questions(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
     first = next(iter(parts.values()))
     opened = tables.open_questions(told.source if "paragraphs" in first.column_names else first)
     return dataclasses.replace(
@@ -257,10 +249,10 @@ def _merged(parts: Sequence[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
     return tuple(LabelRow(value, count, label, rule) for (value, label, rule), count in counts.most_common())
 
 
-def _order_told(mapping: Sequence[LabelRow]) -> list[str]:
-    """Say that names which numbers got by their order should be looked at."""
+def _order_told(mapping: Sequence[LabelRow], label_names: Sequence[str] | None) -> list[str]:
+    """Say that names which numbers got by their order, and from nobody, should be looked at."""
     by_order = [row for row in mapping if row.rule.startswith(BY_NUMBER) and row.value != row.label]
-    if not by_order or all("say it" in row.rule for row in by_order):
+    if label_names is not None or not by_order or all("say it" in row.rule for row in by_order):
         return []
     return ["Numbers became classes by their order: check the table of labels."]
 
