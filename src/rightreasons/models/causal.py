@@ -101,7 +101,10 @@ class CausalLM:
         """Number of parameters of the model."""
         return int(self.model.num_parameters())
 
-    max_length = property(length_bound)
+    @property
+    def max_length(self) -> int:
+        """Maximum tokens per sequence, from `length_bound`."""
+        return length_bound(self)
 
     @property
     def start_token(self) -> int | None:

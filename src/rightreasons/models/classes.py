@@ -46,7 +46,10 @@ class Classifier:
         device: torch.device = self.model.device
         return device
 
-    max_length = property(length_bound)
+    @property
+    def max_length(self) -> int:
+        """Maximum tokens per sequence, from `length_bound`."""
+        return length_bound(self)
 
     @property
     def abilities(self) -> frozenset[Ability]:

@@ -281,7 +281,7 @@ def span_length(classifier: Classifier, max_length: int | None) -> int:
         ValueError: If it is more than the model takes.
     """
     if max_length is None:
-        return min(MAX_LENGTH, int(classifier.max_length))
+        return min(MAX_LENGTH, classifier.max_length)
     return check_max_length(classifier, max_length, minimum=8)
 
 
