@@ -172,7 +172,7 @@ def one_line(value: object, longest: int = 80) -> str:
     Example:
         >>> import numpy as np
         >>> one_line("a\nb"), one_line([1] * 99, longest=20), one_line(np.ones((50, 2)))
-        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …', 'a ndarray of 50 × 2')
+        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …', 'an ndarray of 50 × 2')
     """
     try:
         text = " ".join(repr(value).split())
@@ -182,8 +182,18 @@ def one_line(value: object, longest: int = 80) -> str:
         return text
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and len(shape) > 1:
-        return f"a {type(value).__name__} of {' × '.join(f'{size:,}' for size in shape)}"
+        return f"{with_article(type(value).__name__)} of {' × '.join(f'{size:,}' for size in shape)}"
     return f"{text[: longest - 1]}…"
+
+
+def with_article(noun: str) -> str:
+    """Write a noun, or the name of a type, behind its article.
+
+    Example:
+        >>> with_article("list"), with_article("option"), with_article("ndarray")
+        ('a list', 'an option', 'an ndarray')
+    """
+    return f"{'an' if noun[:1].lower() in ('a', 'e', 'i', 'o', 'u') or noun.startswith('nd') else 'a'} {noun}"
 
 
 def _shortened(text: str) -> str:
@@ -237,6 +247,5 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """
     names = sorted(known)
     hint = did_you_mean(name, names, n=2)
-    article = "an" if kind[:1].lower() in "aeiou" else "a"
     listed = ", ".join(map(escaped, names))
-    return ValueError(f"Expected the name of {article} {kind}, but got {one_line(name)}.{hint} Known: {listed}.")
+    return ValueError(f"Expected the name of {with_article(kind)}, but got {one_line(name)}.{hint} Known: {listed}.")

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rightreasons.core.errors import with_article
 from rightreasons.core.suites import TEST_TYPES, skips_first
 from rightreasons.datasets.builder import members
 from rightreasons.datasets.suites.cases import Case, Functionality
@@ -432,8 +433,8 @@ def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
             return tuple(texts), tuple(texts.values())
     texts_of = (value,) if isinstance(value, str) else value
     if not isinstance(texts_of, (list, tuple)) or not texts_of or not all(isinstance(text, str) for text in texts_of):
-        kind = type(value).__name__
-        raise TypeError(f"Expected each example to be a text, or a tuple or dictionary of texts, but got a {kind}.")
+        kind = with_article(type(value).__name__)
+        raise TypeError(f"Expected each example to be a text, or a tuple or dictionary of texts, but got {kind}.")
     names = ("text", "text_pair") if len(texts_of) <= 2 else tuple(f"text_{n}" for n in range(len(texts_of)))
     return names[: len(texts_of)], tuple(texts_of)
 
