@@ -19,10 +19,7 @@ from lighteval.metrics.utils.metric_utils import CorpusLevelMetric
 from lighteval.tasks.lighteval_task import LightevalTaskConfig
 from lighteval.tasks.requests import Doc, SamplingMethod
 
-from rightreasons.integrations.lm_eval import MEASURES, aggregation
-
-HIGHER = ("auroc", "brier_resolution")
-"""Figures of which more is better."""
+from rightreasons.integrations.lm_eval import HIGHER, MEASURES, aggregation
 
 
 class Scores(Preparator):  # type: ignore[misc]

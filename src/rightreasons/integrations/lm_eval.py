@@ -63,6 +63,9 @@ MEASURES: Mapping[str, tuple[Callable[..., Any], str]] = {
 }
 """Figures that an aggregation can give: name -> the kernel, and the field of its result."""
 
+HIGHER = ("auroc", "brier_resolution")
+"""Figures of which more is better."""
+
 
 def choice_results(results: Iterable[Sequence[Any]], label: int, measures: Sequence[str] = ("ece",)) -> dict[str, Any]:
     """Hand the log-likelihoods of one item's choices over to aggregations; the result of `process_results`.

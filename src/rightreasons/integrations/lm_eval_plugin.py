@@ -10,9 +10,7 @@ from typing import Any
 
 from lm_eval.api.registry import register_aggregation, register_metric
 
-from rightreasons.integrations.lm_eval import MEASURES, PREFIX, aggregation
-
-HIGHER_IS_BETTER = ("auroc", "brier_resolution")
+from rightreasons.integrations.lm_eval import HIGHER, MEASURES, PREFIX, aggregation
 
 
 def _registered(measure: str) -> Any:
@@ -24,7 +22,7 @@ def _registered(measure: str) -> Any:
     name = PREFIX + measure
     register_aggregation(name)(aggregation(measure))
     return register_metric(
-        metric=name, higher_is_better=measure in HIGHER_IS_BETTER, output_type="multiple_choice", aggregation=name
+        metric=name, higher_is_better=measure in HIGHER, output_type="multiple_choice", aggregation=name
     )(handed_over)
 
 
