@@ -1,15 +1,14 @@
 """Reads a suite and the answers of models, and scores them: from files to everything that the page shows."""
 
-import csv
 import dataclasses
 import functools
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rightreasons.behavior.measure import SuiteAnswers, score_stored
+from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.files import read_hatecheck
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import read_columns
@@ -102,11 +101,7 @@ def open_suite(path: Path) -> Suite:
 
 def examples_text(suite: Suite) -> str:
     """Write the examples of a suite in its order as CSV, as input for a model."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(suite.text_columns)
-    writer.writerows(suite.texts())
-    return out.getvalue()
+    return csv_text([suite.text_columns, *suite.texts()])
 
 
 def pass_rates(predictions: str, suite: str | None = None) -> dict[str, Any]:

@@ -478,8 +478,12 @@ def _from_series(values: Any) -> Any:
     return to_list()
 
 
+UNTOLD = {"told": False}
+"""Metadata of a field that is no part of the result in JSON, such as the pixels of a picture."""
+
+
 class Result:
-    """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON.
+    """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON, but for fields of `UNTOLD`.
 
     Example:
         >>> import dataclasses, numpy as np
@@ -493,7 +497,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields in their order as float, int, str, bool, list, dict and None."""
-        return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        fields = (field for field in dataclasses.fields(self) if field.metadata != UNTOLD)  # type: ignore[arg-type]
+        return {field.name: plain(getattr(self, field.name)) for field in fields}
 
 
 def plain(value: Any) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import filecmp
 import functools
 import hashlib
+import io
 import json
 import os
 import re
@@ -199,6 +201,18 @@ def json_lines(rows: Iterable[Any]) -> str:
         '{"text": "é"}\n[1, null]\n'
     """
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Write rows as comma-separated values, the first with the names of the columns; None is empty.
+
+    Example:
+        >>> csv_text([("id", "share"), ("a,b", 0.5), ("c", None)])
+        'id,share\n"a,b",0.5\nc,\n'
+    """
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
 
 
 def _path(path: object, name: str, kind: str) -> Path:

@@ -37,7 +37,7 @@ from rightreasons.models.batching import TOKENS_PER_ITEM
 from rightreasons.models.running import bars_about
 from rightreasons.page.parts import Cell, Change, Column, Example, Mark
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import RANKED, Prose, decimal, percent
+from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
 N_EXAMPLES = 6
@@ -404,7 +404,7 @@ EIGENVALUE = Question(
             "flipped",
             figure="hardest_flipped",
             plot="difficulty_accuracy",
-            size=lambda m: RANKED,
+            size=lambda m: None,
             pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[:1],
             when=lambda m: m.flipped("hardest")[1],
         ),
@@ -412,10 +412,10 @@ EIGENVALUE = Question(
             "right",
             figure="hardest_accuracy",
             plot="difficulty_accuracy",
-            size=lambda m: RANKED,
+            size=lambda m: None,
             when=lambda m: m.accuracies,
         ),
-        Lead("ranked", size=lambda m: RANKED),
+        Lead("ranked", size=lambda m: None),
     ),
     data=eigenvalue_data,
     changes=lambda m: m.changes(),
@@ -528,6 +528,6 @@ LEFT_OUT = Question(
             figures=LEFT_OUT_FIGURES,
         ),
     ),
-    leads=(Lead("flipped", figure="flipped_by_one_word", size=lambda m: RANKED),),
+    leads=(Lead("flipped", figure="flipped_by_one_word", size=lambda m: None),),
     data=left_out_data,
 )

@@ -7,17 +7,15 @@ they show where to look. Contrast sets alone have a verdict.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, changes, example_of
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.intervals import Estimate
+from rightreasons.core.store import csv_text
 from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement, measure_contrast_sets
 from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
@@ -245,16 +243,9 @@ def with_ranking(answer: p.SectionResult) -> p.SectionResult:
     rows = answer.data.get("ranking") or answer.data.get("left_out_words", {}).get("ranking")
     if not rows:
         return answer
-    return dataclasses.replace(answer, data={**answer.data, "ranking": rows}, files={RANKING: as_csv(rows)})
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write the rows of a ranking."""
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows({**row, "words": " ".join(row["words"])} for row in rows)
-    return stream.getvalue()
+    lines = ({**row, "words": " ".join(row["words"])}.values() for row in rows)
+    files = {RANKING: csv_text([rows[0], *lines])}
+    return dataclasses.replace(answer, data={**answer.data, "ranking": rows}, files=files)
 
 
 def joined(answers: Sequence[p.SectionResult]) -> p.SectionResult:

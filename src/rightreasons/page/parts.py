@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
-from rightreasons.core.arrays import Result, plain
+from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.intervals import Estimate, FigureText
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
@@ -85,9 +85,9 @@ class Plot(Result):
     caption: str
     alt: str
     source: str
-    png: bytes = dataclasses.field(repr=False)
-    svg: str = dataclasses.field(default="", repr=False)
-    wide: bool = False
+    png: bytes = dataclasses.field(repr=False, metadata=UNTOLD)
+    svg: str = dataclasses.field(default="", repr=False, metadata=UNTOLD)
+    wide: bool = dataclasses.field(default=False, metadata=UNTOLD)
 
     __pydantic_config__: ClassVar[Any] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
@@ -97,8 +97,7 @@ class Plot(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the texts and the file of the picture."""
-        texts = {name: getattr(self, name) for name in ("key", "title", "caption", "alt", "source")}
-        return {**texts, "file": f"figures/{self.key}.png"}
+        return {**super().to_dict(), "file": f"figures/{self.key}.png"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Table(Result):
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     source: str = ""
-    folded: bool = False
+    folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
 
     def __post_init__(self) -> None:
         _check_key(self.key)
@@ -171,16 +170,9 @@ class Table(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "columns": [column.to_dict() for column in self.columns],
-            "rows": [
-                {column.key: plain(cell) for column, cell in zip(self.columns, row, strict=True)} for row in self.rows
-            ],
-            "note": self.note,
-            "source": self.source,
-        }
+        keys = [column.key for column in self.columns]
+        told = super().to_dict()
+        return {**told, "rows": [dict(zip(keys, row, strict=True)) for row in told["rows"]]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,15 +242,11 @@ class ExampleList(Result):
     title: str
     note: str
     examples: tuple[Example, ...]
-    folded: bool = False
+    folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
 
     def __post_init__(self) -> None:
         _check_key(self.key)
         _check_said(self.key, note=self.note)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the examples; how the page shows them is not among their fields."""
-        return {"key": self.key, "title": self.title, "note": self.note, "examples": plain(self.examples)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -320,7 +308,7 @@ class Finding(Result):
         claim: What the model does, as the rest of a sentence that begins with its name.
         evidence: What the claim rests on: the test that decided it and the number of items.
         figure: The key of the headline that shows it on the common scale; "" where none is a share.
-        size: The share of predictions that it is about, which orders findings of the same tone; `prose.RANKED` where it
+        size: The share of predictions that it is about, which orders findings of the same tone; None where it
             judges nothing.
         plot: The key of the picture that shows it; "" for the first of the section.
         pair: One example that shows it, or an item before and after a change.
@@ -330,7 +318,7 @@ class Finding(Result):
     claim: str
     evidence: str
     figure: str = ""
-    size: float = 0.0
+    size: float | None = 0.0
     plot: str = ""
     pair: tuple[Example, ...] = ()
     actions: tuple[Action, ...] = ()
@@ -355,11 +343,11 @@ class ItemFigure(Result):
     key: str
     name: str
     better: str
-    ids: tuple[str, ...]
-    values: tuple[float, ...]
+    ids: tuple[str, ...] = dataclasses.field(metadata=UNTOLD)
+    values: tuple[float, ...] = dataclasses.field(metadata=UNTOLD)
     low: float = 0.0
     high: float = 1.0
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = dataclasses.field(default=(), metadata=UNTOLD)
     unit: str = "fraction"
 
     @classmethod
@@ -371,12 +359,7 @@ class ItemFigure(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the items, which have a file of their own."""
-        about = ("key", "name", "better", "low", "high", "unit")
-        return {**{name: getattr(self, name) for name in about}, "n_items": len(self.ids)}
-
-
-UNTOLD = ("files", "changes")
-"""Fields of an answer that audit.json does not hold."""
+        return {**super().to_dict(), "n_items": len(self.ids)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -416,14 +399,9 @@ class SectionResult(Result):
     limits: tuple[str, ...] = ()
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     finding: Finding | None = None
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=UNTOLD)
     by_item: tuple[ItemFigure, ...] = ()
-    changes: tuple[tuple[str, Change], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields; the further files are beside audit.json, and changes are of the page alone."""
-        names = (field.name for field in dataclasses.fields(self) if field.name not in UNTOLD)
-        return {name: plain(getattr(self, name)) for name in names}
+    changes: tuple[tuple[str, Change], ...] = dataclasses.field(default=(), metadata=UNTOLD)
 
     @property
     def plots(self) -> tuple[Plot, ...]:

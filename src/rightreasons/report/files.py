@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import dataclasses
-import io
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from rightreasons.core.options import Options, QuestionOptions
 from rightreasons.core.stopping import tell
 from rightreasons.core.store import (
     SET_ASIDE,
+    csv_text,
     digest_of_files,
     digest_of_value,
     finish_swap,
@@ -61,14 +61,12 @@ def items_table(figures: Sequence[ItemFigure]) -> str:
         pass_rate,b,,0
         <BLANKLINE>
     """
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple[str, ...]] = [COLUMNS]
     for figure in figures:
         groups = figure.groups or ("",) * len(figure.ids)
         values = (f"{value:.17g}" for value in figure.values)
-        writer.writerows(zip([figure.key] * len(figure.ids), figure.ids, groups, values, strict=True))
-    return stream.getvalue()
+        rows += zip([figure.key] * len(figure.ids), figure.ids, groups, values, strict=True)
+    return csv_text(rows)
 
 
 def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[str, ItemFigure]:
@@ -113,33 +111,6 @@ FOLDER = "answers"
 """The folder, in that of work, of the answers."""
 
 _ANSWER = TypeAdapter(Outcome)
-
-
-def save_answer(work: Path, outcome: Outcome, inputs: str) -> None:
-    """Keep an answer.
-
-    Args:
-        work: The folder of work of a report.
-        outcome: The question with its answer.
-        inputs: A digest of what the answer depends on.
-    """
-    value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
-    write_record(work / FOLDER / f"{outcome.question}.json", value, inputs)
-
-
-def load_answer(work: Path, question: str, inputs: str) -> Outcome | None:
-    """Return a kept answer; None where there is none that depends on the same.
-
-    Args:
-        work: The folder of work of a report.
-        question: The question.
-        inputs: The digest of what the answer must depend on.
-    """
-    stored = read_record(work / FOLDER / f"{question}.json", inputs)
-    try:
-        return None if stored is None else _ANSWER.validate_json(json.dumps(stored))
-    except ValidationError:  # of another version of these parts
-        return None
 
 
 # -------------- The figures of an audit by a path, such as `calibration.ece`: what a gate checks and a model card lists
@@ -213,14 +184,12 @@ def figures_table(audit: Mapping[str, Any]) -> str:
     Returns:
         Comma-separated values, the first row with the names of the columns.
     """
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n"))
-    for figure in audit_figures(audit).values():
-        it = figure.estimate
-        cells = (figure.path, figure.name, it.value, it.low, it.high, it.level)
-        writer.writerow((*cells, figure.unit, figure.better, figure.split, figure.n))
-    return stream.getvalue()
+    rows: list[tuple[Any, ...]] = [("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n")]
+    for one in audit_figures(audit).values():
+        it = one.estimate
+        cells = (one.path, one.name, it.value, it.low, it.high, it.level)
+        rows.append((*cells, one.unit, one.better, one.split, one.n))
+    return csv_text(rows)
 
 
 def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -309,11 +278,6 @@ class Report:
         about = {name: value for name, value in settings.items() if name not in _BESIDE}
         return cls(context, digest_of_value([context.digest, about]))
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the report."""
-        return self.context.out
-
     def sections(self, asked: Sequence[str]) -> list[Section]:
         """Return the sections of the questions that are asked and of those that the report has."""
         return load_sections([*asked, *self._earlier(asked)])
@@ -341,12 +305,14 @@ class Report:
         Yields:
             All outcomes in the order of the page, and question -> its options.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / WORK).mkdir(exist_ok=True)
-        with leased(self.folder / WORK, alone=True):
+        self.context.out.mkdir(parents=True, exist_ok=True)
+        (self.context.out / WORK).mkdir(exist_ok=True)
+        with leased(self.context.out / WORK, alone=True):
             for outcome in outcomes:
                 if outcome.status == "answered":
-                    save_answer(self.folder / WORK, outcome, self._inputs(outcome.question, options[outcome.question]))
+                    value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
+                    inputs = self._inputs(outcome.question, options[outcome.question])
+                    write_record(self._kept_in(outcome.question), value, inputs)
             kept = self._kept(list(options))
             place = {question: number for number, question in enumerate(available_questions())}
             whole = sorted([*outcomes, *(one for one, _ in kept)], key=lambda one: place[one.question])
@@ -368,7 +334,7 @@ class Report:
             The record with the digests of the files beside it.
         """
         earlier = self._read()
-        with swapped_in(self.folder, self._files) as new:
+        with swapped_in(self.context.out, self._files) as new:
             for split in self.context.all_splits:
                 if self.context.has_scores(split):
                     save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
@@ -400,9 +366,9 @@ class Report:
 
     def _read(self) -> dict[str, Any] | None:
         """Read the audit.json that is there; None where there is none that can be read."""
-        finish_swap(self.folder)
+        finish_swap(self.context.out)
         with contextlib.suppress(OSError, ValueError):
-            return read_audit(self.folder)
+            return read_audit(self.context.out)
         return None
 
     def _earlier(self, asked: Sequence[str]) -> dict[str, QuestionOptions]:
@@ -419,28 +385,31 @@ class Report:
         """Return the outcomes of other questions that the report has, where they still hold."""
         kept: list[tuple[Outcome, Options]] = []
         for question, options in self._earlier(asked).items():
-            outcome = load_answer(self.folder / WORK, question, self._inputs(question, options))
-            if outcome is not None:
-                kept.append((outcome, options))
+            stored = read_record(self._kept_in(question), self._inputs(question, options))
+            with contextlib.suppress(ValidationError):  # of another version of these parts
+                kept += [] if stored is None else [(_ANSWER.validate_json(json.dumps(stored)), options)]
         return kept
+
+    def _kept_in(self, question: str) -> Path:
+        return self.context.out / WORK / FOLDER / f"{question}.json"
 
     def _files(self) -> list[str]:
         """Name the files of the report that is there."""
-        paths = [path for name in OWN for path in (self.folder / name, *(self.folder / name).glob("**/*"))]
-        return [path.relative_to(self.folder).as_posix() for path in paths if path.is_file()]
+        paths = [path for name in OWN for path in (self.context.out / name, *(self.context.out / name).glob("**/*"))]
+        return [path.relative_to(self.context.out).as_posix() for path in paths if path.is_file()]
 
     def _set_aside(self, earlier: Mapping[str, Any] | None) -> None:
         """Keep the files of another report; they also stay in their places until the new ones are there."""
         files = self._files()
-        content = earlier if earlier is not None else digest_of_files(self.folder, files)
-        place = self.folder / SET_ASIDE / digest_of_value(content)[:16]
+        content = earlier if earlier is not None else digest_of_files(self.context.out, files)
+        place = self.context.out / SET_ASIDE / digest_of_value(content)[:16]
         if not files or place.exists():
             return
         half = place.with_name(f".{place.name}.part")
         shutil.rmtree(half, ignore_errors=True)
         for name in files:
             (half / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(self.folder / name, half / name)
+            shutil.copy2(self.context.out / name, half / name)
         half.rename(place)
         why = "is damaged" if earlier is None else "is about another model, data or settings"
-        tell(f"The earlier report in {self.folder} {why}: it is set aside in {place}.")
+        tell(f"The earlier report in {self.context.out} {why}: it is set aside in {place}.")

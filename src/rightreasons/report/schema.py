@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
 from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, digest_of_value, finish_swap
@@ -51,13 +52,6 @@ Count = Annotated[int, Field(ge=0)]
 
 
 # A record has the fields of what it is of; here is what differs.
-_WITHOUT: dict[type, tuple[str, ...]] = {
-    parts.Plot: ("png", "svg", "wide"),
-    parts.Table: ("folded",),
-    parts.ExampleList: ("folded",),
-    parts.ItemFigure: ("ids", "values", "groups"),
-    parts.SectionResult: parts.UNTOLD,
-}
 _LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",)}
 """Fields that reports of earlier versions lack."""
 
@@ -75,7 +69,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
 def record_of(kind: Any) -> type[Record]:
     """Return the record of a part of the report: its fields, each of which has to be there unless it came later."""
     hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.name not in _WITHOUT.get(kind, ())]
+    names = [field.name for field in dataclasses.fields(kind) if field.metadata != UNTOLD]
     fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
     declared: dict[str, Any] = {
         name: (field, None if name in _LATER.get(kind, ()) else ...) for name, field in fields.items()
@@ -237,17 +231,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         FileNotFoundError: If there is none.
         ValueError: If it is not an audit, or of a later major version.
     """
-    check_kind(report, "report", str | os.PathLike)
-    path = Path(report)
-    file = path / AUDIT_FILE if path.is_dir() else path
-    with contextlib.suppress(OSError):  # what a killed command had written, unless the folder can be read alone
-        finish_swap(file.parent)
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
-    try:
-        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
-    except ValueError as error:
-        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
+    file, audit = _parsed(report)
     version = audit.get("schema_version") if isinstance(audit, dict) else None
     if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
         raise ValueError(f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}.")
@@ -261,6 +245,21 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
             "goes on from what it kept."
         )
     return dict(audit)
+
+
+def _parsed(report: str | os.PathLike[str]) -> tuple[Path, Any]:
+    """Return the audit.json of a report, and what it holds, unchecked."""
+    check_kind(report, "report", str | os.PathLike)
+    path = Path(report)
+    file = path / AUDIT_FILE if path.is_dir() else path
+    with contextlib.suppress(OSError):  # what a killed command had written, unless the folder can be read alone
+        finish_swap(file.parent)
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
+    try:
+        return file, json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
 
 
 def signed(audit: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,7 +299,7 @@ def check_still(report: str | os.PathLike[str], audit: Mapping[str, Any]) -> Non
     Raises:
         ReplacedError: If another audit has replaced it.
     """
-    if read_audit(report).get("digest") != audit.get("digest"):
+    if _parsed(report)[1].get("digest") != audit.get("digest"):
         raise ReplacedError(
             f"Expected {os.fspath(report)} to stay as it is while it is read, but an audit writes it again and again."
         )
