@@ -52,6 +52,11 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """The id and the text of each item: reports that share both are about the same item."""
+        return list(zip(self.ids, self.texts, strict=True))
+
 
 def predictions_file(split: str) -> str:
     """Return the file of the predictions of a split, relative to the folder of the report."""

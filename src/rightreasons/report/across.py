@@ -22,9 +22,9 @@ from rightreasons.io.files import data_type
 from rightreasons.io.logs import logged
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
-from rightreasons.page.question import Part, Rule, Table
-from rightreasons.report.comparison import check_out, page_section
-from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder
+from rightreasons.page.question import Part, Question, Rule, Table
+from rightreasons.report.comparison import check_out, sentences
+from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder, shared_rows
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
 from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, read_audit, reads_again
 
@@ -90,8 +90,9 @@ class ModelsByTasks(Result):
         return next((cell for cell in self.cells if (cell.model, cell.task) == (model, task)), None)
 
 
-TASKS = page_section(
-    "tasks",
+TASKS = Question(
+    name="tasks",
+    prose=sentences("tasks"),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(
@@ -170,7 +171,8 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling =
     known: list[_Read] = []
     for report in reports:
         one = _read(report_folder(report), how)
-        alike = next((other for other in known if not (one.named and other.named) and _shared(one, other)), None)
+        untold = (other for other in known if not (one.named and other.named))
+        alike = next((other for other in untold if len(shared_rows(one.names, other.names)[0]) >= MIN_ITEMS), None)
         if alike is not None:
             one = dataclasses.replace(one, cell=dataclasses.replace(one.cell, task=alike.cell.task))
         names = {other.cell.model for other in known if other.cell.task == one.cell.task}
@@ -238,7 +240,7 @@ def _read(folder: Path, how: Resampling) -> _Read:
     known = np.asarray(said.labels) >= 0
     sure = audit["model"]["task"] == "confidence"  # its labels say which answers are right
     right = np.asarray(said.labels) == 1 if sure else np.array([np.argmax(row) for row in said.logits]) == said.labels
-    names = [pair for pair, has in zip(zip(said.ids, said.texts, strict=True), known, strict=True) if has]
+    names = list(itertools.compress(said.named, known))
     accuracy, answers = rate(right[known], how), audit.get("answers")
     n_items = len(names)
     if answers is not None:
@@ -260,19 +262,12 @@ def _read(folder: Path, how: Resampling) -> _Read:
     return _Read(cell, right[known], names, bool(task))
 
 
-def _shared(one: _Read, other: _Read) -> list[tuple[int, int]]:
-    place = {name: row for row, name in enumerate(other.names)}
-    rows = [(row, place[name]) for row, name in enumerate(one.names) if name in place]
-    return rows if len(rows) >= MIN_ITEMS else []
-
-
 def _beside(one: _Read, first: _Read, how: Resampling) -> ModelOnTask:
-    rows = [] if one is first else _shared(one, first)
-    if not rows:
+    mine, its = shared_rows(one.names, first.names)
+    if one is first or len(mine) < MIN_ITEMS:
         return one.cell
-    mine, its = np.array(rows).T
     texts = [one.names[row][1] for row in mine]
     clusters = None if len({*texts}) == len(texts) else texts
     test = paired_means(one.right[mine], first.right[its], clusters=clusters, resampling=how)
     difference = estimate_of(test.difference, test.interval)
-    return dataclasses.replace(one.cell, n_shared=len(rows), difference=difference, p_value=test.p_value)
+    return dataclasses.replace(one.cell, n_shared=len(mine), difference=difference, p_value=test.p_value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -138,13 +138,11 @@ def _compared(
     question: str, first: ItemFigure, second: ItemFigure, known: Collection[str] | None, how: Resampling
 ) -> Iterator[ComparedFigure]:
     """Compare one figure, and each of its groups."""
-    place = {name: row for row, name in enumerate(second.ids)}
-    rows = [
-        (row, place[name]) for row, name in enumerate(first.ids) if name in place and (known is None or name in known)
-    ]
-    if len(rows) < MIN_ITEMS:
+    one, two = shared_rows(first.ids, second.ids)
+    if known is not None:
+        one, two = np.array((one, two))[:, [first.ids[row] in known for row in one]]
+    if len(one) < MIN_ITEMS:
         return
-    one, two = np.array(rows).T
     values = np.array(first.values)[one], np.array(second.values)[two]
     if not first.groups:
         yield _answer(question, first, "", values, how)
@@ -193,6 +191,18 @@ class SharedItems:
     n_only: tuple[int, int]
 
 
+def shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Return the (2, M) rows of the names that two lists share, in the order of the first.
+
+    Example:
+        >>> shared_rows(["a", "b", "c"], ["c", "a"]).tolist()
+        [[0, 2], [1, 0]]
+    """
+    place = {name: row for row, name in enumerate(second)}
+    rows = [(row, place[name]) for row, name in enumerate(first) if name in place]
+    return np.array(rows, dtype=np.intp).reshape(-1, 2).T
+
+
 def matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
     """Return the first model's class of each of the second's classes; None for multiple choice.
 
@@ -226,15 +236,10 @@ def shared_items(
     audits: Sequence[dict[str, Any]],
 ) -> SharedItems | None:
     """Join the labeled items that both reports hold with the same text; None where there are none."""
-    place = {name: row for row, name in enumerate(second.ids)}
-    rows = [
-        (row, place[name])
-        for row, name in enumerate(first.ids)
-        if name in place and first.labels[row] >= 0 and first.texts[row] == second.texts[place[name]]
-    ]
-    if not rows:
+    rows = shared_rows(first.named, second.named)
+    one, two = rows[:, first.labels[rows[0]] >= 0]
+    if not len(one):
         return None
-    one, two = np.array(rows).T
     labels, others = first.labels[one], second.labels[two]
     logits = take_rows(second.logits, two)
     mapped = others
@@ -257,7 +262,7 @@ def shared_items(
         second=JudgedItems.of(logits, labels),
         ids=tuple(first.ids[row] for row in one),
         texts=tuple(first.texts[row] for row in one),
-        n_only=(len(first) - len(rows), len(second) - len(rows)),
+        n_only=(len(first) - len(one), len(second) - len(one)),
     )
 
 
@@ -280,9 +285,8 @@ def n_shared(folders: Sequence[Path], audits: Sequence[Mapping[str, Any]]) -> in
         if file is None:
             return 0
         check_files(folder, audit, [file])
-        predictions = read_predictions(folder / file)
-        held.append(set(zip(predictions.ids, predictions.texts, strict=True)))
-    return len(held[0] & held[1])
+        held.append(read_predictions(folder / file).named)
+    return len(shared_rows(*held)[0])
 
 
 # ----------- Reports side by side: the figures of all questions over models or checkpoints, and which is better at what
