@@ -13,7 +13,7 @@ from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.cli import main
 from rightreasons.report import labels
 from rightreasons.report.questions import QUESTIONS, available_questions, read_reproduction
-from rightreasons.report.runner import audit, audit_command
+from rightreasons.report.runner import audit, audit_command, reproduction
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
@@ -153,7 +153,7 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
         raise ValueError("enough")
 
     monkeypatch.setattr(labels, "audit_labels", stand_in)  # as a label is named
-    words = shlex.split(audit_command(("model", "data"), (settings, stored), (), options))
+    words = shlex.split(audit_command(reproduction(("model", "data"), (settings, stored), (), options)))
     with pytest.raises(SystemExit):
         main(words[1:])
     assert came["options"] == options

@@ -149,7 +149,7 @@ class AuditContext:
     @property
     def resampling(self) -> Resampling:
         """How intervals and tests are resampled."""
-        return Resampling(self.settings.confidence_level, self.settings.n_resamples, self.seed)
+        return self.settings.resampling
 
     @property
     def seed(self) -> int:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rightreasons.core.choices import TASKS
 from rightreasons.core.options import option
 from rightreasons.io.options import ItemOptions, ScoreOptions
+
+if TYPE_CHECKING:
+    from rightreasons.core.resampling import Resampling
+
+
+RESAMPLED = ("n_resamples", "confidence_level", "seed")
+"""Options of an audit about its intervals."""
 
 
 class AuditOptions(ItemOptions):
@@ -62,6 +71,13 @@ class AuditOptions(ItemOptions):
 
         super()._check()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are resampled."""
+        from rightreasons.core.resampling import Resampling
+
+        return Resampling(self.confidence_level, self.n_resamples, self.seed)
 
 
 class StoredOptions(ScoreOptions):

@@ -14,7 +14,7 @@ import typer.core
 
 from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options
-from rightreasons.core.options import Options, listed, option
+from rightreasons.core.options import Options, listed
 
 UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins", "form")
 """Names of arguments whose options have no prefix on the command line."""
@@ -178,21 +178,11 @@ OptionalModel = Annotated[
     str | None, typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False)
 ]
 OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
-SPLIT_HELP = "Split; by default the first of test, validation and dev with labels, or else any."
-
-
-class ChosenOptions(Options):
-    """Which items are taken, and how their figures are tested."""
-
-    split: str | None = option(None, SPLIT_HELP)
-    limit: int | None = option(None, "Maximum number of items.", minimum=1)
-    seed: int = option(0, "Seed of every random choice.", minimum=0)
-    n_permutations: int = option(10_000, "Permutations of the p-value over items.", minimum=1)
-    confidence_level: float = option(0.95, "Confidence level of the intervals.")
-
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
-Split = Annotated[str | None, typer.Option(help=SPLIT_HELP)]
+Split = Annotated[
+    str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
+]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]

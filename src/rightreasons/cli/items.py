@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line, hand_over
-from rightreasons.cli.declared import ChosenOptions, Dataset, Declared, FiguresFile, declared_command
+from rightreasons.cli.declared import Dataset, Declared, FiguresFile, Split, declared_command
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, option
 from rightreasons.io.options import SourceOptions
@@ -80,24 +81,26 @@ def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | Non
     return flags
 
 
-CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (ChosenOptions, ("split", "limit", "seed"))}
-TESTED = (ChosenOptions, ("split", "seed", "n_permutations", "confidence_level"))
+CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (AuditOptions, ("limit", "seed"))}
 
 
-@declared_command(COMMANDS["gaps"], "gaps", {"source": SourceOptions, "options": TESTED})
+@declared_command(
+    COMMANDS["gaps"], "gaps", {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))}
+)
 def gaps(
     dataset: Dataset,
     first: Annotated[
         str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
     ],
     second: Annotated[str, typer.Option(help="The same for the second training set.")],
-    source: SourceOptions,
-    options: ChosenOptions,
+    split: Split = None,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.", min=1)] = 10_000,
     subsets: Annotated[
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
     ] = None,
     out: FiguresFile = None,
+    **declared: Any,
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
     from rightreasons.cli.show import write_figures
@@ -105,7 +108,8 @@ def gaps(
     from rightreasons.cues.easy_hard import compare_gaps
     from rightreasons.io.predictions import read_runs
 
-    items, taken = open_items(dataset, source, options.split)
+    settings: AuditOptions = declared["settings"]
+    items, taken = open_items(dataset, declared["source"], split)
     easy = easy_flags(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
     items = items.select(rows)
@@ -115,9 +119,9 @@ def gaps(
         two,
         items["label"][:],
         [easy[row] for row in rows],
-        n_permutations=options.n_permutations,
-        confidence_level=options.confidence_level,
-        seed=options.seed,
+        n_permutations=n_permutations,
+        confidence_level=settings.confidence_level,
+        seed=settings.seed,
     )
     typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
     for name, gap, runs in (
@@ -142,27 +146,29 @@ def ratings() -> None:
 def write(
     dataset: Dataset,
     source: SourceOptions,
-    drawn: ChosenOptions,
+    drawn: AuditOptions,
+    split: Split = None,
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
     from rightreasons.io.judged import write_rating_sheets
 
-    items, taken = open_items(dataset, source, drawn.split, limit=drawn.limit, seed=drawn.seed)
+    items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
     typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
 
 
-@declared_command(COMMANDS["ratings"], "read", {**CHOSEN, "options": (ChosenOptions, ("confidence_level",))})
+@declared_command(COMMANDS["ratings"], "read", {**CHOSEN, "settings": (AuditOptions, ("confidence_level",))})
 def read(
     dataset: Dataset,
     sheets: Annotated[
         list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
     ],
     source: SourceOptions,
-    drawn: ChosenOptions,
-    options: ChosenOptions,
+    drawn: AuditOptions,
+    settings: AuditOptions,
+    split: Split = None,
     out: FiguresFile = None,
 ) -> None:
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
@@ -173,7 +179,7 @@ def read(
     from rightreasons.cues.agreement import human_performance
     from rightreasons.io.judged import read_rating_sheets
 
-    items, taken = open_items(dataset, source, drawn.split, limit=drawn.limit, seed=drawn.seed)
+    items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
     rows = {"all": list(range(len(items)))}
     if "mirrored" in items.column_names:
@@ -185,7 +191,7 @@ def read(
             [answers.ratings[row] for row in half],
             [answers.references[row] for row in half],
             n_choices=answers.n_choices,
-            confidence_level=options.confidence_level,
+            confidence_level=settings.confidence_level,
         )
         for name, half in rows.items()
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import AuditOptions
+from rightreasons.audited.options import RESAMPLED, AuditOptions
 from rightreasons.calibration.options import SOURCES, CalibrationOptions, ElicitOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
@@ -21,7 +21,7 @@ from rightreasons.cli.declared import (
     check_unread,
     declared_command,
 )
-from rightreasons.cli.show import figure_cell, print_rows, show_plan, write_figures
+from rightreasons.cli.show import print_rows, show_plan, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
@@ -39,9 +39,6 @@ COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
 
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
-
-RESAMPLED = ("n_resamples", "confidence_level", "seed")
-"""Options of an audit about its intervals."""
 
 
 @declared_command(
@@ -76,7 +73,6 @@ def confidence(
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.elicit import measure_confidence
     from rightreasons.core.options import listed
-    from rightreasons.core.resampling import Resampling
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.io.judged import read_confidence
 
@@ -104,8 +100,7 @@ def confidence(
         for what, failures in elicited.failures.items():
             item, reason = next(iter(failures.items()))
             typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")
-    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    measured = measure_confidence(table, options=declared["bins"], resampling=resampling)
+    measured = measure_confidence(table, options=declared["bins"], resampling=settings.resampling)
     typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
     _show_sources(measured)
     write_figures(out, {**measured.to_dict(), **figures})
@@ -142,7 +137,7 @@ def _elicited(
 def _show_sources(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
     from rightreasons.calibration.measure import FIGURES
-    from rightreasons.page.prose import p_equals, p_value
+    from rightreasons.page.prose import p_equals, p_value, written
 
     names = {key: _short(FIGURES["brier_of_answers" if key == "brier" else key].name) for key in (*COLUMNS, *PAIRED)}
     compared = [one for one in measured.sources if one.figures]
@@ -158,7 +153,7 @@ def _show_sources(measured: ConfidenceMeasurement) -> None:
                 f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%}){told}"
             )
     typer.echo("")
-    rows = [[one.name, *(figure_cell(one.figures[key], FIGURES[key].unit) for key in COLUMNS)] for one in compared]
+    rows = [[one.name, *(written(one.figures[key], FIGURES[key].unit) for key in COLUMNS)] for one in compared]
     print_rows([["", *(names[key] for key in COLUMNS)], *rows])
     for pair in measured.pairs:
         typer.echo(f"\n{pair.first} - {pair.second}:")
@@ -173,7 +168,7 @@ def _show_sources(measured: ConfidenceMeasurement) -> None:
         typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")
         for name, estimates in figures.items():
             said = ", ".join(
-                f"{_short(FIGURES[key].name)} {figure_cell(each, FIGURES[key].unit)}" for key, each in estimates.items()
+                f"{_short(FIGURES[key].name)} {written(each, FIGURES[key].unit)}" for key, each in estimates.items()
             )
             typer.echo(f"  {name}: {said}")
 
@@ -229,7 +224,6 @@ def judges(
     **declared: Any,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
-    from rightreasons.core.resampling import Resampling
     from rightreasons.io.judged import read_judgments
     from rightreasons.probes.judges import measure_judges
 
@@ -243,8 +237,7 @@ def judges(
         if judged is None:
             return
         judgments = judged
-    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    measured = measure_judges(judgments, resampling=resampling)
+    measured = measure_judges(judgments, resampling=settings.resampling)
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
     typer.secho(f"{file}: {counted(measured.n_rows, 'judgment')}{without}", bold=True)
     nulls: dict[str, str] = {}
@@ -324,14 +317,12 @@ def cues(
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.cli.items import open_items
-    from rightreasons.core.resampling import Resampling
     from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
     items = ChoiceItems.of(data, options.groups_column)
-    resampling = Resampling(settings.confidence_level, seed=settings.seed)
-    figures = measure_cues(items, options=options, resampling=resampling, n_permutations=n_permutations)
+    figures = measure_cues(items, options=options, resampling=settings.resampling, n_permutations=n_permutations)
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )

@@ -228,7 +228,7 @@ def audit(
         out=folder,
         settings=general,
         progress=progress,
-        command=audit_command(sources, how),
+        command=audit_command(reproduction(sources, how)),
     )
     is_main = processes().is_main
     say = tell if tell is not None and is_main else lambda line: None
@@ -276,10 +276,8 @@ def audit(
         check_audit(record)
         if is_main:
             known = list(options_of) if questions or len(options_of) > len(chosen) else ()
-            made = sources, how, known, options_of
-            again = reproduction(*made) if command is None else {}
-            again_by = audit_command(*made) if command is None else command
-            page = page_of(context, record, every, again_by, answers)
+            again = reproduction(sources, how, known, options_of) if command is None else {}
+            page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
             record = report.write(record, every, page, again)
     return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
 
@@ -364,9 +362,9 @@ def reproduction(
     return made | {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
 
 
-def audit_command(*made: Any) -> str:
-    """Compose the command line that makes a report again of what `reproduction` takes; "" where it gives nothing."""
-    return shlex.join(["rightreasons", "audit", *audit_words(reproduction(*made))]) if reproduction(*made) else ""
+def audit_command(made: Mapping[str, Any]) -> str:
+    """Compose the command line that makes a report again of what `reproduction` returns; "" where that is nothing."""
+    return shlex.join(["rightreasons", "audit", *audit_words(made)]) if made else ""
 
 
 FEW = 32
