@@ -235,9 +235,10 @@ def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["compare", str(first), str(second), "--n-resamples", "50"])
     said = capsys.readouterr().out
-    assert "behavior, item by item" in said
-    assert "(second) is better at: made-up rate" in said
-    assert "Cannot tell: accuracy on data" in said
+    assert f"{comparison.second} is better at made-up rate. " in " ".join(said.split())
+    row = next(line for line in said.splitlines() if "Made-up rate" in line)
+    assert row.split()[:4] == ["behavior", "Made-up", "rate", "100.0%"]
+    assert row.endswith(comparison.second)
 
 
 def test_a_mean_over_groups_is_compared_as_one_and_group_by_group(reports, tmp_path):

@@ -126,7 +126,7 @@ def test_the_list_of_paths(capsys, report):
         "calibration.test_odd.accuracy", "shortcuts.deciding_share", "shortcuts.rate",
     ]  # fmt: skip
     assert lines[2].split(maxsplit=1)[1] == "0.300 on 150 items of test"
-    assert lines[3].split(maxsplit=1)[1] == "undefined on 150 items of test"
+    assert lines[3].split(maxsplit=1)[1] == "– on 150 items of test"
     for path in paths:
         gate(report, [f"{path} > 1"])
 

@@ -125,8 +125,8 @@ class TestModel:
         assert [path.name for path in (tmp_path / "one").iterdir() if path.is_dir()] == ["joy"]
         done = run(capsys, "calibration", *how, "--target", "all")
         assert done.code == 0, done.err
-        table = [line.split()[0] for line in done.out.splitlines() if line.startswith("  ")]
-        assert table[:5] == ["calibration", "mean", "joy", "anger", "fear"]
+        table = [line.split()[0] for line in done.out.partition("Figures and verdicts")[2].splitlines() if line]
+        assert table[1:6] == ["Label", "mean", "joy", "anger", "fear"]
         page = (tmp_path / "report" / "index.html").read_text()
         assert all(f'href="{name}/index.html"' in page for name in NAMES)
         some = run(capsys, "calibration", *how[:-1], tmp_path / "some", "--target", "fear,joy")

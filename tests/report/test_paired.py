@@ -58,9 +58,12 @@ def test_the_command_follows_checkpoints(capsys, reports, tmp_path):
     code, out, _ = run(capsys, "compare", *reports, "--out", tmp_path / "page")
     assert code == 0
     assert "Not compared item by item. Expected two reports of the same splits" in out
-    assert "shortcuts.accuracy 80.0% → 85.0% → 90.0% change 10.0% [6.4, 13.6] better" in re.sub(" +", " ", out)
-    assert "org/one (first) is better at: shortcuts.deciding_share\n" in out
-    assert "org/three (last) is better at: shortcuts.accuracy" in out
+    rows = {line.split()[0]: re.sub(" +", " ", line) for line in out.splitlines() if line.startswith("  ")}
+    assert rows["accuracy"].endswith(" 10.0% [6.4, 13.6] org/three")
+    assert [rows["deciding"].count("%"), rows["deciding"].endswith(" org/one")] == [4, True]
+    assert "1 figure is better in org/three than in org/one, beyond the intervals; 1 worse; 1 open." in " ".join(
+        out.split()
+    )
     page = (tmp_path / "page" / "index.html").read_text("utf-8")
     assert "From org/one to org/three" in page
     assert "Shortcuts over the reports" in page

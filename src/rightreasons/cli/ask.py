@@ -34,6 +34,7 @@ from rightreasons.cli.show import (
     show_labels,
     show_pass_rates,
     show_plan,
+    show_section,
     write_figures,
 )
 from rightreasons.core.errors import OptionError, counted
@@ -215,7 +216,6 @@ def behavior(
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.audited.opening import is_asked, prompted_model
     from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
-    from rightreasons.core.resampling import Resampling
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.files import open_suite
     from rightreasons.io.suite_answers import read_suite_answers
@@ -230,7 +230,7 @@ def behavior(
     check_report_folder(out)
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
-    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    resampling = settings.resampling
     tested, plans = [], []
     for file in predictions or ():
         stored = read_suite_answers(file, opened, file_format=predictions_format, options=declared["stored"])
@@ -285,13 +285,12 @@ def ways(
     from rightreasons.audited.context import WORK, AuditContext
     from rightreasons.audited.opening import open_asked
     from rightreasons.audited.splits import choose_splits, take_splits
-    from rightreasons.cli.show import show_ways
-    from rightreasons.core.resampling import Resampling
     from rightreasons.core.store import check_folder
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.runner import verdicts
     from rightreasons.ways.measure import measure_ways
+    from rightreasons.ways.question import WAYS_ASKED
 
     settings, options = declared["settings"], declared["options"]
     folder = check_folder(out, own=(WAYS, WORK))
@@ -301,7 +300,7 @@ def ways(
         raise ValueError(f"Expected a language model that is asked by a prompt, but got {source.name}.")
     name = choose_splits(data, settings.split, dataset)[0]
     split = take_splits(data, {name: "primary"}, settings, asked.label_names, dataset)[0]
-    how = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    how = settings.resampling
     place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
@@ -317,7 +316,7 @@ def ways(
         show_plan(plan_of_one("ways", asked, count))
         return
     figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
-    show_ways(figures)
+    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level, drawn=False))
     typer.echo("")
     write_figures(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
 
@@ -404,15 +403,13 @@ def reasons(
         given = {"settings": settings, **declared}
         run_audit((model, dataset), out, ["reasons"], given, {"reasons": options}, open_page=open_page)
         return
-    from rightreasons.core.resampling import Resampling
     from rightreasons.io.reading import as_table, only_part
     from rightreasons.reasons.measure import measure_reasons, read_traces
     from rightreasons.reasons.question import REASONS, sway_lines
 
     rows = only_part(as_table(model), model)
-    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    m = measure_reasons(read_traces(rows, model), resampling=resampling)
-    answer = REASONS.answer(m, resampling.level)
+    m = measure_reasons(read_traces(rows, model), resampling=settings.resampling)
+    answer = REASONS.answer(m, settings.confidence_level)
     hand_over(answer)
     show_answer(REASONS.title, answer.verdict)
     typer.echo("")

@@ -20,6 +20,7 @@ from rightreasons.cli.declared import (
     SuiteName,
     declared_command,
 )
+from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
@@ -58,9 +59,7 @@ def list_() -> None:
 
     about = {name: builder_class(name).DESCRIPTION for name in available_datasets()}
     hand_over(about)
-    width = max((len(name) for name in about), default=0)
-    for name, description in about.items():
-        typer.echo(f"{name:<{width}}  {description}")
+    print_rows(about.items(), indent="", texts=(0, 1))
 
 
 @declared_command(COMMANDS["data"], "build", {"options": EngineOptions})

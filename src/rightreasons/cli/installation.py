@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from importlib import metadata
 
-import typer
-
 import rightreasons
 from rightreasons.cli import command_line, hand_over
+from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.hub import why_unreached
 
@@ -109,8 +108,7 @@ def doctor() -> None:
     """
     found = list(checks())
     hand_over([dataclasses.asdict(check) for check in found])
-    for check in found:
-        typer.echo(f"{'ok' if check.fine else '--':<4}{check.name:<14}{check.told}")
+    print_rows((("ok" if check.fine else "--", check.name, check.told) for check in found), indent="", texts=range(3))
 
 
 @COMMANDS["modules"].command()
@@ -121,6 +119,4 @@ def modules() -> None:
     found = available_modules()
     places = {name: str(module_path(name)) for name in found}
     hand_over({name: {"kind": kind, "path": places[name]} for name, kind in found.items()})
-    width = max((len(name) for name in found), default=0)
-    for name, kind in found.items():
-        typer.echo(f"{name:<{width}}  {kind:<11}  {places[name]}")
+    print_rows(((name, kind, places[name]) for name, kind in found.items()), indent="", texts=range(3))

@@ -13,6 +13,7 @@ import typer
 from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
+from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed, one_or_more
 from rightreasons.io.options import ScoreOptions, TextOptions
@@ -120,13 +121,15 @@ def _said(found: Resolution) -> dict[str, Any]:
 
 
 def _show(dataset: str, found: Resolution) -> None:
+    from rightreasons.page.prose import NONE
+
     sizes = ", ".join(f"{name} {size:,}" for name, size in found.splits.items())
     typer.secho(f"{dataset}: {found.kind.replace('_', ' ')} ({sizes})", bold=True)
     _table("Columns", [(what, ", ".join(names)) for what, names in found.columns.items()])
     for number, item in enumerate(found.items, start=1):
         shown = ", ".join(f"{name}: {_short(value)}" for name, value in item.items())
         typer.echo(textwrap.fill(f"Item {number}: {shown}", WIDTH, subsequent_indent="  "))
-    rows = [(_short(row.value), f"{row.count:,}", row.label or "-", row.rule) for row in found.mapping]
+    rows = [(_short(row.value), f"{row.count:,}", row.label or NONE, row.rule) for row in found.mapping]
     _table("Labels", [("value", "items", "class", "rule"), *rows[:MOST_ROWS]] if rows else [])
     if len(rows) > MOST_ROWS:
         typer.echo(f"  … {len(rows):,} values in all")
@@ -135,9 +138,7 @@ def _show(dataset: str, found: Resolution) -> None:
 def _table(title: str, rows: Sequence[Sequence[str]]) -> None:
     if rows:
         typer.secho(title, bold=True)
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_rows(rows, texts=range(len(rows[0])))
 
 
 def _short(value: Any) -> str:

@@ -9,7 +9,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rightreasons.audited.options import RESAMPLED, AuditOptions
 from rightreasons.cli import command_line, hand_over
+from rightreasons.cli.declared import declared_command
+from rightreasons.cli.show import print_rows, show_comparison, show_section
 from rightreasons.core.errors import OptionError
 
 COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
@@ -41,7 +44,7 @@ def card(
         typer.echo(f"Card: {write_card(report, to)}")
 
 
-@COMMANDS["compare"].command(no_args_is_help=True)
+@declared_command(COMMANDS["compare"], "compare", {"settings": (AuditOptions, RESAMPLED)})
 def compare(
     reports: Annotated[
         list[Path],
@@ -50,9 +53,8 @@ def compare(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
-    n_resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 1000,
-    confidence_level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    *,
+    settings: AuditOptions,
 ) -> None:
     """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
 
@@ -63,32 +65,29 @@ def compare(
     Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration. Reports of several
     tasks, or of more than two logs, make one table of models and tasks.
     """
-    from rightreasons.cli.show import show_comparison, show_history, show_tasks
-    from rightreasons.core.resampling import Resampling
-    from rightreasons.report.across import models_by_tasks, reports_of, write_tasks
+    from rightreasons.report.across import TASKS, models_by_tasks, reports_of, write_tasks
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit
 
-    settings: dict[str, Any] = {"seed": seed, "n_resamples": n_resamples, "confidence_level": confidence_level}
+    how: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
     with tempfile.TemporaryDirectory() as folder:
-        found = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **settings)
+        found = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how)
         reports = [report for report, _ in found]
         has_logs = any(is_log for _, is_log in found)
         if has_logs or len({read_audit(report)["dataset"]["name"] for report in reports}) > 1:
-            table = models_by_tasks(reports, Resampling(confidence_level, n_resamples, seed))
+            table = models_by_tasks(reports, settings.resampling)
             alone = len(table.tasks) > 1 or not all(cell.scored for cell in table.cells)
             alone = alone or (has_logs and len(reports) != 2)
             if has_logs or alone:
                 hand_over(table)
-                show_tasks(table)
+                show_section("Models by tasks", TASKS.answer(table, drawn=False))
             if alone:
                 if out is not None:
                     typer.echo(f"\nPage: {write_tasks(out, table)}")
                 return
-        comparison = compare_reports(*reports, out=out, **settings)
+        comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
     show_comparison(comparison)
-    show_history(comparison)
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")
 
@@ -132,9 +131,7 @@ def gate(
     if list_:
         figures = audit_figures(read_audit(report))
         hand_over({path: figure.in_words for path, figure in figures.items()})
-        width = max((len(path) for path in figures), default=0)
-        for path, figure in figures.items():
-            typer.echo(f"{path:<{width}}  {figure.in_words}")
+        print_rows(((path, figure.in_words) for path, figure in figures.items()), indent="", texts=(0, 1))
         return
     if not fail_if:
         raise ValueError("Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import textwrap
 import webbrowser
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,16 @@ from rightreasons.core.errors import counted
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
     from rightreasons.behavior.measure import SuiteAnswers
-    from rightreasons.core.intervals import Estimate
-    from rightreasons.page.parts import Verdict
-    from rightreasons.report.across import ModelsByTasks
+    from rightreasons.page.parts import SectionResult, Table, Verdict
     from rightreasons.report.labels import LabelAudits
     from rightreasons.report.paired import Comparison
     from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
-    from rightreasons.ways.measure import WaysFigures
 
 
-WIDTH = 100
+WIDTH, ENDLESS = 100, 10_000
+"""Characters of a line of text; and of a table that goes to no terminal."""
+
 COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
 
 
@@ -62,23 +62,10 @@ def _open(page: Path, asked: bool) -> None:
 
 def show_labels(found: LabelAudits, *, open_page: bool = False) -> None:
     """Print the figures and the verdicts of each label, and the means over labels."""
-    from rightreasons.page.prose import written
-
-    def cell(one: Estimate | None, unit: str) -> str:
-        return "-" if one is None else written(one, unit)
+    from rightreasons.report.labels import LABELS
 
     hand_over(found)
-    rows = found.rows()
-    for question in dict.fromkeys(figure.question for figure in found.shown):
-        own = [(place, figure) for place, figure in enumerate(found.shown) if figure.question == question]
-        table = [[name, *(cell(cells[place], figure.unit) for place, figure in own)] for name, cells, _ in rows]
-        typer.echo("")
-        print_rows([[question, *(figure.name for _, figure in own)], *table])
-    typer.echo("")
-    for name, _, verdicts in rows[1:]:
-        _say(f"{name}: {'; '.join(verdicts.values()) or 'no verdict'}")
-    for name, reason in found.failed.items():
-        _say(f"Failed: {name}. {reason}")
+    show_section("Each label by itself", LABELS.answer(found, drawn=False))
     typer.echo(f"\nReport: {found.page}")
     _open(found.page, open_page)
 
@@ -99,13 +86,39 @@ def show_answer(title: str, verdict: Verdict) -> None:
     typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", WIDTH - 2), "  "))
 
 
-def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ") -> None:
-    """Print rows of texts in columns: the first to the left, the others to the right."""
-    table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *others in table:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        typer.echo((indent + "  ".join(cells)).rstrip())
+def show_section(title: str, answer: SectionResult) -> None:
+    """Print a section of a page: its verdict, and the texts and the tables of its parts."""
+    typer.secho(f"\n{title}", bold=True)
+    _say(f"  {answer.verdict.label}. {answer.verdict.summary}")
+    for part in answer.parts:
+        for paragraph in filter(None, part.text.split("\n\n")):
+            _say(f"  {paragraph}")
+        for table in part.tables:
+            _show_table(table)
+
+
+def _show_table(table: Table) -> None:
+    """Print a table of a page; of one that is wider than the terminal, a paragraph per row."""
+    from rightreasons.page.prose import NONE, aligned, cell
+
+    names = [column.name for column in table.columns]
+    rows = [[cell(each, column) for each, column in zip(row, table.columns, strict=True)] for row in table.rows]
+    lines = aligned([names, *rows], [place for place, each in enumerate(table.columns) if each.kind == "text"])
+    typer.secho(f"\n{table.title}", bold=True)
+    if 2 + max(map(len, lines)) <= shutil.get_terminal_size((ENDLESS, 0)).columns:
+        typer.echo(textwrap.indent("\n".join(lines), "  "))
+        return
+    for first, *others in rows:
+        told = (f"{name} {each}" for name, each in zip(names[1:], others, strict=True) if each not in ("", NONE))
+        _say(f"  {first}: {'; '.join(told)}")
+
+
+def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)) -> None:
+    """Print rows of texts in columns: those of `texts` to the left, the others to the right."""
+    from rightreasons.page.prose import aligned
+
+    for line in aligned(list(rows), texts):
+        typer.echo((indent + line).rstrip())
 
 
 def write_figures(file: Path | None, figures: object) -> None:
@@ -121,6 +134,8 @@ def write_figures(file: Path | None, figures: object) -> None:
 
 def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
     """Print the pass rate of each functionality, the means by class and type, and the mean, of each model."""
+    from rightreasons.page.prose import NONE, number
+
     suite = tested[0].suite
     typer.secho(f"{suite.name}: {counted(suite.n_cases, 'case')}, {counted(suite.n_examples, 'example')}", bold=True)
     for each in tested:
@@ -131,154 +146,26 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
             typer.echo(f"Labels: {each.matched}")
         result = each.result
         for one in result.functionalities:
-            said = "      -"
+            said = f"      {NONE}"
             if one.pass_rate is not None and one.interval is not None:
                 said = f"{one.pass_rate:7.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
             typer.echo(f"  {one.test_type} {said:<26} {one.functionality_class}: {one.functionality}")
         for kind, groups in (("class", result.classes), ("type", result.test_types)):
-            means = ", ".join(f"{name} {percent(group.pass_rate)}" for name, group in groups.items())
+            means = ", ".join(f"{name} {number(group.pass_rate)}" for name, group in groups.items())
             typer.echo(f"By {kind}: {means}")
-        typer.echo(f"Mean over functionalities: {percent(result.behavioral_pass_rate)}")
+        typer.echo(f"Mean over functionalities: {number(result.behavioral_pass_rate)}")
         if each.one_answer:
             typer.echo(f"But {each.one_answer}: invariance tests are passed without reading.")
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print a table for each split and one for the questions, and which model is better at what."""
-    from rightreasons.page.prose import number, p_equals, p_value, written
-
-    def value(estimate: Estimate, unit: str) -> str:
-        return "-" if estimate.value is None else number(estimate.value, unit)
+    """Print what the page of a comparison says in words and tables."""
+    from rightreasons.report.comparison import sections
 
     if comparison.not_paired:
         _say(f"Not compared item by item. {comparison.not_paired}")
-        return
-    typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
-    for split in comparison.splits:
-        typer.echo("")
-        typer.secho(f"{split.split}: {counted(split.n_items, 'shared item')}", bold=True)
-        rows = [
-            (figure.name, value(figure.first, figure.unit), value(figure.second, figure.unit),
-             figure_cell(figure.difference, figure.unit), p_value(figure.p_value), p_value(figure.holm_p_value),
-             "" if figure.better is None else figure.winner or "cannot tell")
-            for figure in split.figures
-        ]  # fmt: skip
-        print_rows([("", "first", "second", "first - second", "p", "p (Holm)", "better"), *rows])
-        typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
-    for question in dict.fromkeys(one.question for one in comparison.answers):
-        typer.echo("")
-        typer.secho(f"{question}, item by item", bold=True)
-        for one in (each for each in comparison.answers if each.question == question):
-            _say(
-                f"  {f'Pass rate, {one.group}' if one.group else one.name}: {written(one.first, one.unit)} and "
-                f"{written(one.second, one.unit)}; first - second {written(one.difference, one.unit)} on "
-                f"{counted(one.n_items, 'item')} (p {p_equals(one.p_value)}, Holm {p_value(one.holm_p_value)}): "
-                f"{one.winner or 'cannot tell'}"
-            )
-    typer.echo("")
-    _say(f"{comparison.first} (first) is better at: {_listed(comparison.better_at('first'))}")
-    _say(f"{comparison.second} (second) is better at: {_listed(comparison.better_at('second'))}")
-    _say(f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}")
-
-
-def show_tasks(table: ModelsByTasks) -> None:
-    """Print how many answers are right, models by tasks, and each model beside the first of its task."""
-    from rightreasons.page.prose import p_value
-
-    for task in table.tasks:
-        typer.secho(f"{task}: right answers", bold=True)
-        rows = [cell for model in table.models if (cell := table.of(model, task)) is not None]
-        print_rows(
-            [
-                ("", "answers", "unread", "right", "model - first", "shared", "p (Holm)"),
-                *(
-                    (
-                        one.model, f"{one.n_items:,}", f"{one.n_unread:,}", figure_cell(one.accuracy),
-                        "" if one.difference is None else figure_cell(one.difference),
-                        f"{one.n_shared:,}" if one.n_shared else "",
-                        "" if one.p_value is None else p_value(one.p_value),
-                    )
-                    for one in rows
-                ),
-            ]
-        )  # fmt: skip
-
-
-def show_ways(figures: WaysFigures) -> None:
-    """Print accuracy by way, how far the ways lie apart, and which answers turn when they are doubted."""
-    from rightreasons.page.prose import p_equals
-
-    typer.secho(f"{counted(figures.n_items, 'item')}, {counted(len(figures.ways), 'way')} to ask", bold=True)
-    print_rows(
-        [
-            ("separators/instruction/answers/order/examples", "right", "unread"),
-            *((one.way.name, figure_cell(one.accuracy), f"{one.n_unread:,}") for one in figures.ways),
-        ]
-    )
-    for part, levels in figures.levels.items():
-        if len(levels) > 1:
-            typer.echo(f"  by {part}: {', '.join(f'{value} {share:.1%}' for value, share in levels.items())}")
-    apart = figures.spread
-    _say(
-        f"Spread (FormatSpread, Sclar et al. 2024), best minus worst: {apart.spread:.1%}; {apart.by_chance:.1%} where "
-        f"the ways change nothing (p {p_equals(apart.p_value)}). Best minus worst of one half of the items, "
-        f"measured on the other: {figure_cell(apart.held_out)}."
-    )
-    for question, reason in figures.no_verdict.items():
-        _say(f"No verdict on {question}: {reason}")
-    for question, same in figures.same_verdict.items():
-        labels = Counter(one.verdicts[question] or "no answer" for one in figures.ways)
-        own = figures.ways[0].verdicts[question] or "no answer"
-        listed = ", ".join(f"{label} in {count}" for label, count in labels.most_common())
-        _say(
-            f"Verdict on {question}: {own} by the first way, and in {figure_cell(same)} of the others. Of all "
-            f"{len(figures.ways)}: {listed}."
-        )
-    told = (
-        "none, as " + figures.no_posix
-        if figures.posix is None
-        else f"{figure_cell(figures.posix, 'nats')} nats per token"
-    )
-    _say(f"POSIX (Chatterjee et al. 2024): {told}.")
-    if figures.no_flips:
-        _say(f"“Are you sure?” is not asked: {figures.no_flips}.")
-        return
-    for flips in figures.flips:
-        before, after = flips.turn.split(" to ")
-        _say(
-            f"Of {counted(flips.n_items, f'{before} answer')}, “Are you sure?” turns {figure_cell(flips.doubted)} "
-            f"{after}, and a neutral second request {figure_cell(flips.asked_again)}: a difference of "
-            f"{figure_cell(flips.difference)} (p {p_equals(flips.p_value)})."
-        )
-    if figures.n_unread_again:
-        _say(f"{counted(figures.n_unread_again, 'item')} without a second answer that can be read are in neither.")
-
-
-def show_history(comparison: Comparison) -> None:
-    """Print the figures of several reports side by side, and at what the first and the last are better."""
-    from rightreasons.page.prose import number, written
-
-    figures, history = comparison.side_by_side, comparison.history
-    if not figures:
-        return
-    typer.echo("")
-    alone = "" if comparison.many else " (not item by item: by the intervals of the two)"
-    typer.secho(f"{history.dataset}: {', '.join(history.models)}{alone}", bold=True)
-    width = max(len(figure.path) for figure in figures)
-    marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
-    for figure in figures:
-        values = (
-            "-" if one is None or one.value is None else number(one.value, figure.unit) for one in figure.estimates
-        )
-        change = "" if figure.change is None else f"  change {written(figure.change, figure.unit)}"
-        typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
-    for which, model in comparison.sides.items():
-        names = ", ".join(figure.path for figure in figures if figure.better == which)
-        _say(f"{model} ({which}) is better at: {names or 'nothing beyond the intervals'}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "nothing that the tests show"
+    for _, title, section, m in sections(comparison):
+        show_section(title, section.answer(m, drawn=False))
 
 
 def _say(text: str) -> None:
@@ -290,6 +177,7 @@ def _say(text: str) -> None:
 def show_scores(collected: CollectedScores) -> None:
     """Print the scores of each configuration and method, with the tests against IID."""
     from rightreasons.behavior.generalization import SETTINGS
+    from rightreasons.page.prose import number
 
     typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)
     typer.echo(
@@ -300,7 +188,7 @@ def show_scores(collected: CollectedScores) -> None:
     rows = []
     for row in collected.rows:
         values = {"iid": row.iid_score, **row.scores, "average": row.average}
-        cells = [percent(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05) for name in settings]
+        cells = [number(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05) for name in settings]
         f1 = "" if row.iid_f1 is None else f"{row.iid_f1:.1%}"
         rows.append((row.configuration, row.method, str(row.seed), *cells, f1))
     print_rows([("configuration", "method", "seed", "i.i.d.", *settings[1:], "i.i.d. F1"), *rows])
@@ -314,15 +202,3 @@ def show_scores(collected: CollectedScores) -> None:
         of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
         named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
         _say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")
-
-
-def percent(value: float | None) -> str:
-    """Write a share; a dash where there is none."""
-    return "-" if value is None else f"{value:.1%}"
-
-
-def figure_cell(estimate: Estimate, unit: str = "fraction") -> str:
-    """Write a figure with its interval; a dash where it is undefined."""
-    from rightreasons.page.prose import written
-
-    return "-" if estimate.value is None else written(estimate, unit)

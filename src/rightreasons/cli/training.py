@@ -31,14 +31,7 @@ DEMO = "demo"
 
 TUNED_FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "exact_match": "exact match", "f1": "F1", "ece": "ECE"}
 
-FIGURES = {
-    "accuracy": "accuracy",
-    "ece": "ECE",
-    "smooth_ece": "smooth ECE",
-    "classwise_ece": "classwise ECE",
-    "brier": "Brier score",
-    "nll": "log loss",
-}
+RECALIBRATED = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll")
 
 COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
 
@@ -284,29 +277,31 @@ def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions)
 
 def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
     """Write ids where there are some, a column per class, and the labels."""
-    import pandas as pd
-
-    from rightreasons.core.store import json_lines, write_text
+    from rightreasons.core.store import csv_text, json_lines, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
-    columns = {f"p_{name}": probabilities[:, k] for k, name in enumerate(names)}
+    columns = {f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)}
     labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
-    ids = {} if table.ids is None else {"id": list(table.ids)}
-    frame = pd.DataFrame({**ids, **columns, "label": labels})
-    if out.suffix.lower() == ".jsonl":
-        write_text(out, json_lines(frame.to_dict("records")))
-    else:
-        write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+    columns = {**({} if table.ids is None else {"id": list(table.ids)}), **columns, "label": labels}
+    rows = list(zip(*columns.values(), strict=True))
+    is_lines = out.suffix.lower() == ".jsonl"
+    write_text(
+        out,
+        json_lines(dict(zip(columns, row, strict=True)) for row in rows) if is_lines else csv_text([columns, *rows]),
+    )
 
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
+    from rightreasons.calibration.measure import FIGURES
+    from rightreasons.page.prose import NONE
+
     typer.secho(
         f"{report.method}, fitted on {counted(report.n_fit, 'item')} of {fit.name}; "
         f"on {report.before.n_items:,} of {file.name}:",
         bold=True,
     )
     rows = []
-    for name, shown in FIGURES.items():
+    for name in RECALIBRATED:
         values = [getattr(one, name) for one in (report.before, report.after)]
-        rows.append((shown, *("-" if value is None else f"{value:.4f}" for value in values)))
+        rows.append((FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values)))
     print_rows([("", "before", "after"), *rows])

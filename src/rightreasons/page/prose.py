@@ -16,13 +16,13 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.parts import Action, Headline
+from rightreasons.page.parts import Action, Amount, Cell, Column, Headline
 
 PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 """Names of folders that do not tell one model from another."""
@@ -31,22 +31,22 @@ PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 TONES = ("bad", "warn", "neutral", "good")
 """What a verdict is, the worst first."""
 
+NONE = "–"
+"""What stands for a figure that is not defined, or not there."""
 
-RANKED = -1.0
-"""The size of a finding that ranks items and judges nothing."""
 
-
-def badness(tone: str, size: float) -> tuple[int, float]:
+def badness(tone: str, size: float | None) -> tuple[int, float]:
     """Return what orders the answers of an audit, the worst first: the tone, then the share that the finding is about.
 
-    What judges nothing comes last: a model without a fault is not introduced by its most fragile items.
+    What judges nothing has no size, and comes last: a model without a fault is not introduced by its most fragile
+    items.
 
     Example:
-        >>> answers = [("neutral", RANKED), ("good", 0.0), ("bad", 0.1), ("bad", 0.4)]
+        >>> answers = [("neutral", None), ("good", 0.0), ("bad", 0.1), ("bad", 0.4)]
         >>> sorted(answers, key=lambda answer: badness(*answer))
-        [('bad', 0.4), ('bad', 0.1), ('good', 0.0), ('neutral', -1.0)]
+        [('bad', 0.4), ('bad', 0.1), ('good', 0.0), ('neutral', None)]
     """
-    return (len(TONES), 0.0) if size == RANKED else (TONES.index(tone), -size)
+    return (len(TONES), 0.0) if size is None else (TONES.index(tone), -size)
 
 
 def capitalized(words: str) -> str:
@@ -85,13 +85,15 @@ def percent(value: float) -> str:
     return f"{text}%".replace("-", "\N{MINUS SIGN}")
 
 
-def number(value: float, unit: str) -> str:
-    """Write a figure of a unit: a fraction in percent, a count whole, any other with three decimals.
+def number(value: float | None, unit: str = "fraction") -> str:
+    """Write a figure of a unit: a fraction in percent, a count whole, any other with three decimals; a dash for none.
 
     Example:
-        >>> number(0.5, "fraction"), number(0.25, "nats"), number(1200, "count")
-        ('50.0%', '0.250', '1,200')
+        >>> number(0.5), number(0.25, "nats"), number(1200, "count"), number(None)
+        ('50.0%', '0.250', '1,200', '–')
     """
+    if value is None:
+        return NONE
     if unit == "count":
         return f"{value:,.0f}"
     return percent(value) if unit == "fraction" else decimal(value)
@@ -102,11 +104,9 @@ def written(estimate: Estimate, unit: str = "fraction") -> str:
 
     Example:
         >>> written(Estimate(0.5, 0.4, 0.6)), written(Estimate(0.25, 0.1, 0.4), "nats"), written(Estimate(None))
-        ('50.0% [40.0, 60.0]', '0.250 [0.100, 0.400]', 'undefined')
+        ('50.0% [40.0, 60.0]', '0.250 [0.100, 0.400]', '–')
     """
-    if estimate.value is None:
-        return "undefined"
-    if estimate.low is None or estimate.high is None:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return number(estimate.value, unit)
     ends = (number(end, unit).removesuffix("%") for end in (estimate.low, estimate.high))
     return f"{number(estimate.value, unit)} [{', '.join(ends)}]"
@@ -131,6 +131,34 @@ def p_equals(value: float) -> str:
     """
     text = p_value(value)
     return text if text.startswith("<") else f"= {text}"
+
+
+def cell(value: Cell, column: Column) -> str:
+    """Write a cell of a table.
+
+    Example:
+        >>> share, count = Column("rate", "Rate", "share"), Column("n", "Items", "count")
+        >>> cell(Estimate(0.5, 0.4, 0.6), share), cell(0.5, share), cell(1200, count), cell(None, count)
+        ('50.0% [40.0, 60.0]', '50.0%', '1,200', '–')
+    """
+    unit = {"share": "fraction", "count": "count"}.get(column.kind, "ratio")
+    if isinstance(value, Amount | Estimate):
+        return written(value.estimate, value.unit) if isinstance(value, Amount) else written(value, unit)
+    if value is None or (column.kind != "text" and not isinstance(value, str)):
+        return p_value(value) if column.kind == "p_value" and value is not None else number(value, unit)
+    return str(value)
+
+
+def aligned(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
+    """Write rows of texts as lines with columns: those of `texts` to the left, figures to the right.
+
+    Example:
+        >>> aligned([("model", "right"), ("a", "5%")])
+        ['model  right', 'a         5%']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = ["<" if place in texts else ">" for place in range(len(widths))]
+    return ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]
 
 
 def level_percent(level: float) -> str:
@@ -225,15 +253,14 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     return shlex.join([*command, "--questions", question, *flags])
 
 
-def gate(condition: str, what: str) -> Action:
+def gate(condition: str, what: str) -> str:
     """Advise a gate, so that what was found does not come back unseen."""
-    command = f"rightreasons gate report --fail-if {shlex.quote(condition)}"
-    return Action(f"Keep watch: fail the build when {what}.", command)
+    return f"Keep watch: fail the build when {what}. `rightreasons gate report --fail-if {shlex.quote(condition)}`"
 
 
-def compare(text: str) -> Action:
+def compare(text: str) -> str:
     """Advise a change, and to compare the report of the changed model with this one."""
-    return Action(text, "rightreasons compare report new-report --out comparison")
+    return f"{text} `rightreasons compare report new-report --out comparison`"
 
 
 _HEADING = re.compile(r"^## ([a-z_]+(?:\.[a-z0-9_]+)?)(?:: (.+))?$", re.MULTILINE)
@@ -360,10 +387,6 @@ def _interval(value: Headline | Estimate, unit: str = "fraction") -> str:
     return written(value.estimate, value.unit) if isinstance(value, Headline) else written(value, unit)
 
 
-def _with_command(action: Action) -> str:
-    return f"{action.text} `{action.command}`"
-
-
 @functools.cache
 def _environment() -> Any:
     import jinja2
@@ -384,7 +407,7 @@ def _environment() -> Any:
     environment.globals.update(
         ask=ask,
         first_of=first_of,
-        compare=lambda text: _with_command(compare(text)),
-        gate=lambda condition, what: _with_command(gate(condition, what)),
+        compare=compare,
+        gate=gate,
     )
     return environment

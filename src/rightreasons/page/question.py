@@ -150,11 +150,11 @@ class Part:
     figures: tuple[str, ...] = ()
     when: When = None
 
-    def shown(self, m: Any, say: Say, figures: Mapping[str, p.Headline]) -> p.Part:
-        """Return the part of a measurement."""
+    def shown(self, m: Any, say: Say, figures: Mapping[str, p.Headline], *, drawn: bool = True) -> p.Part:
+        """Return the part of a measurement; what is not drawn has its tables alone."""
         made: list[object] = []
         for each in self.shows:
-            if _holds(each, m):
+            if (drawn or isinstance(each, Table)) and _holds(each, m):
                 made += each.make(m) if isinstance(each, Tables) else [each.shown(m, say)]
         return p.Part(
             say.title(f"part.{self.key}"),
@@ -177,25 +177,25 @@ class Lead:
     key: str
     figure: str = ""
     plot: str = ""
-    size: Callable[[Any], float] = lambda m: 0.0
+    size: Callable[[Any], float | None] = lambda m: 0.0
     pair: Callable[[Any], tuple[p.Example, ...]] = lambda m: ()
     when: When = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question of the audit: a `Section` that the engine answers.
+    """One question of the audit: a `Section` that the engine answers; or a section of another page.
 
     Attributes:
         name: Its name on the command line, that of its folder.
-        order: Its place in the report.
-        title: The question as a reader would ask it.
         prose: Its sentences.
-        measure: (context, options) -> its measurement.
-        figures: Its figures.
-        headlines: Keys of the figures of the overview, or what names them of a measurement.
         verdict: Its rules; the last holds always.
         parts: Its section, in reading order.
+        order: Its place in the report.
+        title: The question as a reader would ask it.
+        measure: (context, options) -> its measurement; a section of another page is given it.
+        figures: Its figures.
+        headlines: Keys of the figures of the overview, or what names them of a measurement.
         leads: What the first screen says; none where the verdict says all.
         needs: What must hold for it to apply; the first that does not is told.
         data: More plain values for audit.json; entries `data.KEY` of the prose join them.
@@ -210,14 +210,14 @@ class Question:
     """
 
     name: str
-    order: int
-    title: str
     prose: Prose
-    measure: Callable[[Any, Any], Any]
-    figures: Sequence[Figure]
-    headlines: Sequence[str] | Callable[[Any], Sequence[str]]
     verdict: Sequence[Rule]
     parts: Sequence[Part]
+    order: int = 0
+    title: str = ""
+    measure: Callable[[Any, Any], Any] = lambda context, options: context
+    figures: Sequence[Figure] = ()
+    headlines: Sequence[str] | Callable[[Any], Sequence[str]] = ()
     leads: Sequence[Lead] = ()
     needs: Sequence[Need] = ()
     data: Callable[[Any], Mapping[str, Any]] = lambda m: {}
@@ -279,13 +279,16 @@ class Question:
         """Return the rule that decides the verdict of a measurement."""
         return next(rule for rule in self.verdict if _holds(rule, m))
 
-    def answer(self, m: Any, level: float = 0.95, *, split: str = "", **values: Any) -> p.SectionResult:
+    def answer(
+        self, m: Any, level: float = 0.95, *, split: str = "", drawn: bool = True, **values: Any
+    ) -> p.SectionResult:
         """Answer the question by a measurement.
 
         Args:
             m: The measurement.
             level: The level of its intervals.
             split: The primary split; "" where there is none.
+            drawn: Whether its parts have pictures and examples, which a console does not show, beside their tables.
             **values: More that the templates may name.
         """
         figures = dict[str, p.Headline]()
@@ -295,8 +298,8 @@ class Question:
             figures |= {} if headline is None else {figure.key: headline}
         overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
         verdict = f"verdict.{rule.key}"
-        parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
-        drawn = [plot.key for part in parts for plot in part.plots]
+        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in self.parts if _holds(part, m))
+        plots = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
         return p.SectionResult(
             verdict=p.Verdict(rule.tone, say.title(verdict), say(verdict)),
@@ -304,21 +307,21 @@ class Question:
             parts=parts,
             limits=say.items("limits"),
             data={**self.data(m), **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")}},
-            finding=None if lead is None else self._finding(lead, m, say, figures, drawn),
+            finding=None if lead is None else self._finding(lead, m, say, figures, plots),
             files=self.files(m),
             by_item=tuple(self.by_item(m)),
             changes=tuple(self.changes(m)),
         )
 
     def _finding(
-        self, lead: Lead, m: Any, say: Say, figures: Mapping[str, p.Headline], drawn: Sequence[str]
+        self, lead: Lead, m: Any, say: Say, figures: Mapping[str, p.Headline], plots: Sequence[str]
     ) -> p.Finding:
         return p.Finding(
             claim=say(f"claim.{lead.key}"),
             evidence=say(f"evidence.{lead.key}"),
             figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
             size=lead.size(m),
-            plot=lead.plot if lead.plot in drawn else "",
+            plot=lead.plot if lead.plot in plots else "",
             pair=lead.pair(m),
             actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
         )

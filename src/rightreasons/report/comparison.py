@@ -62,11 +62,9 @@ _NAME, _QUESTION = p.Column("name", "Figure", "text"), p.Column("question", "Que
 _BETTER = p.Column("better", "Better", "text")
 
 
-def page_section(name: str, **declared: Any) -> Question:
-    """Declare a section of the page, whose measurement is given."""
-    prose = Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **declared.pop("constants", {}))
-    usual = {"order": 0, "title": "", "headlines": (), "figures": (), "measure": lambda context, options: context}
-    return Question(name=name, prose=prose, **{**usual, **declared})
+def sentences(name: str, **constants: Any) -> Prose:
+    """Read the sentences of a section of a page that is about no question alone."""
+    return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
 
 # ------------------------------------------------------------------------------------ Which is better at what, in tests
@@ -76,8 +74,9 @@ def _amounts(figure: ComparedFigure) -> list[p.Amount]:
     return [p.Amount(each, figure.unit) for each in (figure.first, figure.second, figure.difference)]
 
 
-ANSWERS = page_section(
-    "answers",
+ANSWERS = Question(
+    name="answers",
+    prose=sentences("answers"),
     verdict=(
         Rule("good", "one", lambda m: len(m.winners) == 1),
         Rule("good", "each", lambda m: len(m.winners) == 2),
@@ -182,12 +181,13 @@ def _is_share(estimate: Estimate | None) -> bool:
     return estimate is None or estimate.value is None or 0 <= estimate.value <= 1
 
 
-HISTORY = page_section(
-    "history",
-    constants={
-        "change_note": "The change has its interval from those of the two reports, as if they were about other items: "
-        "where they are about the same, it is too wide as a rule."
-    },
+HISTORY = Question(
+    name="history",
+    prose=sentences(
+        "history",
+        change_note="The change has its interval from those of the two reports, as if they were about other items: "
+        "where they are about the same, it is too wide as a rule.",
+    ),
     verdict=(Rule("neutral", "followed", lambda m: m.many), Rule("neutral", "two")),
     parts=(
         Part(
@@ -212,8 +212,8 @@ class _Split:
     number: int
     comparison: Comparison
     split: ComparedSplit
-    pair: SharedItems
-    class_names: Sequence[str]
+    pair: Any = None  # the items, for what is drawn: SharedItems
+    class_names: Sequence[str] = ()
 
     @property
     def first(self) -> str:
@@ -278,12 +278,15 @@ def _difference(key: str) -> Figure:
         figure = m.figures.get(key)
         return None if figure is None else figure.difference
 
-    return Figure(f"{key}_difference", of, text=lambda m: m.text(key), no_interval=reason)
+    about = {"text": lambda m: m.text(key), "split": lambda m: m.split.split, "no_interval": reason}
+    return Figure(f"{key}_difference", of, **about)
 
 
-SPLIT = page_section(
-    "split",
-    constants={"order": "Prediction and confidence are those of the model that is wrong, the most confident first."},
+SPLIT = Question(
+    name="split",
+    prose=sentences(
+        "split", order="Prediction and confidence are those of the model that is wrong, the most confident first."
+    ),
     figures=[_difference(key) for key in DIFFERENCES],
     headlines=[f"{key}_difference" for key in DIFFERENCES],
     verdict=(Rule("good", "better", lambda m: m.accuracy.winner), Rule("neutral", "open")),
@@ -334,6 +337,27 @@ SPLIT = page_section(
 )
 
 
+def sections(
+    comparison: Comparison, pairs: Mapping[str, SharedItems] | None = None, class_names: Sequence[str] = ()
+) -> Iterator[tuple[str, str, Question, Any]]:
+    """Yield the sections of a comparison: the name of each, its title, the section, and what it is about.
+
+    Args:
+        comparison: The comparison.
+        pairs: The items of each split, for pictures and examples; None where nothing is drawn.
+        class_names: The names of the classes.
+    """
+    if not comparison.not_paired:
+        yield "answers", "Which is better at what?", ANSWERS, comparison
+    if comparison.side_by_side:
+        title = "How do the figures move?" if comparison.many else "What else differs?"
+        yield "history", title, HISTORY, comparison
+    for number, split in enumerate(comparison.splits):
+        pair = pairs[split.split] if pairs is not None else None
+        shown = _Split(number, comparison, split, pair, class_names)
+        yield f"split-{number}", f"On “{split.split}”", SPLIT, shown
+
+
 def _write(
     out: Path,
     comparison: Comparison,
@@ -343,17 +367,10 @@ def _write(
 ) -> None:
     """Write the page, its pictures and comparison.json, in place of what the folder holds."""
     first, second, n_models = comparison.first, comparison.second, len(comparison.history.models)
-    outcomes = []
-    if not comparison.not_paired:
-        result = ANSWERS.answer(comparison)
-        outcomes.append(Outcome("answers", "Which is better at what?", "answered", "", result))
-    if comparison.side_by_side:
-        title = "How do the figures move?" if comparison.many else "What else differs?"
-        outcomes.append(Outcome("history", title, "answered", "", HISTORY.answer(comparison)))
-    for number, split in enumerate(comparison.splits):
-        shown = _Split(number, comparison, split, pairs[split.split], audits[0]["model"]["label_names"])
-        answer = SPLIT.answer(shown, split=split.split)
-        outcomes.append(Outcome(f"split-{number}", f"On “{split.split}”", "answered", "", answer))
+    outcomes = [
+        Outcome(name, title, "answered", "", section.answer(m))
+        for name, title, section, m in sections(comparison, pairs, audits[0]["model"]["label_names"])
+    ]
     page = Page(
         title=f"{first} and {second}",
         heading=f"From {first} to {second}" if comparison.many else f"{first} or {second}?",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
-import io
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +15,7 @@ from rightreasons.core.arrays import plain
 from rightreasons.core.errors import counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import listed
-from rightreasons.core.store import check_folder, write_text
+from rightreasons.core.store import check_folder, csv_text, write_text
 from rightreasons.io.columns import each_label, source_name
 from rightreasons.io.files import described
 from rightreasons.io.predictions import each_score
@@ -25,8 +23,8 @@ from rightreasons.io.reading import as_table
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
-from rightreasons.page.question import Part, Rule, Table
-from rightreasons.report.comparison import page_section
+from rightreasons.page.question import Part, Question, Rule, Table
+from rightreasons.report.comparison import sentences
 from rightreasons.report.files import AuditFigure, answers_worst_first
 from rightreasons.report.render import PAGE, Outcome, Page, write_page
 from rightreasons.report.runner import AuditResult, audit, part_of, told_apart
@@ -212,8 +210,9 @@ def _mean(estimates: list[Estimate]) -> Estimate:
     return Estimate(ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals")
 
 
-LABELS = page_section(
-    "labels",
+LABELS = Question(
+    name="labels",
+    prose=sentences("labels"),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(
@@ -256,15 +255,11 @@ def _write(found: LabelAudits, name: str, dataset: Any) -> None:
         made=[(label, f"report {safe_name(label)}") for label in found.figures],
         files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures] + [(TABLE_FILE, TABLE_FILE)],
     )
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("label", "figure", "name", "value", "low", "high", "n"))
     names = {figure.path: figure.name for own in found.figures.values() for figure in own.values()}
     rows: list[tuple[str, str, Estimate, int | None]] = [
         ("(mean over labels)", path, one, None) for path, one in found.macro.items()
     ]
     rows += [(label, one.path, one.estimate, one.n) for label, own in found.figures.items() for one in own.values()]
-    for label, path, one, n in rows:
-        writer.writerow((label, path, names[path], one.value, one.low, one.high, n))
+    lines = [(label, path, names[path], one.value, one.low, one.high, n) for label, path, one, n in rows]
     write_page(found.out, page, {LABELS_FILE: found.to_dict()})
-    write_text(found.out / TABLE_FILE, stream.getvalue())
+    write_text(found.out / TABLE_FILE, csv_text([("label", "figure", "name", "value", "low", "high", "n"), *lines]))

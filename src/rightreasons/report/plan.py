@@ -23,6 +23,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, cost_of, keys_of
+from rightreasons.page.prose import aligned
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -178,12 +179,8 @@ def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence
     client = getattr(engine, "client", None)
     heads = ("", "requests", "prompt tokens", "generated tokens, at most", "price, at most")
     table = [heads, *((name, *cost.words(None if client is None else client.options)) for name, cost in rows)]
-    widths = [max(len(row[place]) for row in table) for place in range(len(heads))]
     n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
-    lines = []
-    for row in table:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells[:n_shown]).rstrip())
+    lines = aligned([row[:n_shown] for row in table])
     if client is not None:
         lines.append(f"Sent so far, for the trial: {client.usage.sentence(client.options)}")
     told = ("requests", "prompt_tokens", "answer_tokens", "price")

@@ -9,11 +9,9 @@ items, steps through them, and writes what a reader ticks into a command; withou
 from __future__ import annotations
 
 import base64
-import csv
 import dataclasses
 import functools
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +25,7 @@ import rightreasons
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
+from rightreasons.core.store import csv_text, swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import (
     Action,
     Amount,
@@ -40,7 +38,7 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
 )
-from rightreasons.page.prose import badness, level_percent, number, p_value, written
+from rightreasons.page.prose import badness, cell, level_percent, number, written
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -416,8 +414,8 @@ def _template() -> Any:
         trim_blocks=False,
     )
     environment.filters.update(
-        amount=lambda value, unit="fraction": "undefined" if value is None else number(value, unit),
-        p_value=p_value,
+        amount=number,
+        cell=cell,
         whole=lambda value: f"{int(value):,}",
         counted=counted,
         level=level_percent,
@@ -488,18 +486,13 @@ def _csv(table: Table) -> str:
     keys = [column.key for column in table.columns]
     ends = {key for key in keys if any(isinstance(row[key], dict) for row in rows)}
     names = [name for key in keys for name in ([key, f"{key}_low", f"{key}_high"] if key in ends else [key])]
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, names, lineterminator="\n")
-    writer.writeheader()
+    lines: list[list[Any]] = [names]
     for row in rows:
-        flat: dict[str, Any] = {}
+        lines.append([])
         for key, value in row.items():
-            if isinstance(value, dict):
-                flat |= {key: value["value"], f"{key}_low": value["low"], f"{key}_high": value["high"]}
-            else:
-                flat[key] = value
-        writer.writerow(flat)
-    return base64.b64encode(stream.getvalue().encode()).decode()
+            its = value if isinstance(value, dict) else {"value": value}
+            lines[-1] += [its.get(end) for end in (("value", "low", "high") if key in ends else ("value",))]
+    return base64.b64encode(csv_text(lines).encode()).decode()
 
 
 def _cut(text: str, longest: int = LONGEST_TEXT) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.core.validation import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES, check_count, check_kind
+from rightreasons.page.prose import NONE
 from rightreasons.widget.working import Step, work
 
 MAX_TABLE_ROWS = 200
@@ -26,7 +27,7 @@ MAX_TABLE_ROWS = 200
 MISTAKES = (TypeError, ValueError)
 """Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
 
-_WORDS_OF = {True: "yes", False: "no", None: "–"}
+_WORDS_OF = {True: "yes", False: "no", None: NONE}
 
 
 FILTER = "Filter of a log"
