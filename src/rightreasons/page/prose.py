@@ -288,10 +288,10 @@ class Prose:
         self._compiled = functools.cache(self._compile)
 
     def check(self, question: str, declared: Iterable[str]) -> None:
-        """Check that there is an entry for all that a question declares, and no other."""
+        """Check that there is an entry for all that a question declares, and no other but those of its page."""
         used = {self._entry(name) for name in declared}
         missing = sorted(used - self._bodies.keys())
-        free = {"limits", *self.names("data.")}
+        free = {"limits", "facts", "made", *self.names("data.")}
         unused = sorted(self._bodies.keys() - used - free)
         for what, names in (("has none", missing), ("has one that nothing shows", unused)):
             if names:
@@ -351,6 +351,10 @@ class Say:
     def items(self, name: str) -> tuple[str, ...]:
         """Return the items of an entry that is a list."""
         return tuple(map(_folded, self._filled(self.prose.body(name)).split(_ITEM)[1:]))
+
+    def pairs(self, name: str) -> list[tuple[str, str]]:
+        """Return the items of an entry that is a list of names with values, `- name: value`."""
+        return [(item.partition(": ")[0], item.partition(": ")[2]) for item in self.items(name)]
 
     def line(self, text: str) -> str:
         """Return a short text filled in, where it is a template."""

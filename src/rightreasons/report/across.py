@@ -23,9 +23,9 @@ from rightreasons.io.logs import logged
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.comparison import check_out, sentences
+from rightreasons.report.comparison import check_out
 from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder, shared_rows
-from rightreasons.report.render import PAGE, Outcome, Page, write_page
+from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, read_audit, reads_again
 
 _LOGS = (".eval", ".json", ".jsonl", ".parquet")

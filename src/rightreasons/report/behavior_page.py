@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import rightreasons
@@ -13,15 +14,19 @@ from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.behavior.plots import HOW_TO_READ, SOURCE, behavior_heat_map, columns_of
 from rightreasons.behavior.question import BEHAVIOR, RIBEIRO, BehaviorMeasurement, behavior_result
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import FigureText, estimate_of
+from rightreasons.core.intervals import Estimate, FigureText, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
-from rightreasons.page.prose import level_percent, short_name, written
-from rightreasons.report.render import PAGE, Asked, Outcome, Page, write_page
+from rightreasons.page.prose import short_name
+from rightreasons.page.question import Part, Plot, Question, Rule, Table
+from rightreasons.report.render import PAGE, Asked, Outcome, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE
 
 RATES = "pass_rates.json"
+
+Models = Mapping[str, SuiteAnswers]
+"""The answers of each model to one suite, by their names."""
 
 
 def check_report_folder(out: str | os.PathLike[str]) -> Path:
@@ -79,31 +84,18 @@ def write_behavior_report(
             result = behavior_result(BehaviorMeasurement(each, resampling, examples, f"behavior_{number}"))
             outcomes.append(Outcome(f"model_{number}", name, "answered", "", result))
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    say = MODELS.prose.of(suite=suite, tested=tested, how=resampling, created=created)
     page = Page(
         title=f"Behavior on {suite.name}",
         heading=f"{counted(len(tested), 'model') if len(tested) > 1 else next(iter(models))} on {suite.name}",
-        facts=[
-            ("functionalities", str(len(suite.functionalities))),
-            ("cases", f"{suite.n_cases:,}"),
-            ("examples", f"{suite.n_examples:,}"),
-            ("made", created[:10]),
-        ],
+        facts=say.pairs("facts"),
         outcomes=outcomes,
         asked=[
             Asked(each.prompt, server=each.server, name=name if len(tested) > 1 else "")
             for name, each in models.items()
             if each.prompt is not None
         ],
-        made=[
-            *(("Model", each.name) for each in tested),
-            *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
-            ("Suite", suite.name),
-            ("Intervals", level_percent(resampling.level)),
-            ("Seed", str(resampling.seed)),
-            ("Software", f"rightreasons {rightreasons.__version__}"),
-            ("Made", created),
-            ("Beside this page", f"{RATES} (all pass rates, and which cases pass), figures/ (PNG)"),
-        ],
+        made=say.pairs("made"),
         command=command,
     )
     rates = [
@@ -130,59 +122,65 @@ def _names(tested: Sequence[SuiteAnswers]) -> list[str]:
     return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, start=1)]
 
 
-def _compared(models: Mapping[str, SuiteAnswers], level: float) -> p.SectionResult:
-    """Show which model passes what, side by side."""
-    results = {name: each.result for name, each in models.items()}
-    suite = next(iter(models.values())).suite
-    columns = columns_of(next(iter(results.values())))
-    means = {name: estimate_of(each.behavioral_pass_rate, each.interval) for name, each in results.items()}
-    summary = f"Mean pass rates: {'; '.join(f'{name} {written(mean)}' for name, mean in means.items())}."
-    say = BEHAVIOR.prose.of()
-    definition = say("figure.pass_rate")
-    plot = behavior_heat_map("behavior_models", rows=results, functionalities=columns).plot(
-        title=say.title("plot.heat_map"),
-        caption=f"One row per model. {HOW_TO_READ}",
-        alt=summary,
-        source=SOURCE,
-        wide=True,
-    )
-    table = p.Table(
-        key="models",
-        title=f"Pass rates by functionality and model [{level_percent(level)}]",
-        columns=(
-            p.Column("functionality", "Functionality", "text"),
-            p.Column("functionality_class", "Class", "text"),
-            p.Column("test_type", "Type", "text"),
-            *(p.Column(f"model_{number}", name, "share") for number, name in enumerate(models, start=1)),
-        ),
-        rows=tuple(
+def _mean(answers: SuiteAnswers) -> Estimate:
+    return estimate_of(answers.result.behavioral_pass_rate, answers.result.interval)
+
+
+def _functionalities(m: Models) -> Iterator[tuple[p.Cell, ...]]:
+    """Return a row per functionality, with the pass rate of each model."""
+    results = [each.result for each in m.values()]
+    for place, (name, group, kind) in enumerate(columns_of(results[0])):
+        own = (result.functionalities[place] for result in results)
+        yield f"{place + 1}. {name}", group, kind, *(estimate_of(each.pass_rate, each.interval) for each in own)
+
+
+MODELS = Question(
+    name="models",
+    prose=sentences("behavior", mean=_mean, HOW_TO_READ=HOW_TO_READ, RATES=RATES, version=rightreasons.__version__),
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "models",
             (
-                f"{place + 1}. {name}",
-                group,
-                kind,
-                *(
-                    estimate_of(each.pass_rate, each.interval)
-                    for each in (result.functionalities[place] for result in results.values())
+                Plot(
+                    "behavior_models",
+                    lambda key, m: behavior_heat_map(
+                        key,
+                        rows={name: each.result for name, each in m.items()},
+                        functionalities=columns_of(next(iter(m.values())).result),
+                    ),
+                    SOURCE,
+                    wide=True,
                 ),
-            )
-            for place, (name, group, kind) in enumerate(columns)
+                Table(
+                    "models",
+                    lambda m: (
+                        p.Column("functionality", "Functionality", "text"),
+                        p.Column("functionality_class", "Class", "text"),
+                        p.Column("test_type", "Type", "text"),
+                        *(p.Column(f"model_{number}", name, "share") for number, name in enumerate(m, start=1)),
+                    ),
+                    _functionalities,
+                    RIBEIRO,
+                    folded=True,
+                ),
+            ),
         ),
-        note="Wilson intervals. To see whether two models differ, use a paired test of their cases, which are in "
-        "pass_rates.json: rightreasons.behavior.generalization.compare_generalization.",
-        source=RIBEIRO,
-        folded=True,
+    ),
+)
+"""Which model passes what, side by side."""
+
+
+def _compared(models: Models, level: float) -> p.SectionResult:
+    suite, definition = next(iter(models.values())).suite, BEHAVIOR.prose.of()("figure.pass_rate")
+    headlines = (
+        p.Headline.of(
+            f"pass_rate_{number}",
+            FigureText(name, definition, RIBEIRO, better="higher"),
+            _mean(each),
+            split=suite.name,
+            n=suite.n_examples,
+        )
+        for number, (name, each) in enumerate(models.items(), start=1)
     )
-    return p.SectionResult(
-        p.Verdict("neutral", counted(len(models), "model"), summary),
-        tuple(
-            p.Headline.of(
-                f"pass_rate_{number}",
-                FigureText(name, definition, RIBEIRO, better="higher"),
-                mean,
-                split=suite.name,
-                n=suite.n_examples,
-            )
-            for number, (name, mean) in enumerate(means.items(), start=1)
-        ),
-        (p.Part("Side by side", plots=(plot,), tables=(table,)),),
-    )
+    return dataclasses.replace(MODELS.answer(models, level), headlines=tuple(headlines))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
 from rightreasons.page import plots
 from rightreasons.page.plots import Curve, curves
-from rightreasons.page.prose import Prose, p_equals, percent, written
+from rightreasons.page.prose import p_equals, percent, written
 from rightreasons.page.question import Examples, Figure, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.report.paired import (
     COMPARISON_FILE,
@@ -40,7 +39,7 @@ from rightreasons.report.paired import (
     shared_items,
     winner_of,
 )
-from rightreasons.report.render import PAGE, Outcome, Page, write_page
+from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, reads_again
 
 N_EXAMPLES = 5
@@ -52,19 +51,12 @@ DIFFERENCES = ("accuracy", "ece", "confidence_gap", "nll")
 N_LINES = 4
 """Figures of one question that are drawn over the reports."""
 
-_TEMPLATES = resources.files("rightreasons.report") / "templates"
-
 # What more than one table has.
 _FIRST, _SECOND = p.Column("first", "{{ m.first }}"), p.Column("second", "{{ m.second }}")
 _BOTH = (_FIRST, _SECOND, p.Column("difference", "First − second"))
 _TESTED = (p.Column("p", "p", "p_value"), p.Column("holm", "p (Holm)", "p_value"))
 _NAME, _QUESTION = p.Column("name", "Figure", "text"), p.Column("question", "Question", "text")
 _BETTER = p.Column("better", "Better", "text")
-
-
-def sentences(name: str, **constants: Any) -> Prose:
-    """Read the sentences of a section of a page that is about no question alone."""
-    return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
 
 # ------------------------------------------------------------------------------------ Which is better at what, in tests
@@ -366,7 +358,8 @@ def _write(
     folders: Sequence[Path],
 ) -> None:
     """Write the page, its pictures and comparison.json, in place of what the folder holds."""
-    first, second, n_models = comparison.first, comparison.second, len(comparison.history.models)
+    first, second = comparison.first, comparison.second
+    say = ANSWERS.prose.of(m=comparison, audits=audits, folders=folders)
     outcomes = [
         Outcome(name, title, "answered", "", section.answer(m))
         for name, title, section, m in sections(comparison, pairs, audits[0]["model"]["label_names"])
@@ -374,19 +367,9 @@ def _write(
     page = Page(
         title=f"{first} and {second}",
         heading=f"From {first} to {second}" if comparison.many else f"{first} or {second}?",
-        facts=[
-            ("compared on", comparison.history.dataset),
-            ("splits", str(len(comparison.splits))),
-            *([("reports", str(n_models))] if comparison.many else []),
-        ],
+        facts=say.pairs("facts"),
         outcomes=outcomes,
-        made=[
-            ("First model", f"{audits[0]['model']['name']} (report {folders[0]})"),
-            ("Second model", f"{audits[1]['model']['name']} (report {folders[1]})"),
-            ("Differences", "first minus second, on the items that both reports hold with the same text"),
-            ("Resamples", f"{comparison.n_resamples:,}, seed {comparison.seed}"),
-            ("Beside this page", f"{COMPARISON_FILE}, figures/ (PNG)"),
-        ],
+        made=say.pairs("made"),
     )
     write_page(out, page, {COMPARISON_FILE: comparison.to_dict()})
 

@@ -24,9 +24,8 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.comparison import sentences
 from rightreasons.report.files import AuditFigure, answers_worst_first
-from rightreasons.report.render import PAGE, Outcome, Page, write_page
+from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
 from rightreasons.report.runner import AuditResult, audit, part_of, told_apart
 
 ALL = "all"

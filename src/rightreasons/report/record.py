@@ -14,13 +14,14 @@ from rightreasons.audited.splits import AuditSplit, predictions_file
 from rightreasons.core.options import Options
 from rightreasons.io.logs import logged
 from rightreasons.page.parts import Column, Table
-from rightreasons.page.prose import level_percent, percent, short_name
+from rightreasons.page.prose import short_name
 from rightreasons.report.answers import AnswerFigures, failed_of
-from rightreasons.report.files import AGAIN_FILE, FIGURES_FILE, items_file
-from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page
-from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
+from rightreasons.report.files import items_file
+from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page, sentences
+from rightreasons.report.schema import SCHEMA_VERSION
 
-_TASKS = {"multiple_choice": "multiple choice", "confidence": "answers and their confidence"}
+WORDS = sentences("audit", items_file=items_file)
+"""What the page of an audit says beside its answers."""
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -117,30 +118,8 @@ def page_of(
     answers: AnswerFigures | None,
 ) -> str:
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
-    model, data = context.model_name, context.dataset_name
-    primary, how = context.primary, context.resampling
+    model = context.model_name
     shown = short_name((context.stored is not None and logged(model)[0]) or model)
-    items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
-    environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
-    if context.stored is not None:
-        source = [("Stored predictions", model), ("Columns", context.stored.used)]
-        source += [] if answers is None else [("Answers", answers.sentence)]
-    else:
-        n_parameters, weights = record["model"]["n_parameters"], record["model"]["weights"]
-        source = [("Model", model if n_parameters is None else f"{model} ({n_parameters:,} parameters)")]
-        source += [("Its weights", weights)] if weights else []
-        if batching := record["model"]["batching"]:
-            source.append(("Batches, as a trial of the model found exact", batching))
-    made = [
-        *source,
-        ("Fingerprint of the model", record["model"]["fingerprint"]),
-        ("Dataset", data),
-        ("Labels", _labels_in_words(context)),
-        ("Intervals", f"{level_percent(how.level)}, {how.resamples:,} resamples where bootstrapped"),
-        ("Seed", str(context.seed)),
-        ("Software", environment),
-        ("Made", record["created"]),
-    ]
     splits = Table(
         key="splits",
         title="Splits",
@@ -173,55 +152,25 @@ def page_of(
             failed_of(context) if context.prompted is not None else (),
         ),
     )
+    say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
+    asked = []
+    if context.prompted is not None and record["model"]["prompt"] is not None:
+        # No section says how many generated answers are right, as they have no confidence.
+        right = answers.sentence if answers is not None and context.answers_once else ""
+        asked = [Asked(context.prompted.describe(), right, context.server)]
     return render_page(
         Page(
-            title=f"Audit of {shown} on {data}",
+            title=f"Audit of {shown} on {context.dataset_name}",
             heading=f"Is {shown} right for the right reasons?",
-            facts=[
-                ("on", data),
-                ("split", primary.name),
-                ("items", items),
-                *([] if answers is None else [("right", percent(answers.low))]),
-                *([] if answers is None or not answers.worst else [("least right", answers.worst)]),
-                *([] if answers is None or not answers.n_unread else [("unread", f"{answers.n_unread:,}")]),
-                *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
-                ("classes", str(len(context.label_names)))
-                if context.label_names
-                else ("task", "generated answers" if _only_right(context) else _TASKS[context.task]),
-                ("made", record["created"][:10]),
-            ],
+            facts=say.pairs("facts"),
             outcomes=outcomes,
-            # No section says how many generated answers are right, as they have no confidence.
-            asked=[]
-            if context.prompted is None or record["model"]["prompt"] is None
-            else [
-                Asked(
-                    context.prompted.describe(),
-                    answers.sentence if answers is not None and context.answers_once else "",
-                    context.server,
-                )
-            ],
-            made=made,
+            asked=asked,
+            made=say.pairs("made"),
             made_tables=tables,
             command=command,
             subject=shown,
             items=items_of(context),
-            files=[
-                (AUDIT_FILE, "all figures (audit.json)"),
-                (FIGURES_FILE, "figures as a table (CSV)"),
-                *([(AGAIN_FILE, "options (YAML)")] if command.startswith("rightreasons audit ") else []),
-                ("figures/", "pictures (PNG)"),
-                *(
-                    (s["predictions"], f"predictions of {s['name']}")
-                    for s in record["dataset"]["splits"]
-                    if s["predictions"]
-                ),
-                *(
-                    (items_file(outcome.question), f"values by item, {outcome.question} (CSV)")
-                    for outcome in outcomes
-                    if outcome.result and outcome.result.by_item
-                ),
-            ],
+            files=say.pairs("files"),
         )
     )
 
@@ -230,16 +179,3 @@ def _told_of(key: str, title: str, columns: tuple[Column, ...], rows: Iterable[t
     """Return a table of what is to be told; none where there is nothing."""
     listed = tuple(rows)
     return (Table(key=key, title=title, columns=columns, rows=listed),) if listed else ()
-
-
-def _only_right(context: AuditContext) -> bool:
-    """Say whether all that is known of stored answers is which of them are right."""
-    return context.stored is not None and context.answers_once
-
-
-def _labels_in_words(context: AuditContext) -> str:
-    names = context.label_names
-    if context.task == "confidence":
-        return "whether each given answer was right"
-    said = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "the index of the right choice"
-    return f"{said} (matched with the data's {context.primary.label_mapping})" if names else said

@@ -38,7 +38,7 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
 )
-from rightreasons.page.prose import badness, cell, level_percent, number, written
+from rightreasons.page.prose import Prose, badness, cell, level_percent, number, written
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -49,6 +49,11 @@ _TEMPLATES = resources.files("rightreasons.report") / "templates"
 def _read(name: str) -> dict[str, str]:
     texts: dict[str, str] = json.loads((_TEMPLATES / name).read_text("utf-8"))
     return texts
+
+
+def sentences(name: str, **constants: Any) -> Prose:
+    """Read the sentences of a page, or of a section of it that is about no question alone."""
+    return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
 
 WORKS: Mapping[str, str] = _read("works.json")
