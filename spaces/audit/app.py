@@ -36,7 +36,6 @@ from rightreasons.widget.pages import (
     example_files,
     filter_field,
     launch,
-    page_css,
     page_links,
     problem,
     public_page,
@@ -73,8 +72,7 @@ PICKED = {"Text": False, "Prompt": False, "Choices, a column each or one with li
 
 def build() -> gr.Blocks:
     start = example()
-    with public_page("Audit") as demo:
-        page_css(HERE / "style.css")
+    with public_page("Audit", HERE / "style.css") as demo:
         gr.Markdown(INTRO + PRIVACY)
         done, held = gr.State(), gr.State()
         with gr.Row():

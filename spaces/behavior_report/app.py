@@ -29,7 +29,6 @@ from rightreasons.widget.pages import (
     endpoint,
     example_files,
     launch,
-    page_css,
     page_links,
     public_page,
     upload_file,
@@ -70,8 +69,7 @@ element.addEventListener('click', event => {
 def build() -> gr.Blocks:
     bundled = bundled_report()
     start = write_page(bundled, SHOWN[0])
-    with public_page("Behavior report") as demo:
-        page_css(STYLE)
+    with public_page("Behavior report", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
         report, held = gr.State(bundled.suite.name), gr.State()
         figures = gr.HTML(start.headline, elem_id="figures")

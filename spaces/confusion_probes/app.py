@@ -31,7 +31,6 @@ from rightreasons.widget.pages import (
     example_files,
     filter_field,
     launch,
-    page_css,
     page_links,
     problem,
     public_page,
@@ -71,8 +70,7 @@ def build() -> gr.Blocks:
     first, (head, body) = first_page()
     path = model_path()
     ways = ([f"model: {Path(path).stem}"] if path else []) + [PASTED]
-    with public_page("Confusion probes") as demo:
-        page_css(HERE / "style.css")
+    with public_page("Confusion probes", HERE / "style.css") as demo:
         gr.Markdown(INTRO + PRIVACY)
         asked = gr.State()
         with gr.Tabs():

@@ -31,7 +31,6 @@ from rightreasons.widget.pages import (
     endpoint,
     example_files,
     launch,
-    page_css,
     page_links,
     problem,
     public_page,
@@ -74,8 +73,7 @@ PICKED = {
 
 def build() -> gr.Blocks:
     start = write_page(bundled(ORIGINALS), *START)
-    with public_page("Cue explorer") as demo:
-        page_css(HERE / "style.css")
+    with public_page("Cue explorer", HERE / "style.css") as demo:
         gr.Markdown(INTRO + PRIVACY)
         items, found, held = gr.State(ORIGINALS), gr.State(), gr.State()
         with gr.Row():

@@ -24,7 +24,6 @@ from rightreasons.widget.pages import (
     PRIVACY,
     endpoint,
     launch,
-    page_css,
     page_links,
     problem,
     public_page,
@@ -49,8 +48,7 @@ OWN = "A small network that was trained on generated reviews. Give the id of a t
 
 def build() -> gr.Blocks:
     texts, first = result_of(work(first_page))
-    with public_page("Difficulty explorer") as demo:
-        page_css(STYLE)
+    with public_page("Difficulty explorer", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
         ranked = gr.State(first)
         head = gr.HTML(ranking_verdict(first), elem_id="verdict")

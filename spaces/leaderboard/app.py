@@ -15,7 +15,6 @@ from rightreasons.widget.pages import (
     endpoint,
     example_files,
     launch,
-    page_css,
     page_links,
     problem,
     public_page,
@@ -37,8 +36,7 @@ interval. Figures of other data or of other items are no contest: compare rows o
 
 
 def build() -> gr.Blocks:
-    with public_page("Leaderboard") as demo:
-        page_css(STYLE)
+    with public_page("Leaderboard", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
         audits = gr.State()
         told = gr.HTML(elem_id="told")

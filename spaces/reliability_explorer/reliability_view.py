@@ -24,7 +24,7 @@ from rightreasons.io.predictions import Predictions, parse_predictions, read_pre
 from rightreasons.io.uploads import check_upload
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent
-from rightreasons.widget.pages import FILTER, figure, table, tiles, typed_text, verdict
+from rightreasons.widget.pages import FILTER, between, figure, table, tiles, typed_text, verdict
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05
@@ -275,8 +275,8 @@ def _figures(
     name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
     brier = "in [0, 1]" if settings.kind == "confidence" else "in [0, 2]"
     entries = [
-        (name, figure(result.ece), _between(result.interval)),
-        ("Accuracy", figure(result.accuracy), _between(_accuracy(result))),
+        (name, figure(result.ece), between(result.interval)),
+        ("Accuracy", figure(result.accuracy), between(_accuracy(result))),
         ("Mean confidence", figure(result.mean_confidence), f"over {counted(result.n_items, 'item')}"),
         ("Log loss", figure(losses[0]), "nats" if losses[0] is not None else "infinite: a label has probability 0"),
         ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
@@ -304,12 +304,6 @@ def _accuracy(result: CalibrationResult) -> Interval:
 def _p_value(null: ConsistencyResult) -> str:
     least = 1 / (null.n_resamples + 1)
     return f"p < {1 / null.n_resamples:g}" if null.p_value <= least else f"p = {null.p_value:.3f}"
-
-
-def _between(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    return f"{interval.confidence_level:.0%} interval {interval.low:.4f} to {interval.high:.4f}"
 
 
 def _diagram(shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings) -> str:

@@ -18,7 +18,7 @@ from shortcut_view import (
 )
 
 from rightreasons.report.render import WORKS
-from rightreasons.widget.pages import endpoint, launch, page_css, page_links, public_page, typed_count
+from rightreasons.widget.pages import endpoint, launch, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -49,8 +49,7 @@ START: tuple[Any, ...] = (1.0, next(iter(SPLITS)), TOP_N, HEAD, SHOWN[0], 1)
 def build() -> gr.Blocks:
     strengths = list(read_runs())
     start = _draw(*START)
-    with public_page("Shortcut browser") as demo:
-        page_css(STYLE)
+    with public_page("Shortcut browser", STYLE) as demo:
         gr.Markdown(INTRO)
         with gr.Row():
             with gr.Column(scale=3, min_width=320):

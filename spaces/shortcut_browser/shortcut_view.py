@@ -19,7 +19,7 @@ from rightreasons.page.prose import percent
 from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
 from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality
-from rightreasons.widget.pages import figure, table, tiles, verdict
+from rightreasons.widget.pages import between, figure, table, tiles, verdict
 
 NAMES = LABELS[2]
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
@@ -83,8 +83,8 @@ def headline(strength: float) -> str:
     estimate = estimate_of(found.deciding_share, found.interval)
     tone, words = TONES[decide(estimate, MARGINS["decides"], found.n_items).level]
     entries = [
-        ("Decided by the cue", figure(found.deciding_share), _between(found.interval)),
-        ("Follow rate", figure(found.follow_rate), _between(found.follow_interval)),
+        ("Decided by the cue", figure(found.deciding_share), between(found.interval)),
+        ("Follow rate", figure(found.follow_rate), between(found.follow_interval)),
         ("Texts with a cue", figure(found.coverage), ""),
     ]
     share = f"{percent(found.deciding_share)} of all predictions change when it is swapped for that of the other label"
@@ -126,12 +126,12 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
     right = int((run.predictions == run.labels).sum())
     null, quality = detected.summary.null["frequency"], detected.quality
     entries = [
-        ("Shortcut rate", figure(detected.summary.shortcut_reliance), _between(detected.summary.interval)),
-        ("Excess over blind picks", figure(null.excess), f"{_between(null.interval)}, p = {null.p_value:.3f}"),
-        ("Detector's precision", figure(quality.precision), _between(quality.precision_interval)),
-        ("Detector's recall", figure(quality.recall), _between(quality.recall_interval) or "nothing was planted"),
-        ("Accuracy", figure(right / len(run.labels)), _between(wilson(right, len(run.labels)))),
-        ("ECE (top-label)", figure(ece.ece), _between(ece.interval)),
+        ("Shortcut rate", figure(detected.summary.shortcut_reliance), between(detected.summary.interval)),
+        ("Excess over blind picks", figure(null.excess), f"{between(null.interval)}, p = {null.p_value:.3f}"),
+        ("Detector's precision", figure(quality.precision), between(quality.precision_interval)),
+        ("Detector's recall", figure(quality.recall), between(quality.recall_interval) or "nothing was planted"),
+        ("Accuracy", figure(right / len(run.labels)), between(wilson(right, len(run.labels)))),
+        ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
     warning = detected.summary.warning
     told = f'<p class="rr-warning">{html.escape(warning)}</p>' if warning else ""
@@ -285,11 +285,3 @@ def _model_curves(strength: float) -> str:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return None if interval is None else (interval.low, interval.high)
-
-
-def _between(interval: Interval | None) -> str:
-    return (
-        ""
-        if interval is None
-        else f"{interval.confidence_level:.0%} interval {interval.low:.3f} to {interval.high:.3f}"
-    )

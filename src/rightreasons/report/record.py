@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -19,6 +19,17 @@ from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.files import items_file
 from rightreasons.report.render import Asked, Outcome, Page, items_of, render_page, sentences
 from rightreasons.report.schema import SCHEMA_VERSION
+
+SPLITS = (
+    Column("name", "Split", "text"),
+    Column("role", "Part", "text"),
+    Column("n_items", "Items audited", "count"),
+    Column("n_available", "Items in the split", "count"),
+    Column("n_truncated", "Cut to the model's length", "count"),
+    Column("fingerprint", "Fingerprint", "text"),
+)
+LEFT_OUT = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
+FAILED = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
 
 WORDS = sentences("audit", items_file=items_file)
 """What the page of an audit says beside its answers."""
@@ -120,38 +131,16 @@ def page_of(
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
     model = context.model_name
     shown = short_name((context.stored is not None and logged(model)[0]) or model)
-    splits = Table(
-        key="splits",
-        title="Splits",
-        columns=(
-            Column("name", "Split", "text"),
-            Column("role", "Part", "text"),
-            Column("n_items", "Items audited", "count"),
-            Column("n_available", "Items in the split", "count"),
-            Column("n_truncated", "Cut to the model's length", "count"),
-            Column("fingerprint", "Fingerprint", "text"),
-        ),
-        rows=tuple(
-            (*(s[name] for name in ("name", "role", "n_items", "n_available", "n_truncated")), s["fingerprint"][:12])
-            for s in record["dataset"]["splits"]
-        ),
-    )
-    tables = (
-        *([] if answers is None else [answers.table()]),
-        splits,
-        *_told_of(
-            "left_out",
-            "Items that the model could not score, which no figure counts",
-            (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text")),
-            ((split.name, name, reason) for split in context.all_splits for name, reason in split.left_out),
-        ),
-        *_told_of(
-            "failed",
-            "Requests of the questions that have no answer",
-            (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text")),
-            failed_of(context) if context.prompted is not None else (),
-        ),
-    )
+    splits = [{**split, "fingerprint": split["fingerprint"][:12]} for split in record["dataset"]["splits"]]
+    left_out = [(split.name, name, reason) for split in context.all_splits for name, reason in split.left_out]
+    tables = [] if answers is None else [answers.table()]
+    for key, title, columns, rows in (
+        ("splits", "Splits", SPLITS, [tuple(each[column.key] for column in SPLITS) for each in splits]),
+        ("left_out", "Items that the model could not score, which no figure counts", LEFT_OUT, left_out),
+        ("failed", "Requests of the questions that have no answer", FAILED, failed_of(context)),
+    ):
+        if rows:
+            tables.append(Table(key, title, columns, tuple(rows)))
     say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
     asked = []
     if context.prompted is not None and record["model"]["prompt"] is not None:
@@ -173,9 +162,3 @@ def page_of(
             files=say.pairs("files"),
         )
     )
-
-
-def _told_of(key: str, title: str, columns: tuple[Column, ...], rows: Iterable[tuple[Any, ...]]) -> tuple[Table, ...]:
-    """Return a table of what is to be told; none where there is nothing."""
-    listed = tuple(rows)
-    return (Table(key=key, title=title, columns=columns, rows=listed),) if listed else ()

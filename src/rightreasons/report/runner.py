@@ -257,7 +257,11 @@ def audit(
             for name, section in sections.items()
             if not why_not[name] and (power := getattr(section, "power", None)) is not None
         ),
-        *_left_out_told(context),
+        *(
+            f"{split.name}: {line}"
+            for split in context.all_splits
+            for line in not_scored_told("item", len(split), split.left_out)
+        ),
     ):
         say(line)
     asked = dict(sections)
@@ -268,7 +272,7 @@ def audit(
     _check_answered(outcomes)
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
-    for reason, n_failed, first in failed_of(context) if context.prompted is not None else ():
+    for reason, n_failed, first in failed_of(context):
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
         every, options_of = joined
@@ -446,15 +450,6 @@ def _order_doubt(context: AuditContext) -> str:
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return doubt
     return other_order(scores.logits, scores.labels, scores.label_names) or doubt
-
-
-def _left_out_told(context: AuditContext) -> list[str]:
-    """Name the items that the model could not score."""
-    return [
-        f"{split.name}: {line}"
-        for split in context.all_splits
-        for line in not_scored_told("item", len(split), split.left_out)
-    ]
 
 
 # ---------------------------------------------------------------- One question

@@ -7,6 +7,7 @@ from .pages import MISTAKES as MISTAKES
 from .pages import PRIVACY as PRIVACY
 from .pages import ColumnPicker as ColumnPicker
 from .pages import Held as Held
+from .pages import between as between
 from .pages import by_name as by_name
 from .pages import consumed as consumed
 from .pages import download_text as download_text
@@ -15,7 +16,6 @@ from .pages import example_files as example_files
 from .pages import figure as figure
 from .pages import filter_field as filter_field
 from .pages import launch as launch
-from .pages import page_css as page_css
 from .pages import page_links as page_links
 from .pages import problem as problem
 from .pages import public_page as public_page
@@ -37,6 +37,7 @@ __all__ = [
     "PRIVACY",
     "ColumnPicker",
     "Held",
+    "between",
     "by_name",
     "consumed",
     "download_text",
@@ -48,7 +49,6 @@ __all__ = [
     "launch",
     "module_demo",
     "module_page",
-    "page_css",
     "page_links",
     "parse_rows",
     "problem",

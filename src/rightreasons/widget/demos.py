@@ -29,6 +29,7 @@ from rightreasons.core.validation import (
 from rightreasons.evaluate_module import argument_help
 from rightreasons.widget.pages import (
     MISTAKES,
+    between,
     figure,
     is_number,
     problem,
@@ -379,10 +380,7 @@ def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str
     primary = results.get(name)
     if name in results and not isinstance(primary, (list, dict)):
         interval = results.get("interval")
-        limits = ""
-        if isinstance(interval, Mapping):
-            level = f"{100 * float(interval['confidence_level']):g}%"
-            limits = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
+        limits = between(interval) if isinstance(interval, Mapping) else ""
         parts.append(tiles([(name, figure(primary), limits)]))
     texts = {key: value for key, value in results.items() if isinstance(value, str) and value}
     if "conclusion" in texts:

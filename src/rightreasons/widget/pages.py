@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
+from rightreasons.core.intervals import Interval
 from rightreasons.core.validation import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES, check_count, check_kind
 from rightreasons.page.prose import NONE
 from rightreasons.widget.working import Step, work
@@ -112,6 +113,19 @@ def figure(value: Any) -> str:
     return str(value)
 
 
+def between(interval: Interval | Mapping[str, Any] | None) -> str:
+    """Write an interval for the small line of a tile; "" where there is none.
+
+    Example:
+        >>> between({"low": 0.25, "high": 0.5, "confidence_level": 0.95})
+        '95% interval 0.2500 to 0.5000'
+    """
+    if interval is None:
+        return ""
+    ends = interval.to_dict() if isinstance(interval, Interval) else interval
+    return f"{100 * ends['confidence_level']:g}% interval {figure(ends['low'])} to {figure(ends['high'])}"
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value is a number and no truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -147,7 +161,7 @@ SESSIONS = 100
 
 
 @contextlib.contextmanager
-def public_page(title: str) -> Iterator[Any]:
+def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
     Its handlers are for the page alone, but for what `endpoint` serves; one that is called again while it works is
@@ -156,6 +170,7 @@ def public_page(title: str) -> Iterator[Any]:
 
     Args:
         title: The title of the page.
+        style: A further style sheet; None without one.
 
     Yields:
         The app, inside which components are created.
@@ -165,7 +180,8 @@ def public_page(title: str) -> Iterator[Any]:
 
     app = Context.root_block
     with gr.Blocks(title=title, delete_cache=(60, 600)) if app is None else contextlib.nullcontext(app) as demo:
-        gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+        for file in filter(None, (STYLE, style)):
+            gr.HTML(f"<style>{file.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
 
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
@@ -249,13 +265,6 @@ def typed_hub_id(value: object, name: str) -> str:
     if not _HUB_ID.fullmatch(text) or Path(text).exists():
         raise ValueError(f"Expected the id of `{name}` on the hub, such as owner/name, but got {text!r}.")
     return text
-
-
-def page_css(file: Path) -> Any:
-    """Put a further style sheet on the page."""
-    import gradio as gr
-
-    return gr.HTML(f"<style>{file.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
 
 
 # ------------------------------------------------------------------------------------------------ work that takes long
