@@ -222,12 +222,13 @@ def behavior(
     from rightreasons.models.batching import default_batch_size
     from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.models.prompted import prompted_of
-    from rightreasons.report.behavior_page import RATES, check_report_folder, write_behavior_report
+    from rightreasons.report.behavior_page import RATES, write_behavior_report
     from rightreasons.report.plan import Plan, plan_of_one
+    from rightreasons.report.schema import page_folder
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
-    check_report_folder(out)
+    page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
     resampling = settings.resampling

@@ -23,10 +23,9 @@ from rightreasons.io.logs import logged
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.comparison import check_out
 from rightreasons.report.paired import COMPARISON_FILE, MIN_ITEMS, prediction_files, report_folder, shared_rows
 from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, read_audit, reads_again
+from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, page_folder, read_audit, reads_again
 
 _LOGS = (".eval", ".json", ".jsonl", ".parquet")
 _BESIDE = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
@@ -136,7 +135,7 @@ def _amount(cell: ModelOnTask | None) -> p.Amount | None:
 
 def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
     """Write the table as a page and comparison.json, in place of what the folder holds, and return the page."""
-    folder = check_out(out)
+    folder = page_folder(out, COMPARISON_FILE)
     names = f"{counted(len(table.models), 'model')}, {counted(len(table.tasks), 'task')}"
     page = Page(
         title=names,

@@ -16,29 +16,16 @@ from rightreasons.behavior.question import BEHAVIOR, RIBEIRO, BehaviorMeasuremen
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, FigureText, estimate_of
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Plot, Question, Rule, Table
 from rightreasons.report.render import PAGE, Asked, Outcome, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE
+from rightreasons.report.schema import page_folder
 
 RATES = "pass_rates.json"
 
 Models = Mapping[str, SuiteAnswers]
 """The answers of each model to one suite, by their names."""
-
-
-def check_report_folder(out: str | os.PathLike[str]) -> Path:
-    """Check that a folder can take this report, before anything long begins.
-
-    Raises:
-        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would be lost.
-    """
-    folder = check_folder(out, own=(RATES, PAGE, "figures", "predictions"))
-    if (folder / AUDIT_FILE).exists():
-        raise ValueError(f"Expected a folder without an audit for this report, but {folder} holds {AUDIT_FILE}.")
-    return folder
 
 
 def write_behavior_report(
@@ -73,7 +60,7 @@ def write_behavior_report(
     suite = tested[0].suite
     if any(each.table.case_ids != tested[0].table.case_ids for each in tested):
         raise ValueError("Expected all models to be tested on one suite, but their cases differ.")
-    folder = check_report_folder(out)
+    folder = page_folder(out, RATES, "predictions")
     models = dict(zip(_names(tested), tested, strict=True))
     if len(tested) == 1:
         result = behavior_result(BehaviorMeasurement(tested[0], resampling, examples))

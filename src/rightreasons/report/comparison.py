@@ -15,7 +15,6 @@ from rightreasons.calibration.measure import FIGURES, TESTED, measure_figures, p
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.intervals import Estimate, FigureText, holm
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import check_folder
 from rightreasons.page import parts as p
 from rightreasons.page import plots
 from rightreasons.page.plots import Curve, curves
@@ -39,8 +38,8 @@ from rightreasons.report.paired import (
     shared_items,
     winner_of,
 )
-from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, check_files, check_still, reads_again
+from rightreasons.report.render import Outcome, Page, sentences, write_page
+from rightreasons.report.schema import check_files, check_still, page_folder, reads_again
 
 N_EXAMPLES = 5
 """Items shown for each model."""
@@ -264,14 +263,18 @@ class _Split:
 
 def _difference(key: str) -> Figure:
     """Declare the difference of the two models in one figure."""
-    reason = "The test gives no interval."
 
     def of(m: Any) -> Estimate | None:
         figure = m.figures.get(key)
         return None if figure is None else figure.difference
 
-    about = {"text": lambda m: m.text(key), "split": lambda m: m.split.split, "no_interval": reason}
-    return Figure(f"{key}_difference", of, **about)
+    return Figure(
+        f"{key}_difference",
+        of,
+        text=lambda m: m.text(key),
+        split=lambda m: m.split.split,
+        no_interval="The test gives no interval.",
+    )
 
 
 SPLIT = Question(
@@ -411,7 +414,7 @@ def compare(
             item has one label in one report and another in the other.
     """
     how = Resampling(confidence_level, n_resamples, seed)
-    target = None if out is None else check_out(out)
+    target = None if out is None else page_folder(out, COMPARISON_FILE)
     every = read_reports(reports)
     followed = history_of(reports, every)
     folders, audits = tuple(map(report_folder, (reports[0], reports[-1]))), (every[0], every[-1])
@@ -472,14 +475,6 @@ def _pairs(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> dict[st
             "the same id and text."
         )
     return pairs
-
-
-def check_out(out: str | os.PathLike[str]) -> Path:
-    """Check that a folder can take a comparison: it holds an earlier one, or nothing."""
-    folder = check_folder(out, own=(COMPARISON_FILE, PAGE, "figures"))
-    if (folder / AUDIT_FILE).exists():
-        raise ValueError(f"Expected a folder without an audit for the comparison, but {folder} holds {AUDIT_FILE}.")
-    return folder
 
 
 def _corrected(

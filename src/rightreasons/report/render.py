@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from markupsafe import Markup, escape
 
 import rightreasons
 from rightreasons.core.arrays import Result
@@ -410,7 +411,6 @@ def scale_of(headline: Headline, *, shared: bool = False) -> dict[str, Any] | No
 @functools.cache
 def _template() -> Any:
     import jinja2
-    import markupsafe as markup
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rightreasons.report", "templates"),
@@ -426,10 +426,10 @@ def _template() -> Any:
         level=level_percent,
         scale=scale_of,
         base64=lambda content: base64.b64encode(content).decode(),
-        drawing=lambda svg: markup.Markup(svg),  # noqa: S704 - matplotlib escapes its texts
+        drawing=Markup,
         csv=_csv,
-        sourced=lambda source: _sourced(source, markup),
-        termed=lambda text: _termed(text, markup),
+        sourced=_sourced,
+        termed=_termed,
         anchor=anchor,
         place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
@@ -441,15 +441,15 @@ def _template() -> Any:
         written=lambda headline: written(headline.estimate, headline.unit),
         paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
         shortened=_cut,
-        marked=lambda example: _marked(example, markup),
+        marked=_marked,
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
     css, script = ((_TEMPLATES / name).read_text("utf-8") for name in ("report.css", "report.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals["lights"] = LIGHTS
-    environment.globals["css"] = markup.Markup(css)  # noqa: S704 - our own file
-    environment.globals["script"] = markup.Markup(script)  # noqa: S704 - our own file
+    environment.globals["css"] = Markup(css)  # noqa: S704 - our own file
+    environment.globals["script"] = Markup(script)  # noqa: S704 - our own file
     environment.globals["script_hash"] = f"sha256-{digest}"
     return environment.get_template("report.html.j2")
 
@@ -467,22 +467,20 @@ def _works(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
     return sorted({(name, address) for name, address in linked(sources) if address})
 
 
-def _sourced(source: str, markup: Any) -> Any:
+def _sourced(source: str) -> Any:
     """Return a source with its works linked."""
-    link = markup.Markup('<a href="{}">{}</a>')
-    return markup.Markup("").join(
-        link.format(url, name) if url else markup.escape(name) for name, url in linked(source)
-    )
+    link = Markup('<a href="{}">{}</a>')
+    return Markup("").join(link.format(url, name) if url else escape(name) for name, url in linked(source))
 
 
-def _termed(text: str, markup: Any) -> Any:
+def _termed(text: str) -> Any:
     """Return a text with its first term linked to the glossary."""
     found = find_term(text)
     if found is None:
-        return markup.escape(text)
+        return escape(text)
     start, end, term = found
-    link = markup.Markup('<a class="term" href="#{}" title="{}">{}</a>')
-    return markup.escape(text[:start]) + link.format(anchor(term), TERMS[term], text[start:end]) + text[end:]
+    link = Markup('<a class="term" href="#{}" title="{}">{}</a>')
+    return escape(text[:start]) + link.format(anchor(term), TERMS[term], text[start:end]) + text[end:]
 
 
 def _csv(table: Table) -> str:
@@ -504,25 +502,25 @@ def _cut(text: str, longest: int = LONGEST_TEXT) -> str:
     return text if len(text) <= longest else f"{text[:longest].rstrip()} … ({len(text) - longest:,} more characters)"
 
 
-def _marked(example: Example, markup: Any) -> Any:
+def _marked(example: Example) -> Any:
     """Return the text of an example, escaped, with its marks."""
     pieces: list[Any] = []
     end = 0
     for mark in example.marks:
         if mark.end > LONGEST_TEXT:
             break
-        pieces.append(markup.escape(example.text[end : mark.start]))
+        pieces.append(escape(example.text[end : mark.start]))
         style = f"--w:{abs(mark.weight):.2f}" if mark.kind == "weight" else ""
         name = f"{mark.kind} against" if mark.kind == "weight" and mark.weight < 0 else mark.kind
         pieces.append(
-            markup.Markup('<mark class="{}"{}{}>{}</mark>').format(
+            Markup('<mark class="{}"{}{}>{}</mark>').format(
                 name,
-                markup.Markup(' style="{}"').format(style) if style else "",
-                markup.Markup(' title="{}"').format(mark.note) if mark.note else "",
+                Markup(' style="{}"').format(style) if style else "",
+                Markup(' title="{}"').format(mark.note) if mark.note else "",
                 example.text[mark.start : mark.end],
             )
         )
         end = mark.end
     rest = example.text[end:] if end > LONGEST_TEXT else _cut(example.text)[end:]
-    pieces.append(markup.escape(rest))
-    return markup.Markup("").join(pieces)
+    pieces.append(escape(rest))
+    return Markup("").join(pieces)

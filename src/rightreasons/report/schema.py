@@ -22,11 +22,11 @@ from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
 from rightreasons.core.options import Options
-from rightreasons.core.store import changed_files, digest_of_value, finish_swap
+from rightreasons.core.store import changed_files, check_folder, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
-from rightreasons.report.render import Outcome
+from rightreasons.report.render import PAGE, Outcome
 
 SCHEMA_VERSION = "1.0"
 
@@ -287,6 +287,22 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
             "or gone: repeat the audit, which goes on from what it kept."
         )
+
+
+def page_folder(out: str | os.PathLike[str], *own: str) -> Path:
+    """Check that a folder can take a page that is not an audit's, before anything long begins.
+
+    Args:
+        out: The folder.
+        *own: What is in it beside the page and its pictures.
+
+    Raises:
+        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would be lost.
+    """
+    folder = check_folder(out, own=(*own, PAGE, "figures"))
+    if (folder / AUDIT_FILE).exists():
+        raise ValueError(f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}.")
+    return folder
 
 
 class ReplacedError(ValueError):

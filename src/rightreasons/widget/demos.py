@@ -247,8 +247,8 @@ def _is_text(feature: Any) -> bool:
 
 
 def _defaults(module: Any) -> dict[str, Any]:
-    parameters = inspect.signature(module._compute).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(module._compute).parameters
+    return {name: parameters[name].default for name in module.option_names()}
 
 
 def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]:
