@@ -1,0 +1,38 @@
+"""Tables of a page on the console: in columns where the terminal is wide enough, else a paragraph per row."""
+
+from rightreasons.cli.show import show_section
+from rightreasons.core.intervals import Estimate
+from rightreasons.page.parts import Amount, Column, Part, SectionResult, Table, Verdict
+
+COLUMNS = (Column("name", "Figure", "text"), Column("value", "Value"), Column("n", "Items", "count"))
+ROWS = (("Accuracy", Amount(Estimate(0.5, 0.25, 0.75), "fraction"), 1200), ("Log loss", Estimate(None), None))
+
+
+def section():
+    part = Part("Side by side", "One.\n\nTwo.", tables=(Table("figures", "Figures", COLUMNS, ROWS),))
+    return SectionResult(Verdict("neutral", "Cannot tell", "Both are alike."), (), (part,))
+
+
+def test_a_wide_terminal_has_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "100")
+    show_section("Which is better?", section())
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "Which is better?",
+        "  Cannot tell. Both are alike.",
+        "  One.",
+        "  Two.",
+        "",
+        "Figures",
+        "  Figure                 Value  Items",
+        "  Accuracy  50.0% [25.0, 75.0]  1,200",
+        "  Log loss                   –      –",
+    ]
+
+
+def test_a_narrow_one_has_a_paragraph_per_row(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "30")
+    show_section("Which is better?", section())
+    *_, accuracy, loss = capsys.readouterr().out.splitlines()
+    assert accuracy == "  Accuracy: Value 50.0% [25.0, 75.0]; Items 1,200"
+    assert loss == "  Log loss:"
