@@ -356,12 +356,13 @@ def render_page(page: Page) -> str:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
                 known.setdefault(change.text, change)
+    sources = str([outcome.to_dict() for outcome in page.outcomes])
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
         answered=answered,
         terms=TERMS,
-        works=_works(page.outcomes),
+        works=sorted({(name, address) for name, address in linked(sources) if address}),
         changes=changes,
         version=rightreasons.__version__,
     )
@@ -459,12 +460,6 @@ def _lead_examples(result: SectionResult) -> ExampleList | None:
     lists = (each for part in result.parts for each in part.examples if not each.folded and each.examples)
     first = next(lists, None)
     return None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
-
-
-def _works(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
-    """Return the works that a page cites, with their addresses."""
-    sources = str([outcome.to_dict() for outcome in outcomes])
-    return sorted({(name, address) for name, address in linked(sources) if address})
 
 
 def _sourced(source: str) -> Any:
