@@ -1,5 +1,10 @@
 """Tables of a page on the console: in columns where the terminal is wide enough, else a paragraph per row."""
 
+import sys
+
+import pytest
+import typer
+
 from rightreasons.cli.show import show_section
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.parts import Amount, Column, Part, SectionResult, Table, Verdict
@@ -13,10 +18,17 @@ def section():
     return SectionResult(Verdict("neutral", "Cannot tell", "Both are alike."), (), (part,))
 
 
-def test_a_wide_terminal_has_columns(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "100")
+def on_a_terminal(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_wide_terminal_and_a_pipe_have_columns(monkeypatch, capsys, terminal):
+    if terminal:
+        on_a_terminal(monkeypatch, 100)
     show_section("Which is better?", section())
-    assert capsys.readouterr().out.splitlines() == [
+    assert typer.unstyle(capsys.readouterr().out).splitlines() == [
         "",
         "Which is better?",
         "  Cannot tell. Both are alike.",
@@ -31,8 +43,8 @@ def test_a_wide_terminal_has_columns(monkeypatch, capsys):
 
 
 def test_a_narrow_one_has_a_paragraph_per_row(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "30")
+    on_a_terminal(monkeypatch, 30)
     show_section("Which is better?", section())
-    *_, accuracy, loss = capsys.readouterr().out.splitlines()
+    *_, accuracy, loss = typer.unstyle(capsys.readouterr().out).splitlines()
     assert accuracy == "  Accuracy: Value 50.0% [25.0, 75.0]; Items 1,200"
     assert loss == "  Log loss:"

@@ -88,7 +88,7 @@ def compare_confidence(
     The error is biased upward, and less so for confidences in few bins. So its interval and its p-value are about the
     debiased errors. These are still too large where gaps may be small, by up to `residual_bias` with gaps as small as
     intervals of the level let them be: by so much the first moves the low end down and the second the high end up, and
-    the p-value is that of a difference nearer to 0.
+    the p-value is that of a difference nearer to 0. The interval reaches on to the difference of the errors themselves.
 
     Args:
         confidences: Name of a source -> (N,) confidences in [0, 1], in the same order of the items; at least one.
@@ -222,7 +222,8 @@ def _difference(
     if abs(nearer) > _TINY:
         p_value = 2 * float(special.stdtr(n_known - 1, -abs(nearer) / max(spread, _TINY)))
     method = "jackknife of the debiased errors" if key == "ece" else "jackknife"
-    interval = Interval(max(-1.0, low), min(1.0, high), level, method)
+    # One of debiased errors may lie to one side of the difference of the errors themselves.
+    interval = Interval(max(-1.0, min(low, first - second)), min(1.0, max(high, first - second)), level, method)
     return PairedTest(first - second, max(p_value, 0.5 ** (n_known - 1)), len(sides[0]), method, interval)
 
 

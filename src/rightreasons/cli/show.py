@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import sys
 import textwrap
 import webbrowser
 from collections import Counter
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from rightreasons.report.runner import AuditResult
 
 
-WIDTH, ENDLESS = 100, 10_000
-"""Characters of a line of text; and of a table that goes to no terminal."""
+WIDTH = 100
+"""Characters of a line of text."""
 
 COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
 
@@ -105,7 +106,7 @@ def _show_table(table: Table) -> None:
     rows = [[cell(each, column) for each, column in zip(row, table.columns, strict=True)] for row in table.rows]
     lines = aligned([names, *rows], [place for place, each in enumerate(table.columns) if each.kind == "text"])
     typer.secho(f"\n{table.title}", bold=True)
-    if 2 + max(map(len, lines)) <= shutil.get_terminal_size((ENDLESS, 0)).columns:
+    if not sys.stdout.isatty() or 2 + max(map(len, lines)) <= shutil.get_terminal_size().columns:
         typer.echo(textwrap.indent("\n".join(lines), "  "))
         return
     for first, *others in rows:
