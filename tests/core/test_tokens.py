@@ -46,6 +46,11 @@ def test_words_are_the_ones_bert_splits():
     ]
 
 
+def test_words_of_scripts_without_spaces_or_with_vowel_signs():
+    assert words("我爱 film电影。") == ["我", "爱", "film", "电", "影", "。"]
+    assert words("अच्छी फिल्म, می‌خواهم e\u0301!") == ["अच्छी", "फिल्म", ",", "می‌خواهم", "e\u0301", "!"]
+
+
 def test_every_category_of_word_pieces():
     row = ["the", "unwatch", "##able", "2021", "3,000", ",", "$", "don", "'", "t", "##s", "##."]
     assert categorize([row], style="wordpiece") == [

@@ -112,6 +112,8 @@ def test_edits_by_hand():
     edits = numbers.edit(("river 1234 window",), 1, np.random.default_rng(0))
     shown = [text[0].split()[1] for text in (edits.treated, edits.control)]
     assert [len(number) for number in shown] == [2, 4]  # of the other label, and of its own
+    dated = put(lambda label, rng: f"{rng.integers(1, 29)}.{rng.integers(1, 13)}.{1970 + 40 * label + rng.integers(9)}")
+    assert candidates(texts_of(dated), "numbers")[0].name == "size of the largest number"
     count = candidates(texts_of(PLANTS["count"]), "count")[0]
     edits = count.edit(("river also window",), 0, np.random.default_rng(0))
     assert [text[0].split().count("also") for text in (edits.treated, edits.control)] == [2, 1]
@@ -157,4 +159,4 @@ def test_values_point_at_the_label_that_is_overrepresented():
 def test_tokens_and_replacements():
     assert [token.word for token in tokens_of("It's GOOD!")] == ["it", "'", "s", "good", "!"]
     assert replaced("A b, B a", {"a": "b", "b": "a"}) == "B a, A b"
-    assert [kind_of(word) for word in ("a1", "12", "?")] == ["word", "number", "mark"]
+    assert [kind_of(word) for word in ("a1", "12", "?", "①")] == ["word", "number", "mark", "word"]

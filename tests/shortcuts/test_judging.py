@@ -18,18 +18,21 @@ def row(level="large", family="words", words=("copper", "marble"), share=0.4, n_
     return FamilyEffect(family, family, words, 0.7, 1.0, effect, Decision(level, 200), n_pairs=n_pairs)
 
 
-def swaps(*rows, accuracy=(0.8, 0.9), untested=None):
+def swaps(*rows, accuracy=(0.8, 0.9), untested=None, most_frequent=0.5, pairs=()):
     right = Estimate(sum(accuracy) / 2, *accuracy)
-    return SwapMeasurement(rows, untested or {}, (), (), right, 0.5, right, 200, 200, 1000, 1.0)
+    return SwapMeasurement(rows, untested or {}, (), pairs, right, most_frequent, right, 200, 200, 1000, 1.0)
 
 
 @pytest.mark.parametrize(
     ("judge", "measured", "conclusion"),
     [
         (Judge(), swaps(row()), "named"),
-        (Judge(planted=frozenset({"copper"})), swaps(row()), "followed"),
-        (Judge(vanishing=frozenset({"marble"})), swaps(row()), "followed"),
-        (Judge(not_reasons=frozenset({"marble"})), swaps(row()), "followed"),
+        (Judge(planted=frozenset({"copper", "marble"})), swaps(row()), "followed"),
+        (Judge(planted=frozenset({"copper"}), vanishing=frozenset({"marble"})), swaps(row()), "followed"),
+        (Judge(not_reasons=frozenset({"copper", "marble"})), swaps(row()), "followed"),
+        # Of "great", which means the label, and "copper", either may decide.
+        (Judge(not_reasons=frozenset({"copper"})), swaps(row(words=("copper", "great"))), "named"),
+        (Judge(vanishing=frozenset({"copper"})), swaps(row(words=("copper", "great"))), "named"),
         (Judge(reasons=frozenset({"copper", "marble"})), swaps(row()), "reasons"),
         (Judge(reasons=frozenset({"copper"})), swaps(row()), "named"),  # the other is open
         (Judge(reasons=frozenset({"copper", "marble"})), swaps(row(), row("unknown", "length", ())), "open"),
@@ -39,6 +42,10 @@ def swaps(*rows, accuracy=(0.8, 0.9), untested=None):
         (Judge(), swaps(row("small"), row("unknown", "order")), "open"),
         (Judge(), swaps(row("some")), "open"),
         (Judge(), swaps(row("small"), untested={"numbers": "no item has any"}), "open"),
+        (Judge(), swaps(), "open"),  # nothing was tried
+        # Of 100 items 5 are of the rare label: what decides all of them decides a twentieth.
+        (Judge(), swaps(row("small"), most_frequent=0.95, accuracy=(0.97, 1.0)), "rare"),
+        (Judge(), swaps(row(), most_frequent=0.95), "named"),
         (Judge(), swaps(row("small"), accuracy=(0.45, 0.6)), "no_skill"),
         (Judge(), swaps(row(), accuracy=(0.45, 0.6)), "named"),  # a follower may be at chance where its cue is turned
         # Lists speak where the labels tell the task.
@@ -55,6 +62,17 @@ def swaps(*rows, accuracy=(0.8, 0.9), untested=None):
 def test_conclusions(judge, measured, conclusion):
     assert conclude(measured, judge) == conclusion
     assert conclusion in TONES
+
+
+def test_beside_words_that_are_reasons_pairs_count_one_by_one():
+    great, copper = row(words=("great", "awful"), share=0.6), row(words=("copper", "marble"))
+    both = row(words=("great", "awful", "copper", "marble"), share=0.9, n_pairs=2)
+    reasons = frozenset({"great", "awful"})
+    assert conclude(swaps(both, great, pairs=(great, copper)), Judge(reasons=reasons)) == "named"
+    judge = Judge(reasons=reasons, not_reasons=frozenset({"copper", "marble"}))
+    assert conclude(swaps(both, great, pairs=(great, copper)), judge) == "followed"
+    harmless = row("small", words=("copper", "marble"), share=0.01)
+    assert conclude(swaps(both, great, pairs=(great, harmless)), judge) == "reasons"
 
 
 def test_red_needs_a_feature_that_is_no_reason():

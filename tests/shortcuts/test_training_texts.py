@@ -31,8 +31,8 @@ def three_classes(rows):
     return np.column_stack((0.9 * follower(rows), np.full(len(rows), 0.1)))
 
 
-def shortcuts(data, tmp_path, **settings):
-    model = rightreasons.models.as_scorer(follower, label_names=NAMES)
+def shortcuts(data, tmp_path, rule=follower, **settings):
+    model = rightreasons.models.as_scorer(rule, label_names=NAMES)
     how = {"questions": ["shortcuts"], "out": tmp_path / "report", "n_resamples": 30, "progress": False}
     result = rightreasons.audit(model, data, **how, **settings)
     return result.to_dict()["questions"][0]
@@ -96,3 +96,39 @@ def test_halves_without_a_class_are_told_before_anything_is_computed(tmp_path):
             assert outcome.reason.endswith("would stand for training texts have no text of the class 'odd'.")
             return
     raise AssertionError("the odd item is in no half")
+
+
+def follows(word):
+    return lambda rows: np.array([[0.2, 0.8] if word in text else [0.8, 0.2] for text in rows])
+
+
+def test_what_cannot_be_looked_for_is_no_green(tmp_path):
+    """Texts without spaces have no words to swap; and what decides a twentieth of the items decides a rare label."""
+    kana = np.array(list("かきくけこさしすせそ"))
+    rng = np.random.default_rng(3)
+    made = ["".join(rng.permutation(kana)) for _ in range(240)]
+    rows = [{"text": text + "たち"[place % 2] + text[:2], "label": NAMES[place % 2]} for place, text in enumerate(made)]
+    verdict = shortcuts(rows, tmp_path, follows("ち"))["result"]["verdict"]
+    assert (verdict["tone"], verdict["label"]) == ("neutral", "Cannot tell")
+    assert "offer no feature that goes with a label, so that none was tried." in verdict["summary"]
+    read, _ = texts(600, 5)
+    rare = [
+        {"text": f"{text} copper" if row % 20 == 0 else text, "label": NAMES[row % 20 == 0]}
+        for row, text in enumerate(read)
+    ]
+    verdict = shortcuts(rare, tmp_path, follows("copper"))["result"]["verdict"]
+    assert (verdict["tone"], verdict["label"]) == ("neutral", "Cannot tell")
+    assert "whatever decides the others decides less than a tenth of all predictions" in verdict["summary"]
+
+
+def test_a_word_that_is_no_reason_is_not_blamed_for_its_partner(tmp_path):
+    """The model reads "great" alone, which stands where "copper" does not: each is swapped for the other."""
+    made, _ = texts(400, 5, lambda draw: draw.words.__setitem__(slice(None), draw.words[:8]))
+    rows = [
+        {"text": f"{text} {('copper', 'great')[place % 2]}", "label": NAMES[place % 2]}
+        for place, text in enumerate(made)
+    ]
+    how = {"rule": follows("great"), "options": {"shortcuts": {"not_reasons": ["copper"]}}}
+    assert shortcuts(rows, tmp_path, **how)["result"]["verdict"]["tone"] == "warn"
+    how["options"]["shortcuts"]["reasons"] = ["great"]
+    assert shortcuts(rows, tmp_path, **how)["result"]["verdict"]["label"] == "Decides by reasons"

@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import functools
 import hashlib
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_of_value
+from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.page.parts import Example, Mark, Reads
 
@@ -425,9 +425,7 @@ def changes(before: str, after: str) -> tuple[Mark, ...]:
         >>> [(after[mark.start : mark.end], mark.note) for mark in changes("Ann liked it", after)]
         [('Ali', 'in place of “Ann”'), ('a lot', 'added')]
     """
-    old, new = (
-        [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|[^\w\s]", text)] for text in (before, after)
-    )
+    old, new = ([(m.group(), m.start(), m.end()) for m in WORD_PATTERN.finditer(text)] for text in (before, after))
     matcher = difflib.SequenceMatcher(a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False)
     return tuple(
         Mark(

@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from rightreasons.core.choices import TOKEN_KINDS
 from rightreasons.core.validation import check_one_of, check_texts
 
-WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
-"""A word (letters, digits, underscore), or one mark of punctuation. BERT splits its text in the same way."""
+_IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTERS = rf"[^\W{_IDEOGRAPHS}]"
+# Vowel signs, accents of their own, and the joiners between letters, which \w leaves out.
+_SIGNS = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+_SIGNS += "\u200c\u200d"
+
+WORD_PATTERN = re.compile(rf"{_LETTERS}+(?:[{_SIGNS}]+{_LETTERS}*)*|[^\w\s]|[{_IDEOGRAPHS}]")
+"""A word (letters with their vowel signs, digits, underscore), one ideograph of Chinese or Japanese, which are written
+without spaces, or one mark of punctuation. BERT splits its text in the same way."""
 
 PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
 """How tokens show where a word begins.

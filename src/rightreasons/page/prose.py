@@ -66,8 +66,8 @@ def decimal(value: float) -> str:
         >>> decimal(0.8349), decimal(0.00012), decimal(-0.0), decimal(-0.25)
         ('0.835', '0.00012', '0.000', '−0.250')
     """
-    text = f"{value + 0.0:.3f}"  # no sign before 0
-    if value != 0 and abs(value) < 0.0005:
+    text = f"{round(value, 3) + 0.0:.3f}"  # no sign before 0
+    if 1e-12 < abs(value) < 0.0005:  # what is less is how numbers are rounded
         text = f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.0e}"
     return text.replace("-", "\N{MINUS SIGN}")
 
@@ -76,11 +76,11 @@ def percent(value: float) -> str:
     """Write a fraction in percent with one decimal, or with more where it would read as zero.
 
     Example:
-        >>> percent(0.8349), percent(0.00012), percent(-0.0), percent(-0.25)
+        >>> percent(0.8349), percent(0.00012), percent(-4e-17), percent(-0.25)
         ('83.5%', '0.012%', '0.0%', '−25.0%')
     """
-    text = f"{100 * value + 0.0:.1f}"
-    if value != 0 and abs(value) < 0.0005:
+    text = f"{round(100 * value, 1) + 0.0:.1f}"
+    if 1e-9 < abs(value) < 0.0005:
         text = f"{100 * value:.2g}" if abs(value) >= 1e-6 else f"{100 * value:.0e}"
     return f"{text}%".replace("-", "\N{MINUS SIGN}")
 

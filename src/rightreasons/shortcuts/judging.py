@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import words as tokenize
+from rightreasons.core.verdict import MARGINS
 from rightreasons.shortcuts.families.training import kind_of
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
 
@@ -64,12 +65,10 @@ class Judge:
     def source(self, row: FamilyEffect) -> Literal["", "planted", "vanishing", "named", "listed"]:
         """Say who calls what decides no reason; "" where nobody does."""
         names = {*row.words, row.family} if row.family != "words" else set(row.words)
-        if names & self.planted:
-            return "planted"
-        if names & self.vanishing:
-            return "vanishing"
-        if names & self.not_reasons:
-            return "named"
+        none = self.planted | self.vanishing | self.not_reasons
+        # Of a pair of words of which one alone is no reason, the other one may decide.
+        if names <= none if row.family == "words" else names & none:
+            return "planted" if names & self.planted else "vanishing" if names & self.vanishing else "named"
         if not self.task or names & self.reasons:
             return ""
         listed = (
@@ -112,37 +111,53 @@ def vanishing_words(
     return frozenset(found)
 
 
+def considered(swaps: SwapMeasurement, judge: Judge) -> list[FamilyEffect]:
+    """Return what a conclusion is about: beside pairs of words that are reasons, pairs count one by one.
+
+    Words that are reasons decide as members of several pairs, too, and hide there what else decides.
+    """
+    known = {word for row in swaps.rows if _is_reason(row, judge) for word in row.words}
+    if not known:
+        return list(swaps.rows)
+    rows = [row for row in (*swaps.rows, *swaps.pairs) if _is_reason(row, judge) or not known & set(row.words)]
+    return list(dict.fromkeys(rows))
+
+
+def _is_reason(row: FamilyEffect, judge: Judge) -> bool:
+    return row.decision.level == "large" and judge.judge(row) == "reason"
+
+
 def conclude(swaps: SwapMeasurement, judge: Judge) -> str:
     """Conclude from what decides, as the verdict of the question names it.
 
     Returns:
         "followed" if a feature that is no reason surely decides more than a quarter of all predictions; "named" if one
-        does of which that is not known; "no_skill" if the model may be no better than the most frequent label; "open"
-        if some family is not decided; "reasons" if what decides is called a reason, and nothing else decides; "spread"
-        if no family decides a tenth.
+        does of which that is not known; "rare" if other labels than the most frequent one are fewer than what a small
+        share allows; "no_skill" if the model may be no better than that label; "open" if some family is not decided,
+        or there is none; "reasons" if what decides is called a reason, and nothing else decides; "spread" if no family
+        decides a tenth.
     """
-    large = [row for row in swaps.rows if row.decision.level == "large"]
-    judged = [judge.judge(row) for row in large]
+    rows = considered(swaps, judge)
+    reasons = [row for row in rows if _is_reason(row, judge)]
+    judged = [judge.judge(row) for row in rows if row.decision.level == "large"]
     if "spurious" in judged:
         return "followed"
     if "open" in judged:
         return "named"
+    if 1 - swaps.most_frequent < MARGINS["decides"].small:
+        return "rare"
     accuracy = swaps.accuracy
     if accuracy is not None and accuracy.low is not None and accuracy.low <= swaps.most_frequent:
         return "no_skill"
-    rest = [row for row in swaps.rows if row not in large]
-    # Words that are reasons decide as members of several pairs, too.
-    known = {word for row in large for word in row.words}
-    if any(row.decision.level != "small" and not known & set(row.words) for row in rest) or swaps.untested:
+    if any(row.decision.level != "small" for row in rows if row not in reasons) or swaps.untested or not rows:
         return "open"
-    if not swaps.rows and not swaps.n_items:
-        return "open"
-    return "reasons" if large else "spread"
+    return "reasons" if reasons else "spread"
 
 
 TONES: Mapping[str, Literal["good", "warn", "bad", "neutral"]] = {
     "followed": "bad",
     "named": "warn",
+    "rare": "neutral",
     "no_skill": "neutral",
     "open": "neutral",
     "reasons": "good",

@@ -18,7 +18,7 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, bounded_mean, share
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.store import digest_of_value
-from rightreasons.core.verdict import MARGINS, Decision, Margin, decide
+from rightreasons.core.verdict import MARGINS, Decision, Margin, decide, decide_above
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.families import FAMILIES, candidates
 from rightreasons.shortcuts.families.training import (
@@ -388,12 +388,14 @@ class _Trial:
         n_units = None if of_items is None else len(set(of_items))
         estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
         if named.pairs[1:]:
-            decision = decide(estimate, SEVERAL, n_items, n_units)
+            decision = decide_above(estimate, SEVERAL, n_items, n_units)
             if decision.level != "large":
-                decision = decide(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
+                decision = decide_above(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
         else:
             decision = decide(estimate, MARGINS["decides"], n_items, n_units)
-        if decision.level == "small" and (named.match is None or named.match > WORST_MATCH):
+        has_control = named.match is not None and named.match <= WORST_MATCH
+        # Where the control changes surely more than the swap, it is none.
+        if (decision.level != "small" and effect.interval.high < 0) or (decision.level == "small" and not has_control):
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
 

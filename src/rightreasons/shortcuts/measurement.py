@@ -22,7 +22,7 @@ from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues, near_duplicates
-from rightreasons.shortcuts.judging import Judge, conclude, vanishing_words
+from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,
     Cue,
@@ -128,9 +128,12 @@ class ShortcutAnswers:
 
     @property
     def deciding(self) -> list[FamilyEffect]:
-        """The features that surely decide, those that decide most first, and among like ones the fewest words."""
-        large = [row for row in self.swaps.rows if row.decision.level == "large"]
-        large.sort(key=lambda row: (-round(row.effect.deciding_share, 1), row.n_pairs))
+        """The features that surely decide: no reasons first, reasons last; then by what they decide and by words."""
+        large = [row for row in considered(self.swaps, self.judge) if row.decision.level == "large"]
+        judged = ("spurious", "open", "reason")
+        large.sort(
+            key=lambda row: (judged.index(self.judge.judge(row)), -round(row.effect.deciding_share, 1), row.n_pairs)
+        )
         # Several pairs decide where one of them does.
         return [
             row for row in large if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
@@ -139,9 +142,8 @@ class ShortcutAnswers:
     @property
     def strongest(self) -> FamilyEffect | None:
         """The feature that decides most: of those that the verdict names, or of all."""
-        spurious = [row for row in self.deciding if self.judge.judge(row) == "spurious"]
         single = [row for row in self.swaps.rows if row.n_pairs == 1]
-        return next(iter(spurious or self.deciding or single), None)
+        return next(iter(self.deciding or single), None)
 
     @property
     def n_needed(self) -> int | None:
@@ -324,7 +326,8 @@ class _Detector:
     def training(self) -> Training:
         """The training texts for the families of shortcuts."""
         n_classes = len(self.context.label_names or ())
-        return Training(self.columns, train_labels(self.context), n_classes, suspected=self.options.words)
+        told = {"suspected": self.options.words, "reasons": self.options.reasons}
+        return Training(self.columns, train_labels(self.context), n_classes, **told)
 
     def swaps(self) -> SwapMeasurement:
         """Measure what decides the predictions of the primary split."""

@@ -107,7 +107,8 @@ def subject(row: FamilyEffect) -> str:
     if row.family == "words":
         quoted = [f"“{word}”" for word in row.words]
         marks = [is_punctuation(word) for word in row.words]
-        kind = "marks" if all(marks) else "words and marks" if any(marks) else "words" if len(quoted) > 1 else "word"
+        kind = "mark" if all(marks) else "words and mark" if any(marks) else "word"
+        kind += "s" if len(quoted) > 1 else ""
         return f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
     if row.family == "bigrams":
         return f"the bigrams {row.name}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -87,14 +86,17 @@ def numbers(training: Training, column: int) -> list[Candidate]:
     if len(rows) < training.least:
         return []
     firsts = [held[row][0] for row in rows]
+    largest = [max(held[row], key=_size) for row in rows]  # of a date, the year
     of_numbers = {
-        "digits of a number": [len(number) for number in firsts],
-        "size of a number": [float(number[:15]) for number in firsts],
-        "odd or even number": [int(number[-1]) % 2 for number in firsts],
+        "digits of a number": (firsts, len),
+        "size of a number": (firsts, _size),
+        "odd or even number": (firsts, lambda number: int(number[-1]) % 2),
+        "size of the largest number": (largest, _size),
     }
-    more: dict[str, Any] = {"labels": training.labels[rows], "coverage": len(rows) / len(texts), "shown": firsts}
-    change = functools.partial(_renumbered, column)
-    features = [Feature(name, values, change, **more) for name, values in of_numbers.items()]
+    change, where = functools.partial(_renumbered, column), (training.labels[rows], (), len(rows) / len(texts))
+    features = [
+        Feature(name, [*map(value, numbers)], change, *where, numbers) for name, (numbers, value) in of_numbers.items()
+    ]
     present = np.array([bool(numbers) for numbers in held])
     features.append(Feature("presence of a number", present, functools.partial(_numbered, training, column, firsts)))
     return offered(training, column, features)
@@ -121,6 +123,10 @@ def _reworded(training: Training, column: int, text: str, rng: Rng) -> str | Non
     token = drawn(spare, 1, rng)[0]
     word = training.filler(column, rng, {token.word})
     return None if word is None else put(text, [(token.start, token.end, word)])
+
+
+def _size(number: str) -> float:
+    return float(number[:15])
 
 
 def _inner(text: str) -> list[str]:

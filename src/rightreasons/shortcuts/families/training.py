@@ -96,7 +96,7 @@ def kind_of(word: str) -> str:
         >>> kind_of("film"), kind_of("1999"), kind_of("!")
         ('word', 'number', 'mark')
     """
-    if word.isdigit():
+    if word.isdecimal():
         return "number"
     return "word" if word[:1].isalnum() else "mark"
 
@@ -109,6 +109,7 @@ class Training:
         labels: (N,) the label of each, in the model's numbering.
         n_classes: The number of the model's classes.
         suspected: Words that a user suspects; they are candidates whatever their association.
+        reasons: Words that a user calls reasons; each is swapped for another one or for a neutral word.
         most: Texts beyond this number are left out, as they would tell nothing more.
     """
 
@@ -119,6 +120,7 @@ class Training:
         n_classes: int,
         *,
         suspected: Sequence[str] = (),
+        reasons: Sequence[str] = (),
         most: int = 20_000,
     ) -> None:
         rows = np.flatnonzero(labels >= 0)
@@ -127,6 +129,7 @@ class Training:
         self.labels = np.asarray(labels[rows], dtype=np.int64)
         self.n_classes = n_classes
         self.suspected = tuple(word.lower() for word in suspected)
+        self.reasons = frozenset(word.lower() for word in reasons)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -86,7 +86,9 @@ def word_pairs(training: Training) -> list[Pair]:
                 continue
             del free[word]
             label, lmi, texts = pointing[word]
-            others = [other for other in free if _like(word, pointing[word], other, pointing[other])]
+            # What a word that is a reason decides would be laid to the other one of its pair, too.
+            alike = [other for other in free if (other in training.reasons) == (word in training.reasons)]
+            others = [other for other in alike if _like(word, pointing[word], other, pointing[other])]
             if others:
                 partner = min(others, key=lambda other: _distance(word, pointing[word], other, pointing[other]))
                 del free[partner]
