@@ -61,6 +61,7 @@ def check_scorer(scorer: Scorer, *, tolerance: float = 1e-4) -> None:
     together = ask(every)
     whole = _rows(together, every, widths)
     _check(len(whole) >= len(TEXTS) - 1, "scores of all items but the empty one at most", together.failures)
+    _check(isinstance(together.truncated, int), "a number of texts in `truncated` of its scores", together.truncated)
     _check(together.label_names == names, f"`label_names` {names} of its scores", together.label_names)
     with tempfile.TemporaryDirectory() as folder:
         again: dict[str, Callable[[], tuple[Scores, Sequence[int]]]] = {

@@ -100,6 +100,27 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
     assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["negative", "positive"])
     opened = open_dataset(rows, label_names=["0=negative", "1=positive"])  # -1 is no label here
     assert opened["label"][:] == [1, -1, 1]
+    # Beside P(class 1) they are all labels, or half of the items would be left out.
+    scored = {"y_prob": [0.9, 0.2, 0.8], "label": [1, -1, 1]}
+    with pytest.raises(ValueError, match="-1, which marks an item without a label unless .* as in -1=0,1=1"):
+        find_predictions(scored)
+    assert find_predictions(scored, label_names=["-1=0", "1=1"]).references.tolist() == [1, 0, 1]
+    told = find_predictions({**scored, "label": [0, -1, 1]})
+    assert (told.references.tolist(), told.match_in_words) == ([0, -1, 1], "by name: 0, 1")
+
+
+def test_a_confidence_in_the_answer_is_not_read_as_that_of_class_1():
+    table = {"y_true": [1, 0, 0], "y_pred": [1, 0, 1], "y_prob": [0.9, 0.8, 0.6]}
+    with pytest.raises(ValueError, match=r"P\(class 1\) in the column 'y_prob' of .*, but none is below 0.5"):
+        find_predictions(table)
+    read = find_predictions(table, confidence_column="y_prob")
+    assert (read.kind, read.references.tolist()) == ("confidence", [1, 1, 0])
+    assert find_predictions({**table, "y_prob": [0.9, 0.2, 0.6]}).references.tolist() == [1, 0, 0]
+
+
+def test_a_column_of_labels_that_is_not_found_is_told(tmp_path):
+    found = resolve({"text": ["Gut.", "Matt."], "Urteil": ["gut", "schlecht"]})
+    assert found.doubts == ("No column is taken for the labels; `label_column` names one of Urteil.",)
 
 
 def test_a_nested_class_label_keeps_its_names():

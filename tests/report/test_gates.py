@@ -81,6 +81,7 @@ def test_a_check_that_cannot_be_made_says_why(report, condition, reason):
         ("calibration.verdict > bad", "Expected == or != with a verdict"),
         ("calibration.verdict == red", "Expected `calibration.verdict` to be one of .* but got 'red'"),
         ("calibration.verdict == 1", "but got '1'"),
+        ("calibration.ece.low > 5", "a share from 0 to 1, or a percentage, in 'calibration.ece.low > 5', but got 5"),
     ],
 )
 def test_what_is_no_condition(report, condition, message):

@@ -209,7 +209,8 @@ class AuditContext:
         """What the usual harnesses must log, where a log has answers without scores."""
         return (
             "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, "
-            "inspect_ai those of letters with `--logprobs --top-logprobs 20`; rows of your own may have `confidence`."
+            "inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of your own "
+            "`--confidence-column` names the confidence in the answer."
         )
 
     @property

@@ -34,7 +34,7 @@ ANSWERS = {
 KEYS = {"text": "text_column", "text pair": "text_pair_column", "label": "label_column", "labels": "label_column"}
 """What is read -> what a data.yaml calls its column."""
 
-LABELED = ("calibration", "cues", "difficulty")
+LABELED = ("calibration", "cues", "difficulty", "shortcuts")
 """Questions that need labels."""
 
 WIDTH, MOST_ROWS = 100, 20

@@ -604,12 +604,13 @@ def _check_marks(
     marks: Sequence[_Place], labels: Mapping[str, _Place], known: tuple[str, ...] | None, remedy: str
 ) -> None:
     """Refuse -1 beside 1 alone, and a hyphen beside one label, which may be the two labels of a data set."""
-    for place in marks if known is None and len(labels) == 1 else ():
+    for place in marks if len(labels) == 1 else ():
         other, where = next(iter(labels.items()))
-        if place.cell.text == NO_GOLD_LABEL or where.cell.number == 1:
+        if where.cell.number == 1 or (known is None and place.cell.text == NO_GOLD_LABEL):
             raise ValueError(
                 f"Expected more labels in {place.where} than {_shown(other)} alone, but the only other value is "
-                f"{place.cell.text}, which marks an item without a label{_remedy(remedy)}."
+                f"{place.cell.text}, which marks an item without a label unless `label_names` renames it, as in "
+                f"{place.cell.text}=0,{other}=1{_remedy(remedy)}."
             )
 
 

@@ -75,10 +75,10 @@ class Power:
         z = float(special.ndtri(1 - 0.05 / (2 * self.tests)))
         small = MARGINS[self.margin].small
         width = z / 2 / math.sqrt(max(self.part * n_items, 1))
-        line = f"{counted(n_items, 'item')} tell differences of {100 * width:.0f} points; its verdict looks for"
+        line = f"{counted(n_items, 'item tells', 'items tell')} differences of {100 * min(width, 1):.0f} points; "
         needed = math.ceil((z / 2 / small) ** 2 / self.part / 10) * 10
         more = "" if width <= small else f", which takes about {needed:,} items"
-        return f"{line} {100 * small:.0f}{more}"
+        return f"{line}its verdict looks for {100 * small:.0f}{more}"
 
 
 @dataclasses.dataclass(frozen=True)

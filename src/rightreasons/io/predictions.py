@@ -136,8 +136,9 @@ class Predictions:
     @property
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
-        pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in self.mapping[:10]]
-        more = f" and {len(self.mapping) - 10:,} more" if len(self.mapping) > 10 else ""
+        labeled = [row for row in self.mapping if row.label]
+        pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in labeled[:10]]
+        more = f" and {len(labeled) - 10:,} more" if len(labeled) > 10 else ""
         return f"{self.label_match}: {', '.join(pairs)}{more}" if self.label_match else ""
 
     def take(self, rows: Sequence[int]) -> Predictions:
@@ -304,8 +305,8 @@ def find_predictions(
     _check_named(columns, where, options)
     columns, options = _by_class(columns, options)
     labels, confident = _called(columns, "label", options.label_column), _called(columns, "confidence")
-    not_scores = (*labels, *_answer_columns(columns))
-    others = {name: columns[name] for name in columns if name not in not_scores}
+    answers = _answer_columns(columns)
+    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
         labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
         others = {name: column for name, column in others.items() if name not in labels}
@@ -326,6 +327,8 @@ def find_predictions(
         label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
     chosen, table, kind, remark = _scored(others, columns, where, options)
     check_once(columns, (*chosen.columns, label), where)
+    if options.score_columns is None and len(answers) == 1:
+        _check_of_class(table, chosen.columns[0], columns[answers[0]], answers[0], where)
     place, label_names = f"the column {label!r} of {where}", options.label_names
     values = None if label is None else one_label_each(columns[label], place)
     if renamed := renamed_labels(label_names):
@@ -476,6 +479,16 @@ def _as_fractions(table: Any, options: ScoreOptions, kind: str | None, shown: st
             "percentages, say scores=percentages."
         )
     return table
+
+
+def _check_of_class(table: Any, name: str, answers: Column, answer: str, where: str) -> None:
+    """Refuse as P(class 1) what is never below a half although several classes are answered."""
+    if isinstance(table, np.ndarray) and table.ndim == 1 and table.min() >= 0.5 and len(set(map(str, answers))) > 1:
+        raise OptionError(
+            f"Expected P(class 1) in the column {name!r} of {where}, but none is below 0.5, and {answer!r} holds "
+            "several classes: the confidence in the given answer is named by `confidence_column`, P(class 1) by "
+            "`score_columns`."
+        )
 
 
 def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:

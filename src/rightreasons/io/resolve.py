@@ -170,6 +170,9 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
     mapping: tuple[LabelRow, ...] = ()
     doubts = []
+    others = [name for name in data.column_names if name not in (text, pair)]
+    if label is None and others:
+        doubts.append(f"No column is taken for the labels; `label_column` names one of {', '.join(others)}.")
     if label is not None:
         read = tables.labels_of_splits(parts, options, where)
         mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])

@@ -186,12 +186,15 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
         fails = bool(compare(verdict["tone"], match[5]))
         return GateCheck(condition, "fail" if fails else "pass", fails, f"{verdict['label']} ({verdict['tone']})")
     figure, end = _figure(path, figures)
+    bound = float(match[3]) / (100 if match[4] else 1)
+    if figure.unit == "fraction" and end != "n" and abs(bound) > 1:
+        raise ValueError(f"Expected a share from 0 to 1, or a percentage, in {condition!r}, but got {match[3]}.")
     value = figure.n if end == "n" else getattr(figure.estimate, end)
     if value is None:
         what = "is undefined for these items" if end == "value" else "has no interval"
         what = "has no number of items in the report" if end == "n" else what
         return GateCheck(condition, "undefined", undefined == "fail", f"{figure.name} {what}.")
-    fails = bool(compare(value, float(match[3]) / (100 if match[4] else 1)))
+    fails = bool(compare(value, bound))
     return GateCheck(condition, "fail" if fails else "pass", fails, figure.in_words)
 
 
