@@ -18,4 +18,4 @@ def test_each_figure_is_a_row(tmp_path):
     ]
     assert (rows["calibration.auroc"]["value"], rows["calibration.auroc"]["low"]) == ("", "")  # undefined
     assert rows["calibration.test_odd.accuracy"]["value"] == "0.5"
-    assert gate(report, [f"{path} < 10" for path in rows if rows[path]["value"]]).checks  # all are paths of a gate
+    assert gate(report, [f"{path} < 1" for path in rows if rows[path]["value"]]).checks  # all are paths of a gate
