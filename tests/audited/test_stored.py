@@ -358,3 +358,24 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
     assert "62.5% of 24 answers are right" in page  # 15 of 24
     (broken,) = (each for part in told.parts for each in part.examples if each.key == "broken_sets")
     assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {("yes", "no", None)}
+
+
+def test_copies_of_a_text_are_told_and_count_once_where_groups_say_so(tmp_path):
+    rows = [{"text": f"a text {row % 30}", "confidence": 0.8, "correct": int(row % 30 < 24)} for row in range(300)]
+    how = {"predictions": rows, "questions": ["calibration"], "n_resamples": 30, "progress": False}
+    told, grouped = [], []
+    rightreasons.audit(out=tmp_path / "report", tell=told.append, **how)
+    assert any("300 items of the split data hold 30 texts" in line for line in told)
+    rightreasons.audit(out=tmp_path / "grouped", tell=grouped.append, groups_column="text", **how)
+    assert not any("texts: where these are copies" in line for line in grouped)
+    assert any(line.startswith("calibration: 30 items tell") for line in grouped)
+
+
+def test_empty_texts_are_no_wrong_answers(tmp_path):
+    model = rightreasons.models.as_scorer(lambda texts: [[0.9, 0.1]] * len(texts), label_names=("bad", "good"))
+    rows = [{"text": "" if row % 5 == 0 else f"a text {row}", "label": "bad"} for row in range(50)]
+    result = rightreasons.audit(
+        model, rows, questions=["calibration"], out=tmp_path / "report", n_resamples=30, progress=False
+    )
+    assert result["calibration.accuracy"].estimate.value == 1.0
+    assert result.to_dict()["answers"]["n_items"] == 40

@@ -23,7 +23,7 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.models.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
-from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import NO_WORDS, Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
-
-
-NO_WORDS = "Its text has no words."
-"""Why an empty text is left out."""
 
 
 def leave_out_empty(

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FAILED = "failed"
 """The kind of the chunks that hold reasons, in a column `reason`, why items have no results."""
 
+NO_WORDS = "Its text has no words."
+"""Why an empty text is left out."""
+
 MOST_FAILURES = 100
 """How many of the first items may fail before a run that leaves failing items out gives up."""
 

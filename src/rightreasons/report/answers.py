@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, clusters_of, holm, mean, rate, two_rates_p_value
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
+from rightreasons.models.running import NO_WORDS
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
 
@@ -156,7 +157,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     right = right[known]
     lacks = split.column(LACK) or [""] * len(split)
     unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
-    more = [_named(reason) for _, reason in split.left_out]
+    more = [_named(reason) for _, reason in split.left_out if reason != NO_WORDS]  # of which nothing was asked
     more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
     units = clusters_of(split.clusters, known)
     codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]

@@ -326,8 +326,8 @@ class _Detector:
     def training(self) -> Training:
         """The training texts for the families of shortcuts."""
         n_classes = len(self.context.label_names or ())
-        told = {"suspected": self.options.words, "reasons": self.options.reasons}
-        return Training(self.columns, train_labels(self.context), n_classes, **told)
+        labels, options = train_labels(self.context), self.options
+        return Training(self.columns, labels, n_classes, suspected=options.words, reasons=options.reasons)
 
     def swaps(self) -> SwapMeasurement:
         """Measure what decides the predictions of the primary split."""
