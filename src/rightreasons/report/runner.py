@@ -22,7 +22,6 @@ from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, 
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, one_line, unknown_name
-from rightreasons.core.intervals import count_units
 from rightreasons.core.label_names import BY_NUMBER, no_label_for, other_order
 from rightreasons.core.options import Options, QuestionOptions, check_options
 from rightreasons.core.scores import Scores
@@ -251,10 +250,12 @@ def audit(
         context = dataclasses.replace(context, primary=dataclasses.replace(context.primary, label_mapping=mapping))
         say(doubt)
     report = dataclasses.replace(report, context=context)
+    clusters = context.primary.clusters
+    units = context.primary.ids if clusters is None else set(clusters)
     for line in (
         *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
         *(
-            f"{name}: {power.told(count_units(context.primary.clusters, len(context.primary)))}."
+            f"{name}: {power.told(len(units))}."
             for name, section in sections.items()
             if not why_not[name] and (power := getattr(section, "power", None)) is not None
         ),
@@ -435,8 +436,8 @@ def _labels_told(context: AuditContext) -> list[str]:
             has = "has" if n_unlabeled == 1 else "have"
             lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
     texts = context.primary.column("text") if context.primary.clusters is None else None
-    texts = [text for text in texts or () if text.strip()]
-    if (n_texts := len(set(texts))) < 0.9 * len(texts) and context.primary.text_pairs is None:
+    texts = list(filter(str.strip, texts or ()))
+    if (n_texts := len(set(texts))) < 0.9 * len(texts) and context.primary.column("text_pair") is None:
         remedy = "where these are copies, and no items of their own, `--groups-column text` counts each once"
         lines.append(
             f"{counted(len(texts), 'item')} of the split {context.primary.name} hold {n_texts:,} texts: {remedy}."
