@@ -6,6 +6,7 @@ import datasets
 import pytest
 
 from rightreasons.datasets.publishing import write_splits
+from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import (
     choose_split,
     chosen_rows,
@@ -199,6 +200,31 @@ def test_every_split_by_its_name(tmp_path):
     assert open_splits({"dev": rows}, task="multiple_choice")["dev"]["choices"][0] == ["a", "b"]
     with pytest.raises(ValueError, match="`task`.*regression"):
         open_splits(rows, task="regression")
+
+
+def test_a_column_that_names_the_split_of_every_row():
+    rows = {
+        "text": ["a", "b", "c", "d"],
+        "label": ["no", "yes", "yes", "no"],
+        "split": ["Train", "dev", "train", "test"],
+    }
+    splits = open_splits(rows)
+    assert {split: items["text"][:] for split, items in splits.items()} == {
+        "train": ["a", "c"],
+        "validation": ["b"],
+        "test": ["d"],
+    }
+    assert {split: items["label"][:] for split, items in splits.items()} == {
+        "train": [0, 1],
+        "validation": [1],
+        "test": [0],
+    }
+    assert open_dataset(rows, split="train")["text"][:] == ["a", "c"]
+    assert resolve(rows).splits == {"train": 2, "validation": 1, "test": 1}
+    for other in (["train"] * 4, ["train", "test", None, "test"], ["train", "test", "late", "test"], [0, 1, 0, 1]):
+        assert list(open_splits({**rows, "split": other})) == ["data"]
+    predictions = {"p_no": [0.9, 0.2, 0.1, 0.8], **rows, "p_yes": [0.1, 0.8, 0.9, 0.2]}
+    assert resolve(predictions).splits == {"data": 4}
 
 
 def test_the_split_that_is_chosen():

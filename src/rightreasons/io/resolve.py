@@ -100,10 +100,14 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         warnings.simplefilter("always")
         opened = as_table(told, where=where)
     doubts = [str(warning.message) for warning in caught]
-    parts = {str(opened.split or tables.ONLY_SPLIT): opened} if isinstance(opened, datasets.Dataset) else dict(opened)
+    parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     named = told.options(PredictionOptions()).names_of_columns()
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
     kind = kind or _kind(told, columns, parts, where)
+    if kind != "predictions":
+        parts = dict(tables.parts_of(opened))
+    only = str(getattr(opened, "split", None) or tables.ONLY_SPLIT)
+    parts = {name or only: part for name, part in parts.items()}
     found = Resolution(kind, {name: len(part) for name, part in parts.items()})
     readers = {
         "predictions": _predictions,

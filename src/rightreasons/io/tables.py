@@ -36,7 +36,7 @@ from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
-from rightreasons.io.files import FileForm, described
+from rightreasons.io.files import NAMES_OF_SPLITS, FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 
@@ -407,8 +407,28 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
     form = FileForm(options.column_names, options.separator, options.quote, options.encoding)
     tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
-    parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
+    parts = parts_of(tables)
     return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
+
+
+def parts_of(tables: Splits) -> Parts:
+    """Return the splits of a data set: its own, or those that a column `split` names in every row, or "" for none.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict({"text": ["Fine.", "Dull.", "Odd."], "split": ["train", "Dev", "train"]})
+        >>> {part: data["text"][:] for part, data in parts_of(rows).items()}
+        {'train': ['Fine.', 'Odd.'], 'validation': ['Dull.']}
+    """
+    if not isinstance(tables, datasets.Dataset):
+        return tables
+    column = columns.usual_column(tables, ("split",))
+    known = {word: split for split, words in NAMES_OF_SPLITS.items() for word in words}
+    named = [known.get(str(value).lower()) for value in ([] if column is None else values_of(tables, column))]
+    splits = [split for split in NAMES_OF_SPLITS if split in named]
+    if None in named or len(splits) < 2:
+        return {"": tables}
+    table, info, names = tables.with_format("arrow")[:], datasets.DatasetInfo(features=tables.features), pa.array(named)
+    return {split: datasets.Dataset(table.filter(pc.equal(names, split)), info=info) for split in splits}
 
 
 def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:
