@@ -59,20 +59,20 @@ def merged(new: list[Row], old: list[Row]) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """Write a row per function and figure, which names each simulation that falls short."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    """Write a row per function, which names each simulation that falls short."""
+    groups: dict[str, list[Row]] = {}
     for one in rows:
-        groups.setdefault((one["function"], one["figure"]), []).append(one)
-    lines = ["| function | figure | simulated | hold | wide, or seldom | fall short |", "|---|---|---:|---:|---:|---|"]
-    for (function, figure), group in groups.items():
+        groups.setdefault(one["function"], []).append(one)
+    lines = ["| function | simulated | hold | wide, or seldom | fall short |", "|---|---:|---:|---:|---|"]
+    for function, group in groups.items():
         verdicts = [one["verdict"] for one in group]
         careful = sum(verdict in ("wide", "rejects seldom") for verdict in verdicts)
         short = [
-            f"{one['simulated']}: {one['coverage'] or one['at 0.05']}"
+            f"{one['simulated']}, {one['figure']}: {one['coverage'] or one['at 0.05']}"
             for one in group
             if one["verdict"] not in ("holds", "wide", "rejects seldom")
         ]
-        cells = [f"`{function}`", figure, len(group), verdicts.count("holds"), careful, "; ".join(short)]
+        cells = [f"`{function}`", len(group), verdicts.count("holds"), careful, "; ".join(short)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
