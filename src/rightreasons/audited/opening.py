@@ -65,20 +65,24 @@ def open_asked(
             continue
         raise OptionError(
             f"Expected a {kinds[0]} to open where `{name}` says how it is asked, but got "
-            f"{getattr(model, 'name', model)}."
+            f"{getattr(model, 'name', model)}.",
+            option=name,
         )
     if loaded:
         changed = next((name for name in _HOW if getattr(given, name) is not None), None)
         if changed is not None:
             raise OptionError(
-                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}."
+                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}.",
+                option=changed,
             )
     # The model comes first: one that cannot be asked is refused before any data is read.
     if kind in ("language model", "server"):
         from rightreasons.models.scorers import open_engine
 
         if given.target is not None:
-            raise OptionError(f"Expected a multi-label classifier where `target` names a label, but got {model}.")
+            raise OptionError(
+                f"Expected a multi-label classifier where `target` names a label, but got {model}.", option="target"
+            )
         how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
     if engine is not None:

@@ -239,7 +239,7 @@ def open_stored(
     odd = next((name for name in unread if getattr(settings, name) is not None), None)
     if odd is not None:
         alone = " alone" if dataset is None else ""
-        raise OptionError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.")
+        raise OptionError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.", option=odd)
     table = path if loaded is None else loaded
     everything = _read(table, stored, settings, with_labels=dataset is None)
     read, answers = _asked(everything, path)
@@ -439,10 +439,14 @@ def _fitting(
     if task == "confidence":
         raise OptionError(
             f"Expected class scores in {stored.predictions} for `fit_temperature_on`, but it has the confidence in "
-            "given answers: a temperature divides the scores of all classes."
+            "given answers: a temperature divides the scores of all classes.",
+            option="fit_temperature_on",
         )
     if os.path.exists(path) and os.path.samefile(path, str(stored.predictions)):
-        raise OptionError(f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.")
+        raise OptionError(
+            f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.",
+            option="fit_temperature_on",
+        )
     other = _read(path, stored, settings, with_labels=True)
     shapes = [None if isinstance(one.predictions, list) else one.predictions.shape[1:] for one in (read, other)]
     if shapes[0] != shapes[1] or read.label_names != other.label_names:

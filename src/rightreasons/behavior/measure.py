@@ -241,7 +241,8 @@ def label_words(suite: Suite) -> tuple[str, ...]:
         return SENTIMENTS
     raise OptionError(
         f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
-        "none: `label_names` gives them, such as negative,positive."
+        "none: `label_names` gives them, such as negative,positive.",
+        option="label_names",
     )
 
 
@@ -456,7 +457,8 @@ def _classified(
         if asks_for_neutral(suite.table()):
             raise OptionError(
                 f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
-                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label."
+                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label.",
+                option="scoring",
             )
         known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), match.matched)
         known["probabilities"] = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])

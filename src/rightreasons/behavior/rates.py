@@ -315,7 +315,8 @@ def label_answers(
     if names is None and column.how != BY_NUMBER:
         raise OptionError(
             f"Expected numbers of labels in {where}, as the suite does not name its labels (the header of a suite may "
-            f"have `label_names`), but the answers are {listing(column.names)}."
+            f"have `label_names`), but the answers are {listing(column.names)}.",
+            option="label_names",
         )
     missing = np.flatnonzero(column.ids < 0)
     if len(missing):

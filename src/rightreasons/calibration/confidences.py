@@ -175,7 +175,8 @@ def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
     if scores == "logits":
         raise OptionError(
             "Expected scores='probabilities' or scores='log_probabilities' for kind='confidence', but got "
-            "scores='logits'."
+            "scores='logits'.",
+            option=("scores", "kind"),
         )
     shape = "rows of different lengths"
     if not is_ragged(predictions):

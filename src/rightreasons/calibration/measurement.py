@@ -65,7 +65,8 @@ def votes_measured(context: AuditContext, options: CalibrationOptions) -> VotesM
     if scores.kind == "confidence" or isinstance(scores.logits, Ragged):
         raise OptionError(
             f"Expected the same classes in all items for `votes_columns`, but {split.name!r} has "
-            f"{'the confidence in given answers' if scores.kind == 'confidence' else 'choices of different numbers'}."
+            f"{'the confidence in given answers' if scores.kind == 'confidence' else 'choices of different numbers'}.",
+            option="votes_columns",
         )
     votes = _votes(context, listed_names(options.votes_columns) or [])
     exact = scores.probabilities
@@ -86,7 +87,9 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     if len(columns) == 1:
         return _numbers(split.data[columns[0]][:], columns[0])
     if not columns:
-        raise OptionError("Expected comma-separated names of columns in `votes_columns`, but got none.")
+        raise OptionError(
+            "Expected comma-separated names of columns in `votes_columns`, but got none.", option="votes_columns"
+        )
     table = np.column_stack([_numbers(split.data[name][:], name) for name in columns])
     classes = context.label_names
     if classes is None or list(classes) == [str(number) for number in range(len(classes))]:

@@ -33,7 +33,10 @@ class CalibrationOptions(QuestionOptions):
 
     def _check(self) -> None:
         if self.votes_columns is None and self.votes != "counts":
-            raise OptionError(f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.")
+            raise OptionError(
+                f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.",
+                option=("votes_columns", "votes"),
+            )
 
 
 class ElicitOptions(Options):
@@ -54,4 +57,6 @@ class ElicitOptions(Options):
         if not self.sources:
             raise ValueError(f"Expected at least one of {', '.join(SOURCES)} in `sources`, but there is none.")
         if not 0 < self.temperature <= 10:
-            raise OptionError(f"Expected `temperature` above 0 and at most 10, but got {self.temperature:g}.")
+            raise OptionError(
+                f"Expected `temperature` above 0 and at most 10, but got {self.temperature:g}.", option="temperature"
+            )

@@ -269,7 +269,7 @@ def apply_temperature(
     """
     temperature = check_number(temperature, "temperature")
     if temperature <= 0:
-        raise OptionError(f"Expected `temperature` to be above 0, but got {temperature}.")
+        raise OptionError(f"Expected `temperature` to be above 0, but got {temperature}.", option="temperature")
     if scores == "probabilities":
         check_no_classes(predictions)
     logits = check_logits(predictions, scores=scores)

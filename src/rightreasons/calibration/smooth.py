@@ -480,7 +480,8 @@ def kernel_calibration(
     if kind == "canonical":
         if isinstance(top.probabilities, Ragged):
             raise OptionError(
-                "Expected rows of one length for kind='canonical', but they differ; use kind='top_label'."
+                "Expected rows of one length for kind='canonical', but they differ; use kind='top_label'.",
+                option="kind",
             )
         table, labels = top.probabilities, top.labels
     else:

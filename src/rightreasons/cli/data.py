@@ -146,13 +146,13 @@ def export(
     odd = next((name for name, value in of_other.items() if value is not None), None)
     if odd is not None:
         what = options.task or "of items"
-        raise OptionError(f"Expected no `{odd}` with the task {what}, but got {str(of_other[odd])!r}.")
+        raise OptionError(f"Expected no `{odd}` with the task {what}, but got {str(of_other[odd])!r}.", option=odd)
     settings = settings.replaced(task=None if options.task == "suite" else options.task, split=options.split)
     if options.to == BENCHMARK:
         suite = "suite" if options.task == "suite" else None
         unfit = {"reasons": options.reasons or None, "task": suite, **prompt.changed()}
         if odd := next((name for name, value in unfit.items() if value is not None), None):
-            raise OptionError(f"Expected no `{odd}` with a benchmark, but got {unfit[odd]!r}.")
+            raise OptionError(f"Expected no `{odd}` with a benchmark, but got {unfit[odd]!r}.", option=odd)
         export_benchmark(dataset, settings, prompt, options, out)
         return
     if options.reasons:
@@ -368,7 +368,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
     if task == "classification":
         for odd, value in (("parts", options.parts and ",".join(options.parts)), ("orders", options.orders)):
             if value is not None:
-                raise OptionError(f"Expected no `{odd}` with texts that have classes, but got {value!r}.")
+                raise OptionError(f"Expected no `{odd}` with texts that have classes, but got {value!r}.", option=odd)
         if "label" not in items.column_names:
             raise ValueError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."
@@ -380,7 +380,10 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
     else:
         asked = (ITEMS, PROBES) if options.parts is None else options.parts
         if options.orders is not None and ORDERS not in asked:
-            raise OptionError(f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.")
+            raise OptionError(
+                f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.",
+                option=("parts", "orders"),
+            )
         requests = choice_requests(items, parts=asked, orders=options.orders or "auto", seed=settings.seed)
     return Exported(
         requests=requests,

@@ -80,12 +80,12 @@ def look(
 
     told = _told(declared.values())
     if out.suffix not in SUFFIXES:
-        raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.")
+        raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.", option="out")
     check_file(out)
     is_description = Path(dataset).suffix in SUFFIXES
     if is_description and told:
         name = next(iter(told))
-        raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.")
+        raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
     path = Path(dataset).expanduser()
     place = os.path.relpath(path, out.parent) if path.exists() else dataset
     of_others = out.exists() and Path(str(described(out).source)).resolve() != path.resolve()
@@ -103,7 +103,7 @@ def look(
     if is_written:
         write_description(out, {"data": place, **_said(found), **told})
     elif of_others and told:
-        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.")
+        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
     elif of_others and not is_description:
         typer.echo(f"Not written: {out} is about other data; --out names another file.")
     _tell_questions(found, dataset, model, out if is_written else None)

@@ -251,7 +251,7 @@ def recalibrate(
 
     check_file(out)
     if out.suffix.lower() not in (".csv", ".jsonl"):
-        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.")
+        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.", option="out")
     fitted, table = (read_predictions(each, options=options) for each in (fit, file))
     _check_alike(fit, fitted, file, table)
     scores = fitted.scores or "probabilities"

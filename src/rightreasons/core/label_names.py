@@ -404,9 +404,11 @@ position 1.
     known: set[str] = set()
     for position, text in enumerate(texts):
         if not text.strip():
-            raise OptionError(f"Expected a name in each entry of `{name}`, but entry {position} is empty.")
+            raise OptionError(f"Expected a name in each entry of `{name}`, but entry {position} is empty.", option=name)
         if text in known:
-            raise OptionError(f"Expected distinct names in `{name}`, but {text!r} comes again at position {position}.")
+            raise OptionError(
+                f"Expected distinct names in `{name}`, but {text!r} comes again at position {position}.", option=name
+            )
         known.add(text)
     return texts
 
@@ -747,7 +749,8 @@ def _among_headings(
         raise OptionError(
             f"Expected labels in words in {where}, as the columns of scores are {listing(known)}, but they are "
             f"{listing(sorted(used))}: which of these is which does not follow from the order of the columns; "
-            "`label_names` gives the names in the order of the numbers."
+            "`label_names` gives the names in the order of the numbers.",
+            option="label_names",
         )
     ids = {text: said.index(int(place.cell.number or 0) + shift) for text, place in places.items()}
     return ids, known, BY_NUMBER, "the names of the columns say it"

@@ -70,7 +70,7 @@ class Options(BaseModel):
         field = cls.__pydantic_fields__[name]
         value, limits = _plain(value), typing.cast("dict[str, Any]", field.json_schema_extra)
         if isinstance(value, str) and not value and field.default != "":
-            raise OptionError(f"Expected a value of `{name}`, but it is empty.")
+            raise OptionError(f"Expected a value of `{name}`, but it is empty.", option=name)
         if not limits or (value is None and (field.default is None or "choices" not in limits)):
             return value
         from rightreasons.core.validation import check_count, check_number, check_one_of
@@ -264,4 +264,4 @@ def _in_our_words(error: ValidationError, options: type[Options]) -> Exception:
     if first["type"] == "extra_forbidden":
         return unknown_option(name, options.names(), options.__name__, TypeError)
     kind, of = _KINDS[first["type"].split("_")[0]], "each of " if len(first["loc"]) > 1 else ""
-    return OptionTypeError(f"Expected {of}`{name}` to be {kind}, but got {kind_of(first['input'])}.")
+    return OptionTypeError(f"Expected {of}`{name}` to be {kind}, but got {kind_of(first['input'])}.", option=name)

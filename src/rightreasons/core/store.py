@@ -84,7 +84,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
     try:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir():
-            raise OptionError(f"Expected `{name}` to be a folder, but {there} is a file.")
+            raise OptionError(f"Expected `{name}` to be a folder, but {there} is a file.", option=name)
         # Whether a folder can be written is known for certain by writing: a superuser may do what a file system cannot.
         with tempfile.TemporaryFile(dir=there):
             pass
@@ -93,13 +93,15 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
     except OSError as error:
         raise OptionError(
             f"Expected `{name}` to be a folder that can be written, but {_shown(folder)} cannot: "
-            f"{(error.strerror or str(error)).lower()}."
+            f"{(error.strerror or str(error)).lower()}.",
+            option=name,
         ) from error
     others = [each for each in held if each not in own]
     if others:
         raise OptionError(
             f"Expected `{name}` to be a new folder or that of an earlier result, but {folder} holds "
-            f"{', '.join(others[:5])}{', …' if len(others) > 5 else ''}."
+            f"{', '.join(others[:5])}{', …' if len(others) > 5 else ''}.",
+            option=name,
         )
     return folder
 
@@ -131,10 +133,11 @@ def check_file(path: object, name: str = "out") -> Path:
         file.exists()
     except OSError as error:
         raise OptionError(
-            f"Expected `{name}` to be a file that can be written, but {_shown(file)} cannot: {error.strerror}."
+            f"Expected `{name}` to be a file that can be written, but {_shown(file)} cannot: {error.strerror}.",
+            option=name,
         ) from error
     if is_folder:
-        raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.")
+        raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.", option=name)
     return file
 
 
@@ -220,7 +223,7 @@ def _path(path: object, name: str, kind: str) -> Path:
         raise TypeError(f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__}).")
     text = os.fspath(path)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.")
+        raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
     return Path(text)
 
 
@@ -446,7 +449,7 @@ class Records:
         self.run = json.loads(json.dumps(dict(run)))
         self.digest = digest_of_value(self.run)
         if self.folder.exists() and not self.folder.is_dir():
-            raise OptionError(f"Expected `out` to be a folder, but {self.folder} is a file.")
+            raise OptionError(f"Expected `out` to be a folder, but {self.folder} is a file.", option="out")
         earlier = _read_manifest(self.folder)
         if earlier == self.run:
             return
@@ -455,7 +458,8 @@ class Records:
         mine = (self.folder / SET_ASIDE / MANIFEST).exists() or any(_is_record(self.folder / name) for name in held)
         if held and not mine:
             raise OptionError(
-                f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files."
+                f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
+                option="out",
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         with working_alone(self.folder, "writing results of another run to it"):

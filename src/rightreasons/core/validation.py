@@ -240,9 +240,9 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     words = [repr(word) for word in allowed]
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
     if not isinstance(value, str):
-        raise OptionTypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.")
+        raise OptionTypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name)
     hint = did_you_mean(value, allowed)
-    raise OptionError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}")
+    raise OptionError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}", option=name)
 
 
 def require_value(value: Any, name: str, what: str) -> Any:
@@ -255,7 +255,7 @@ def require_value(value: Any, name: str, what: str) -> Any:
         rightreasons.core.errors.OptionError: Expected `suite` (a Suite), but got None.
     """
     if value is None:
-        raise OptionError(f"Expected `{name}` ({what}), but got None.")
+        raise OptionError(f"Expected `{name}` ({what}), but got None.", option=name)
     return value
 
 
@@ -297,12 +297,12 @@ def check_each(
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
     """Check a whole number that is at least `minimum` and, where there is one, at most `maximum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise OptionTypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.")
+        raise OptionTypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name)
     number = int(value)
     if number < minimum:
-        raise OptionError(f"Expected `{name}` to be at least {minimum}, but got {_brief(number)}.")
+        raise OptionError(f"Expected `{name}` to be at least {minimum}, but got {_brief(number)}.", option=name)
     if maximum is not None and number > maximum:
-        raise OptionError(f"Expected `{name}` to be at most {maximum}, but got {_brief(number)}.")
+        raise OptionError(f"Expected `{name}` to be at most {maximum}, but got {_brief(number)}.", option=name)
     return number
 
 
@@ -314,13 +314,13 @@ def check_seed(value: object, name: str = "seed") -> int:
 def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
     """Check a finite real number, with closed bounds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise OptionTypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.")
+        raise OptionTypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.", option=name)
     try:
         number = float(value)
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):
-        raise OptionError(f"Expected `{name}` to be a finite number, but got {number}.")
+        raise OptionError(f"Expected `{name}` to be a finite number, but got {number}.", option=name)
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         if minimum is None:
             bounds = f"at most {maximum}"
@@ -328,7 +328,7 @@ def check_number(value: object, name: str, *, minimum: float | None = None, maxi
             bounds = f"at least {minimum}"
         else:
             bounds = f"between {minimum} and {maximum}"
-        raise OptionError(f"Expected `{name}` to be {bounds}, but got {number}.")
+        raise OptionError(f"Expected `{name}` to be {bounds}, but got {number}.", option=name)
     return number
 
 
@@ -338,14 +338,14 @@ def check_fraction(value: object, name: str, *, open_ends: bool = False) -> floa
     inside = 0 < number < 1 if open_ends else 0 <= number <= 1
     if not inside:
         interval = "strictly between 0 and 1" if open_ends else "between 0 and 1"
-        raise OptionError(f"Expected `{name}` to be {interval}, but got {number}.")
+        raise OptionError(f"Expected `{name}` to be {interval}, but got {number}.", option=name)
     return number
 
 
 def check_bool(value: object, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
-        raise OptionTypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.")
+        raise OptionTypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.", option=name)
     return bool(value)
 
 

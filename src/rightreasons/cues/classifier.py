@@ -110,7 +110,9 @@ def cue_classifier(
     n_groups = int(group.max()) + 1
     folds = validation.check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
-        raise OptionError(f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.")
+        raise OptionError(
+            f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.", option="n_folds"
+        )
     rounds = validation.check_count(n_permutations, "n_permutations", minimum=0, maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([validation.check_seed(seed), 0])
     fold = (rng.permutation(n_groups) % folds)[group]

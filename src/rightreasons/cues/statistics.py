@@ -113,10 +113,12 @@ def check_features(features: object) -> tuple[str, ...]:
     """Check names of cue families; a single name is accepted."""
     names = (features,) if isinstance(features, str) else features
     if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
-        raise OptionTypeError(f"Expected `features` to be names of cue families, but got {kind_of(features)}.")
+        raise OptionTypeError(
+            f"Expected `features` to be names of cue families, but got {kind_of(features)}.", option="features"
+        )
     checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
     if not checked:
-        raise OptionError("Expected at least one name in `features`, but it is empty.")
+        raise OptionError("Expected at least one name in `features`, but it is empty.", option="features")
     return tuple(name for name in FEATURES if name in checked)
 
 

@@ -376,7 +376,8 @@ class ContrastItems:
         if original_column is not None and names is None:
             raise OptionError(
                 f"Expected the column of the contrast sets beside {original_column!r}, the column of their originals: "
-                "name it with `groups_column`."
+                "name it with `groups_column`.",
+                option="groups_column",
             )
         if names is None or (groups_column is None and marks is None):
             return None

@@ -145,7 +145,8 @@ def choose(
         _check_scorer(scorer)
         if method is not None:
             raise OptionError(
-                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}."
+                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
+                option="method",
             )
         return scorer.choose(prompts, choices, **given)
     _method(scorer, method)
@@ -203,7 +204,8 @@ def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
         raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
     if method not in (None, HEAD):
         raise OptionError(
-            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}."
+            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
+            option="method",
         )
     return HEAD
 

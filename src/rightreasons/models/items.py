@@ -329,6 +329,7 @@ def check_max_length(classifier: Classifier, max_length: int | None, *, minimum:
     length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
         raise OptionError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
+            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}.",
+            option="max_length",
         )
     return length

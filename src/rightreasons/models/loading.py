@@ -385,7 +385,9 @@ def labels_of(model: str) -> tuple[str, ...]:
     """
     labels = _labels_in(_config_of(model), model)
     if not labels:
-        raise OptionError(f"Expected a multi-label classifier where `target` names several labels, but got {model}.")
+        raise OptionError(
+            f"Expected a multi-label classifier where `target` names several labels, but got {model}.", option="target"
+        )
     return labels
 
 
@@ -528,13 +530,14 @@ def check_device(device: object) -> torch.device | str:
         return "auto"
     if not isinstance(device, (str, torch.device)):
         raise OptionTypeError(
-            f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}."
+            f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}.",
+            option="device",
         )
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise OptionError(
-            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}."
+            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}.", option="device"
         ) from error
     return torch.device(device)
 

@@ -108,7 +108,8 @@ class LocalEngine:
         if begins and self._thinking is False:
             raise OptionError(
                 f"Expected a chat template that can leave thinking out where `thinking` is 'off', but that of "
-                f"{self.name} begins a thought: leave it on."
+                f"{self.name} begins a thought: leave it on.",
+                option="thinking",
             )
         return begins or (self._thinking is not False and "enable_thinking" in str(self._template))
 
@@ -216,7 +217,8 @@ class LocalEngine:
         if room < 1:
             raise OptionError(
                 f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} reads, but got "
-                f"{max_new_tokens}."
+                f"{max_new_tokens}.",
+                option="max_new_tokens",
             )
         # Any continuation will do: what is taken are the tokens before it, uncut.
         asked = [Request(request.name, request.prompt, (" a",)) for request in requests]

@@ -100,7 +100,8 @@ class Prompted:
         if label_names is not None and len(label_names) < 2:
             raise OptionError(
                 f"Expected at least two labels to choose from, but the data has {len(label_names)}"
-                f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all."
+                f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all.",
+                option="label_names",
             )
         self.prompt = prompt
         self.engine = engine
@@ -122,7 +123,8 @@ class Prompted:
         if self.rendering.form == "constrained" and "constrained_text" not in engine.abilities:
             raise OptionError(
                 f"Expected a server that holds answers to given ones where `form` is 'constrained', but {engine.name} "
-                "does not: form='line' asks for one line."
+                "does not: form='line' asks for one line.",
+                option="form",
             )
         self._example: Request | None = None
         self._way = ""
@@ -514,7 +516,8 @@ def _chat(prompt: Prompt, engine: Engine) -> bool:
     if prompt.chat == "on" and not engine.has_template:
         raise OptionError(
             f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: chat='off' asks "
-            "without one."
+            "without one.",
+            option="chat",
         )
     return engine.has_template if prompt.chat == "auto" else prompt.chat == "on"
 
@@ -528,7 +531,8 @@ def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
         why = ". It thinks before it answers: thinking='off' asks it without, scoring='generated' waits for its answer"
         raise OptionError(
             f"Expected a scoring that {engine.name} is able to ({listed}), but got scoring={prompt.scoring!r}"
-            f"{why if thinks else ''}."
+            f"{why if thinks else ''}.",
+            option="scoring",
         )
     if not able:
         raise ValueError(f"Expected a model that scores or generates answers, but {engine.name} does neither.")

@@ -368,14 +368,16 @@ class Rendering:
             names = _names(self.template)
         except jinja2.TemplateSyntaxError as error:
             raise OptionError(
-                f"Expected `template` to be a jinja template, but line {error.lineno} is none: {error.message}."
+                f"Expected `template` to be a jinja template, but line {error.lineno} is none: {error.message}.",
+                option="template",
             ) from error
         for name in sorted(names - set(known)):
             raise unknown_name(f"field of a template for {self.task.replace('_', ' ')}", name, known)
         own = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}
         if not names & own:
             raise OptionError(
-                f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}."
+                f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
+                option="template",
             )
 
 
@@ -400,14 +402,16 @@ def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str
     if label_names is None:
         if prompt.label_words:
             raise OptionError(
-                "Expected no `label_words` for multiple choice, where an answer is a choice, but got some."
+                "Expected no `label_words` for multiple choice, where an answer is a choice, but got some.",
+                option="label_words",
             )
         return ()
     words = prompt.label_words or tuple(label_names)
     if len(words) != len(label_names):
         raise OptionError(
             f"Expected one of `label_words` for each of {len(label_names)} labels ({', '.join(label_names)}), but got "
-            f"{len(words)}."
+            f"{len(words)}.",
+            option="label_words",
         )
     return tuple(words)
 

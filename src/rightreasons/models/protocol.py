@@ -130,7 +130,8 @@ class Generation(Options):
         if len(self.thinking_tags) % 2:
             raise OptionError(
                 f"Expected `thinking_tags` in pairs, what opens thinking and what closes it, but got "
-                f"{len(self.thinking_tags)}."
+                f"{len(self.thinking_tags)}.",
+                option="thinking_tags",
             )
 
     @property

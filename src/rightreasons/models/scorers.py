@@ -127,7 +127,8 @@ def as_scorer(
     if callable(model):
         if label_names is None:
             raise OptionError(
-                "Expected `label_names`, the classes of a function or of a zero-shot pipeline, but got None."
+                "Expected `label_names`, the classes of a function or of a zero-shot pipeline, but got None.",
+                option="label_names",
             )
         called = name or str(getattr(model, "__qualname__", type(model).__name__))
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
@@ -275,7 +276,7 @@ def open_engine(
 
     odd = next((name for name, value in how.items() if value is not None), None)
     if odd is not None:
-        raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.")
+        raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
     return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
 
 

@@ -87,7 +87,10 @@ def encode_windows(
     overlap = default_stride(max_length) if stride is None else check_count(stride, "stride", minimum=0)
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - overlap - 1
     if room < 1:
-        raise OptionError(f"Expected `stride` to leave room for a question in {max_length} tokens, but got {overlap}.")
+        raise OptionError(
+            f"Expected `stride` to leave room for a question in {max_length} tokens, but got {overlap}.",
+            option="stride",
+        )
     names = input_names(tokenizer)
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
     owner: list[int] = []

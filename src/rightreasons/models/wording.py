@@ -76,7 +76,7 @@ class Wording(Options):
         again = [word for word in self.label_words if self.label_words.count(word) > 1]
         if blank or again:
             problem = "one is empty" if blank else f"{again[0]!r} is there twice"
-            raise OptionError(f"Expected distinct words in `label_words`, but {problem}.")
+            raise OptionError(f"Expected distinct words in `label_words`, but {problem}.", option="label_words")
 
     def read_template(self) -> str | None:
         """Return the template itself; None where the task's own is taken.
@@ -91,7 +91,8 @@ class Wording(Options):
         except (OSError, UnicodeDecodeError) as error:
             raise OptionError(
                 f"Expected a file with a template in `template`, but {self.template} cannot be read: "
-                f"{getattr(error, 'strerror', None) or error}."
+                f"{getattr(error, 'strerror', None) or error}.",
+                option="template",
             ) from error
 
 
@@ -161,10 +162,14 @@ missing ), unterminated subpattern at position 0.
                 re.compile(self.pattern)
             except re.error as error:
                 raise OptionError(
-                    f"Expected `pattern` to be a regular expression, but {self.pattern!r} is none: {error}."
+                    f"Expected `pattern` to be a regular expression, but {self.pattern!r} is none: {error}.",
+                    option="pattern",
                 ) from error
         if self.thinking not in THINKING and not (self.thinking.isdecimal() and int(self.thinking)):
-            raise OptionError(f"Expected auto, on, off or a number of tokens in `thinking`, but got {self.thinking!r}.")
+            raise OptionError(
+                f"Expected auto, on, off or a number of tokens in `thinking`, but got {self.thinking!r}.",
+                option="thinking",
+            )
         for name, alone in (("pattern", None), ("samples", 1)):
             if getattr(self, name) != alone and self.scoring not in ("auto", "generated"):
                 raise OptionError(

@@ -443,7 +443,8 @@ class ChoiceOrders:
             if n > MOST:
                 raise OptionError(
                     f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
-                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}."
+                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}.",
+                    option="orders",
                 )
             first = [tuple(order) for order in cyclic.tolist()]
             rest = [order for order in itertools.permutations(range(n)) if order not in first]

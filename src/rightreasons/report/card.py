@@ -411,7 +411,7 @@ def write_eval_results(
 
     data, _, task = benchmark.partition(":")
     if not data or not task:
-        raise OptionError(f"Expected `benchmark` as org/data:task, but got {benchmark!r}.")
+        raise OptionError(f"Expected `benchmark` as org/data:task, but got {benchmark!r}.", option="benchmark")
     audit = read_audit(report)
     figures = {path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None}
     if figure not in figures:

@@ -143,7 +143,7 @@ def gate(
     check_one_of(undefined, UNDEFINED, "undefined")
     check_kind(fail_if, "fail_if", Iterable)
     if isinstance(fail_if, str) or not all(isinstance(each, str) for each in fail_if):
-        raise OptionTypeError(f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.")
+        raise OptionTypeError(f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if")
     audit = read_audit(report)
     figures = audit_figures(audit)
     checks = tuple(_check(condition, audit, figures, undefined) for condition in fail_if)

@@ -83,7 +83,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     """
     known = available_questions()
     if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
-        raise OptionTypeError(f"Expected `questions` to be a list of names, but got {questions!r}.")
+        raise OptionTypeError(f"Expected `questions` to be a list of names, but got {questions!r}.", option="questions")
     names = [name for name in known if QUESTIONS[name].unasked] if questions is None else list(questions)
     if not names:
         raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")

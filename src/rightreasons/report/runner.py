@@ -493,7 +493,8 @@ def told_apart(
             only = dataset if model is None else model
             given = "neither" if only is None else f"only {one_line(only)}"
             raise OptionError(
-                f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}."
+                f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
+                option="predictions",
             )
     elif model is not None:
         both = f"{one_line(model)} and {one_line(predictions)}"

@@ -447,9 +447,11 @@ def suspected_words(heads: LmiResult, words: Sequence[str]) -> list[str]:
     frequencies, checked = heads.frequencies(), list(dict.fromkeys(word.strip().lower() for word in words))
     for word in checked:
         if tokenize(word) != [word]:
-            raise OptionError(f"Expected single words in `words`, but got {one_line(word)}.")
+            raise OptionError(f"Expected single words in `words`, but got {one_line(word)}.", option="words")
         if word not in frequencies:
-            raise OptionError(f"Expected words of the training data in `words`, but none of its texts has {word!r}.")
+            raise OptionError(
+                f"Expected words of the training data in `words`, but none of its texts has {word!r}.", option="words"
+            )
     return checked
 
 
@@ -523,7 +525,8 @@ def measure_shortcuts(
         attributions = integrated_gradients(classifier, texts, **items, options=settings.attribution(), **run)
     else:
         raise OptionError(
-            f"Expected a classifier with gradients, but got {classifier.name}: importance='occlusion' asks any scorer."
+            f"Expected a classifier with gradients, but got {classifier.name}: importance='occlusion' asks any scorer.",
+            option="importance",
         )
     places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)

@@ -173,7 +173,8 @@ class LmiResult(Result):
         if self.labels[-1] >= len(checked):
             raise OptionError(
                 f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
-                f"{self.labels[-1]}."
+                f"{self.labels[-1]}.",
+                option="label_names",
             )
         return {label: checked[label] for label in self.labels}
 

@@ -90,11 +90,13 @@ class ShortcutsOptions(QuestionOptions):
         if protocol.importance == "occlusion" and odd:
             raise OptionError(
                 f"Expected no `{odd[0]}` with importance='occlusion', which takes no gradients, but got "
-                f"{getattr(self, odd[0])!r}."
+                f"{getattr(self, odd[0])!r}.",
+                option="importance",
             )
         if self.words and protocol.unit != "word":
             raise OptionError(
-                f"Expected a protocol of words where `words` are named, but {protocol.name} is of pieces."
+                f"Expected a protocol of words where `words` are named, but {protocol.name} is of pieces.",
+                option="words",
             )
 
     def needs_gradients(self) -> bool:

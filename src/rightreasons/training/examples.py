@@ -373,6 +373,7 @@ def _hold_out(train: datasets.Dataset, share: float, where: str) -> tuple[datase
     if not len(rest):
         raise OptionError(
             f"Expected items of {where} to train on beside those held out, but it has {len(train)} in one group; "
-            "held_out=0 holds none out."
+            "held_out=0 holds none out.",
+            option="held_out",
         )
     return train.select(rest), train.select(rows)

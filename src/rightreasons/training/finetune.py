@@ -533,7 +533,10 @@ def _mean_loss(done: Any, first_step: int) -> float | None:
         return None
     loss = float(done.training_loss) * int(done.global_step) / steps
     if not math.isfinite(loss):
-        raise OptionError(f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.")
+        raise OptionError(
+            f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
+            option="learning_rate",
+        )
     return loss
 
 

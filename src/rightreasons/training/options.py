@@ -51,7 +51,7 @@ class TuningOptions(Options):
 
     def _check(self) -> None:
         if self.epochs == 0:
-            raise OptionError(f"Expected `epochs` to be above 0, but got {self.epochs}.")
+            raise OptionError(f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs")
 
 
 class TrainingDataOptions(ItemOptions):

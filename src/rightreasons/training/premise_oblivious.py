@@ -283,6 +283,8 @@ def _folds(items: Any, groups: Sequence[Hashable] | None, n_folds: int, seed: in
     ids: dict[Hashable, int] = {}
     group = np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
     if n_folds > len(ids):
-        raise OptionError(f"Expected `n_folds` to be at most the number of groups, {len(ids)}, but got {n_folds}.")
+        raise OptionError(
+            f"Expected `n_folds` to be at most the number of groups, {len(ids)}, but got {n_folds}.", option="n_folds"
+        )
     order = np.random.default_rng([seed, 2]).permutation(len(ids))
     return (order % n_folds)[group]

@@ -82,7 +82,7 @@ class LearningOptions(Options):
         for name in ("learning_rate", "head_learning_rate", "epochs", "fish_rate"):
             value = getattr(self, name)
             if check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None) == 0:
-                raise OptionError(f"Expected `{name}` to be above 0, but got {value}.")
+                raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
 
     @property
     def of_loss(self) -> dict[str, Any]:

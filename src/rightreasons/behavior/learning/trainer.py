@@ -146,7 +146,9 @@ def train_on_behavior(
             model.train()
             loss = _minimize(logits, groups, items, steps, objective, rate=rate, fish=fish)
         if not np.isfinite(loss):
-            raise OptionError(f"Expected a finite training loss, but got {loss}: lower `learning_rate`.")
+            raise OptionError(
+                f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
+            )
     model.requires_grad_(True)
     return loss
 

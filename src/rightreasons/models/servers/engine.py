@@ -70,7 +70,10 @@ def open_server(
     """
     check_one_of(chat, WAYS, "chat")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise OptionError("Expected one process for a server, which answers several requests at once: use `in_flight`.")
+        raise OptionError(
+            "Expected one process for a server, which answers several requests at once: use `in_flight`.",
+            option="in_flight",
+        )
     client = _client(url, options)
     if progress:
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
@@ -86,7 +89,8 @@ def open_server(
     if (chat == "on" and not trial.chat.works) or (chat == "off" and not trial.text.works):
         raise OptionError(
             f"Expected {client.url} to take {'conversations' if chat == 'on' else 'texts'} where `chat` is {chat!r}, "
-            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way."
+            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way.",
+            option="chat",
         )
     engine = ServerEngine(client, model, trial, chat=trial.chat.works if chat == "auto" else chat == "on")
     if progress:
@@ -411,12 +415,14 @@ def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
             raise
         if wanted is None:
             raise OptionError(
-                f"Expected `server_model`, as {client.url} does not list its models: {failure}."
+                f"Expected `server_model`, as {client.url} does not list its models: {failure}.", option="server_model"
             ) from failure
         return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
     listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
     if wanted is None and len(known) != 1:
-        raise OptionError(f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.")
+        raise OptionError(
+            f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.", option="server_model"
+        )
     if wanted is None or wanted in known:
         return wanted or known[0], []
     # `transformers serve` lists what is on the disk, not what it was started with.

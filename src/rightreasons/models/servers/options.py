@@ -56,15 +56,19 @@ class ServerOptions(Options):
         for header in self.header:
             name, _, value = header.partition(":")
             if not _HEADER.fullmatch(header):
-                raise OptionError(f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.")
+                raise OptionError(
+                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.", option="header"
+                )
             if _SECRET.search(name) and not value.strip().startswith("$"):
                 raise OptionError(
                     f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since reports show "
-                    "what is typed, but got the value itself."
+                    "what is typed, but got the value itself.",
+                    option="header",
                 )
         if self.max_price is not None and self.prompt_price is None and self.answer_price is None:
             raise OptionError(
-                "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none."
+                "Expected `prompt_price` or `answer_price` where `max_price` is given, but there is none.",
+                option=("prompt_price", "answer_price", "max_price"),
             )
 
     def headers(self) -> tuple[dict[str, str], list[str]]:
@@ -91,11 +95,12 @@ class ServerOptions(Options):
         try:
             body = json.loads(self.extra_body or "{}")
         except ValueError as error:
-            raise OptionError(f"Expected JSON in `extra_body`, but {error}.") from None
+            raise OptionError(f"Expected JSON in `extra_body`, but {error}.", option="extra_body") from None
         if not isinstance(body, dict) or {"model", "messages", "prompt", "stream"} & set(body):
             raise OptionError(
                 "Expected an object without model, messages, prompt and stream in `extra_body`, but got "
-                f"{one_line(self.extra_body)}."
+                f"{one_line(self.extra_body)}.",
+                option="extra_body",
             )
         return {**effort, **body}
 
