@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rightreasons.core.errors import LONGEST, OptionError, OptionTypeError, in_one_sentence, is_expected
+from rightreasons.core.errors import LONGEST, in_one_sentence, is_expected
 from rightreasons.core.validation import check_kind
 
 
@@ -22,16 +22,6 @@ def test_errors_of_the_operating_system_are_sentences(tmp_path):
     with pytest.raises(IsADirectoryError) as caught:
         tmp_path.read_text("utf-8")
     assert in_one_sentence(caught.value) == f"Expected access to '{tmp_path}', but got: is a directory."
-
-
-def test_an_error_carries_the_options_that_its_sentence_names():
-    told = (
-        "Expected `n_bins` of 'a=b,c=d', but got --out=x; say scores=logits or label_names='neg=0,pos=1' with `n_bins`."
-    )
-    assert OptionError(told).option == ("n_bins", "scores", "label_names")
-    assert OptionTypeError("Expected a `Suite`, but got 5.").option == ()
-    assert OptionError("Expected `seed` to be 0.", option="epochs").option == ("epochs",)
-    assert OptionError("Expected `seed` to be 0.", option=()).option == ()
 
 
 def test_kinds():

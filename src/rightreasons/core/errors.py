@@ -21,15 +21,10 @@ EXPECTED = (ValueError, TypeError, OSError, ImportError)
 """What users can cause and understand; anything else is a mistake of ours."""
 
 
-# `name`, and name=value where it is neither within a value nor a flag.
-_NAMED = re.compile(r"`([a-z][a-z0-9_]*)`|(?<![-\w'\",])([a-z][a-z0-9_]*)=")
-
-
 class _OfOptionError(Exception):
-    def __init__(self, sentence: str = "", *, option: str | Sequence[str] | None = None) -> None:
+    def __init__(self, sentence: str = "", *, option: str | Sequence[str] = ()) -> None:
         super().__init__(sentence)
-        named = tuple(dict.fromkeys(one or other for one, other in _NAMED.findall(sentence)))
-        self.option = named if option is None else (option,) if isinstance(option, str) else tuple(option)
+        self.option = (option,) if isinstance(option, str) else tuple(option)
 
 
 class OptionError(_OfOptionError, ValueError):
@@ -37,7 +32,7 @@ class OptionError(_OfOptionError, ValueError):
 
     Args:
         sentence: What was expected and what came, with the option as `name` or `name=value`, as in Python.
-        option: Its name, or several names, which a command line writes as flags; None for those in the sentence.
+        option: Its name, or several names, which a command line writes as flags.
     """
 
 

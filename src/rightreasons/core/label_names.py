@@ -42,6 +42,9 @@ SEVERAL = (
 )
 """What can be done about several labels per item."""
 
+ASK_SEVERAL = ("target", "label_column")
+"""The options that it names."""
+
 LISTED = re.compile(r"\s*[,;|]\s*")
 """What stands between several labels in one text."""
 
@@ -642,7 +645,8 @@ def _classes(
         raise OptionError(
             f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
             f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}"
-            f"{_remedy(SEVERAL if several else remedy)}."
+            f"{_remedy(SEVERAL if several else remedy)}.",
+            option=ASK_SEVERAL if several else (),
         )
     if numbers:
         low, top = first or 0, max(numbers, key=numbers.__getitem__)
@@ -712,7 +716,8 @@ def _among(
         )
         raise OptionError(
             f"Expected the labels {listing(known)} in {places[text].where}, but the labels are {listing(spellings)} "
-            f"and {held}{_remedy(SEVERAL if several else remedy)}.{hint}"
+            f"and {held}{_remedy(SEVERAL if several else remedy)}.{hint}",
+            option=ASK_SEVERAL if several else (),
         )
     used = set(numbers.values())
     start = first_number(used, len(known), first)

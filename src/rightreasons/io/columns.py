@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
 from rightreasons.core.label_names import (
+    ASK_SEVERAL,
     LISTED,
     NO_GOLD_LABEL,
     SEVERAL,
@@ -70,7 +71,8 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
         hint = did_you_mean(column, names + (nested_names(table) if isinstance(table, datasets.Dataset) else []))
         raise OptionError(
             f"Expected the column {column!r} that `{option}` names in {where}, but its columns are {listing(names)}."
-            f"{hint}"
+            f"{hint}",
+            option=option,
         )
     return column
 
@@ -143,7 +145,7 @@ columns are a; name it with label_column=.
             f"{listing(_names(table))}"
         )
     remedy = f"; name it with {option}={no_heading(table) if not found else ''}" if option else ""
-    raise OptionError(f"{expected}{remedy}.")
+    raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:
@@ -274,7 +276,8 @@ def one_label_each(labels: Column, where: str) -> Column:
         elif not numbers:
             raise OptionError(
                 f"Expected one label per row in {where}, or shares of classes that add up to 1, but row {row} holds "
-                f"{one_line(held, 40)}: {SEVERAL}."
+                f"{one_line(held, 40)}: {SEVERAL}.",
+                option=ASK_SEVERAL,
             )
         likeliest = [name for name, share in shares.items() if share == max(shares.values())]
         chosen.append(likeliest[0] if len(likeliest) == 1 else None)
@@ -394,7 +397,8 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
         if text not in new:
             raise OptionError(
                 f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {where} is not among "
-                f"{listing(list(renamed))}."
+                f"{listing(list(renamed))}.",
+                option="label_names",
             )
         made.append(new[text])
     return made

@@ -457,7 +457,8 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
             text = stream.read(_BLOCK).decode("cp1252", "replace")
     if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
         raise OptionError(
-            f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which."
+            f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
+            option="encoding",
         )
     warnings.warn(
         f"{where} is not in UTF-8 and is read as cp1252, as spreadsheets write it; `encoding` says otherwise.",
@@ -611,7 +612,8 @@ def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Seq
             raise OptionError(
                 f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
                 f"{len(row)}; `separator` and `quote` say what stands between and around cells"
-                f"{'' if number else ', and lines above the heading are to be deleted'}."
+                f"{'' if number else ', and lines above the heading are to be deleted'}.",
+                option=("separator", "quote"),
             )
 
 
@@ -724,7 +726,8 @@ def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
         but = "its rows are lists of values" if odd is None else f"row {odd} has {len(rows[odd])} values"
         raise OptionError(
             f"Expected {'names of columns' if names is None else f'{len(names)} columns'} in {where}, but {but}; "
-            "`column_names` names them."
+            "`column_names` names them.",
+            option="column_names",
         )
     return [dict(zip(names, row, strict=True)) for row in rows]
 

@@ -272,7 +272,8 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
         name, item, where = twice[["name", "item", "where"]].iloc[0]
         raise OptionError(
             f"Expected each item once per source in {where}, but {name!r} has {item!r} twice; name the sources with "
-            "`source_column`, or the items with `item_column`."
+            "`source_column`, or the items with `item_column`.",
+            option=("source_column", "item_column"),
         )
     grouped = table.dropna(subset="group").drop_duplicates(["item", "group"])
     group_of = dict(zip(grouped["item"], grouped["group"], strict=True))
@@ -284,7 +285,8 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
         odd = table["where"][table["by_row"]].iloc[0]
         raise OptionError(
             f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {odd}, as the files have "
-            "different numbers of rows; name it with `item_column`."
+            "different numbers of rows; name it with `item_column`.",
+            option="item_column",
         )
     names = table["name"].unique()
     items = table.set_index("name").loc[names, "item"].unique()
@@ -316,7 +318,8 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
         raise OptionError(
             f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {where}, as it has several "
-            "sources; name it with `item_column`."
+            "sources; name it with `item_column`.",
+            option="item_column",
         )
     if names:
         labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
@@ -365,12 +368,14 @@ def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tupl
     if options.correct_column is not None:
         raise OptionError(
             f"Expected a column of confidence ({', '.join(predictions.USUAL['confidence'])}) beside `correct_column` "
-            f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`."
+            f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
+            option=("correct_column", "confidence_column"),
         )
     if predictions.without_scores(columns, where, options=PredictionOptions()) is not None:
         raise OptionError(
             f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
-            "model how sure it is."
+            "model how sure it is.",
+            option="elicit",
         )
     found = predictions.find_predictions(columns, where)
     if found.references is None or (found.references < 0).any():

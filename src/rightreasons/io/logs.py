@@ -212,7 +212,8 @@ def one_source(kind: str, names: Collection[str], chosen: str | None, where: str
     if chosen is None and len(known) > 1:
         raise OptionError(
             f"Expected the answers of one {kind} in {where}, but it has those of {listing(known)}; name one with "
-            "`log_filter`."
+            "`log_filter`.",
+            option="log_filter",
         )
     if chosen is not None and chosen not in known:
         raise unknown_name(f"{kind} of {where}", chosen, known)

@@ -96,7 +96,8 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     if said is None or sorted(said) != [*range(len(names))]:
         raise OptionError(
             f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, which have no "
-            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers."
+            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers.",
+            option="label_names",
         )
     order = np.argsort(said)
     named = tuple(names[place] for place in order)

@@ -82,7 +82,8 @@ def choose_split(
     if not candidates:
         raise OptionError(
             f"Expected a split of {where} that is called one of {', '.join(preferred)}, but its splits are "
-            f"{', '.join(splits)}: name the one to use with `split`."
+            f"{', '.join(splits)}: name the one to use with `split`.",
+            option="split",
         )
     return next((name for name in candidates if labeled_rows(splits[name])), candidates[0])
 
@@ -471,7 +472,8 @@ def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
             raise OptionError(
                 f"Expected texts to classify in {name}, but its columns {', '.join((*form.prompt, *form.choices))} are "
                 "those of multiple choice, which is for multiple-choice and causal language models "
-                "(open_multiple_choice); text_column= names a column of texts."
+                "(open_multiple_choice); text_column= names a column of texts.",
+                option="text_column",
             )
 
 
@@ -523,7 +525,8 @@ def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty
                 if not drop_empty:
                     raise OptionError(
                         f"Expected a text in each row of the column {column!r} of {name}, but row {row} is empty; "
-                        "`drop_empty` leaves such rows out."
+                        "`drop_empty` leaves such rows out.",
+                        option="drop_empty",
                     )
                 full[row] = False
     if not full.any():
@@ -603,7 +606,7 @@ def open_questions(
     if isinstance(tables, datasets.Dataset):
         rows = tables
     elif split is None and len(tables) > 1:
-        raise OptionError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.")
+        raise OptionError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.", option="split")
     else:
         rows = tables[choose_split(tables, split, where=name, others=True)]
     if "paragraphs" in rows.column_names:
