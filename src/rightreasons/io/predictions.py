@@ -312,7 +312,10 @@ def find_predictions(
         others = {name: column for name, column in others.items() if name not in labels}
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
-        raise OptionError(f"Expected `score_columns` or `{named[0]}`, but got both: scores go with labels.")
+        raise OptionError(
+            f"Expected `score_columns` or `{named[0]}`, but got both: scores go with labels.",
+            option=("score_columns", named[0]),
+        )
     if not _candidates(others, where) and len(labels) == 1:
         others |= named_by_labels(others, columns[labels[0]])
     scored = bool(_candidates(others, where))
@@ -476,7 +479,8 @@ def _as_fractions(table: Any, options: ScoreOptions, kind: str | None, shown: st
     if percent and (np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1):
         raise OptionError(
             f"Expected fractions from 0 to 1 in {shown} of {where}, but got {table.max():g}: where these are "
-            "percentages, say scores=percentages."
+            "percentages, say scores=percentages.",
+            option="scores",
         )
     return table
 
@@ -487,7 +491,8 @@ def _check_of_class(table: Any, name: str, answers: Column, answer: str, where: 
         raise OptionError(
             f"Expected P(class 1) in the column {name!r} of {where}, but none is below 0.5, and {answer!r} holds "
             "several classes: the confidence in the given answer is named by `confidence_column`, P(class 1) by "
-            "`score_columns`."
+            "`score_columns`.",
+            option=("confidence_column", "score_columns"),
         )
 
 
@@ -541,7 +546,8 @@ def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
         if [int(name) for name in group] not in ([*range(len(group))], [*range(1, len(group) + 1)]):
             raise OptionError(
                 f"Expected the columns of scores in {where} to be numbered from 0 or from 1, but got "
-                f"{', '.join(group.values())}; `score_columns` names those that are meant."
+                f"{', '.join(group.values())}; `score_columns` names those that are meant.",
+                option="score_columns",
             )
     return _Scores(tuple(group.values()), kind, tuple(group))
 
@@ -551,7 +557,9 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ())
         if not names:
-            raise OptionError("Expected comma-separated names of columns in `score_columns`, but got none.")
+            raise OptionError(
+                "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
+            )
         for name in names:
             named_column(table, name, "score_columns", where)
         check_ids(names, "score_columns")
@@ -568,16 +576,22 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
         fitting = [one for one in fitting if one.kind == fitting[0].kind]
         if candidates and not fitting:
             shown = listing([name for one in candidates for name in one.columns])
-            raise OptionError(f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.")
+            raise OptionError(
+                f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
+            )
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         groups = " and ".join(listing(one.columns) for one in fitting)
-        raise OptionError(f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.")
+        raise OptionError(
+            f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
+            option=("scores", "score_columns"),
+        )
     raise OptionError(
         f"Expected a column of scores ({', '.join(USUAL['scores'])}) or one column per class such as p_0, p_1 in "
         f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
-        "`confidence_column` and `correct_column`."
+        "`confidence_column` and `correct_column`.",
+        option=("score_columns", "confidence_column", "correct_column"),
     )
 
 
@@ -690,7 +704,8 @@ def _class_names(
     if len(names) != n_classes:
         raise OptionError(
             f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
-            f"{where}, but got {len(names)}: {listing(names)}."
+            f"{where}, but got {len(names)}: {listing(names)}.",
+            option="label_names",
         )
     own = scores.class_names
     if own is None or isinstance(table, list):
@@ -715,7 +730,8 @@ def _labels(
         if two is None and names is not None and numbers_said(names) is None:
             raise OptionError(
                 f"Expected labels in words in {place}, one of them {names[0]!r} as the column of scores says, but "
-                "there are others: `label_names` gives both in the order of the numbers."
+                "there are others: `label_names` gives both in the order of the numbers.",
+                option="label_names",
             )
         names, headings = two, False
     known = names
@@ -789,7 +805,8 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
         raise OptionError(
             f"Expected labels in {where}, or probabilities of all classes beside a column that says whether the answer "
-            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`."
+            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
+            option="label_column",
         )
     right, told = correctness(columns, where, (), options)
     taken = {"confidence": chosen.columns, "right": told}
@@ -827,7 +844,8 @@ def correctness(
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
             f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
-            f"which may compare two: '{{{{ ANSWER == {label} }}}}'."
+            f"which may compare two: '{{{{ ANSWER == {label} }}}}'.",
+            option="correct_column",
         )
     (name,) = correct
     texts = [str(value).strip().lower() for value in _plain(columns[name])]
