@@ -412,7 +412,7 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
 
 
-def parts_of(tables: Splits) -> Parts:
+def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
     """Return the splits of a data set: its own, or those that a column `split` names in every row, or "" for none.
 
     Example:
@@ -421,7 +421,7 @@ def parts_of(tables: Splits) -> Parts:
         {'train': ['Fine.', 'Odd.'], 'validation': ['Dull.']}
     """
     if not isinstance(tables, datasets.Dataset):
-        return tables
+        return dict(tables)
     column = columns.usual_column(tables, ("split",))
     known = {word: split for split, words in NAMES_OF_SPLITS.items() for word in words}
     named = [known.get(str(value).lower()) for value in ([] if column is None else values_of(tables, column))]
