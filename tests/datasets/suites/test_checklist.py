@@ -224,7 +224,8 @@ def test_forms_of_examples(checklist, tmp_path):
     }
     with pytest.raises(ValueError, match=r"texts text in all examples .*'a'.* those of 'b' have text, text_pair"):
         read_pickled_suite(saved(checklist, path, both))
-    for data, sentence in (([1, 2], "got an int"), ("x", "list of cases, but got str"), ([[]], "holds something else|")):
+    wrong = (([1, 2], "got an int"), ("x", "list of cases, but got str"), ([[]], "holds something else|"))
+    for data, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             read_pickled_suite(saved(checklist, path, {"a": a_test(checklist, "MFT", data, e.eq(0))}))
 
