@@ -155,7 +155,10 @@ def test_completion(typed, completed):
     assert done.stdout.split() == completed
 
 
-@pytest.mark.parametrize(("wish", "shown"), [({}, False), ({"HF_DATASETS_DISABLE_PROGRESS_BARS": "0"}, True)])
+@pytest.mark.parametrize(
+    ("wish", "shown"),
+    [({}, False), ({"HF_DATASETS_DISABLE_PROGRESS_BARS": "0", "TQDM_DISABLE": ""}, True)],  # where no terminal is
+)
 def test_bars_of_datasets_do_not_bury_the_lines_that_matter(wish, shown):
     code = """
 import contextlib
