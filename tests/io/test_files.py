@@ -141,9 +141,10 @@ def test_what_datasets_wrote_or_a_card_describes_is_read_by_it(tmp_path):
 
 def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
     # Odd quoting: quotes inside a cell, doubled, behind spaces, before text, never closed; all ends of lines.
+    # No backslash, which may stand before a mark that ends no cell.
     monkeypatch.setattr(files, "_BLOCK", 1 << 10)
     rng = random.Random(7)
-    alphabet = ['"', '"', ",", "\t", "\n", "\r\n", "\r", "a", "bc", " ", '""', "é", "\\", "\x0b", "\u2028", "NA", "'"]
+    alphabet = ['"', '"', ",", "\t", "\n", "\r\n", "\r", "a", "bc", " ", '""', "é", "/", "\x0b", "\u2028", "NA", "'"]
     outcomes = set()
     for number in range(1500):
         tabs = number % 3 == 0
@@ -163,7 +164,9 @@ def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
         ]
         is_open, rows = rows[-1] != ["THE END"], rows[:-1]
         names = [f"c{place}" for place in range(len(rows[0]))] if rows else ["c0"]
-        outcome = "open" if is_open else "ragged" if len(set(map(len, rows))) > 1 else "read" if rows else "empty"
+        ragged = len(set(map(len, rows))) > 1
+        rows = [row for row in rows if any(row) or len(row) == 1]  # a spreadsheet ends in rows of empty cells
+        outcome = "open" if is_open else "ragged" if ragged else "read" if rows else "empty"
         outcomes.add(outcome)
         form = FileForm(column_names=names, separator="\t" if tabs else ",", quote="" if tabs else None)
         if outcome == "read":
