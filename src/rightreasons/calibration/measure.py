@@ -535,9 +535,10 @@ def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float
     It reaches as far as the gap between confidence and accuracy may, below which no such error is, and from 0 unless
     the bins show more error than a calibrated model would: no resample of such a model has as little as the truth.
     """
-    drawn, top = _resampled(key, items, resampling.at_most(SLOW_RESAMPLES), value, "basic"), items.top
+    fewer, top = resampling.at_most(SLOW_RESAMPLES), items.top
+    drawn = _resampled(key, items, fewer, value, "basic")
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
-    null = consistency_of(_binned(items), top.confidence, items.clusters, resampling)
+    null = consistency_of(_binned(items), top.confidence, items.clusters, fewer)
     low = drawn.low if null.p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
 
