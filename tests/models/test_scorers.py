@@ -4,11 +4,13 @@ from types import SimpleNamespace
 
 import datasets
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import transformers
 from scipy.special import softmax
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -182,6 +184,34 @@ def test_a_model_of_setfit_is_known_by_its_labels():
     }
     scores = as_scorer(type("SetFitModel", (), members)()).predict(["a", ""], progress=False)
     assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
+
+
+@pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame], ids=["dicts", "frame"])
+def test_answers_that_name_their_classes_are_read_by_name(form):
+    def rule(texts):
+        return form([{"yes": 0.8, "no": 0.2} if "good" in text else {"yes": 0.3, "no": 0.7} for text in texts])
+
+    scorer = as_scorer(rule, label_names=["no", "yes"])
+    assert np.exp(scorer.predict(["good", "bad"], progress=False).logits) == pytest.approx(
+        np.array([[0.2, 0.8], [0.7, 0.3]])
+    )
+    with pytest.raises(ValueError, match="it fails: KeyError"):
+        as_scorer(rule, label_names=["no", "maybe"]).predict(["good"], progress=False)
+    unnamed = as_scorer(lambda texts: pd.DataFrame([[0.4, 0.6]] * len(texts)), label_names=["no", "yes"])
+    assert np.exp(unnamed.predict(["good"], progress=False).logits) == pytest.approx(np.array([[0.4, 0.6]]))
+
+
+def test_an_estimator_of_frames_is_handed_a_frame():
+    def fitted_on(frame, *columns):
+        parts = [(column, CountVectorizer(), column) for column in columns]
+        return make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, LABELS)
+
+    frame = pd.DataFrame({"review": TEXTS, "title": TEXTS})
+    pipeline = fitted_on(frame[["review"]], "review")
+    said = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
+    assert np.exp(said.logits) == pytest.approx(pipeline.predict_proba(frame[["review"]][:5]))
+    with pytest.raises(ValueError, match="takes texts alone, but Pipeline takes the columns review, title"):
+        as_scorer(fitted_on(frame, "review", "title"))
 
 
 @pytest.mark.parametrize(

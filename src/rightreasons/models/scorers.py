@@ -70,8 +70,9 @@ def as_scorer(
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
             transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
             a text-classification, zero-shot-classification or text-generation pipeline of transformers; a fitted
-            estimator or pipeline of scikit-learn with `predict_proba`, which takes texts; or a function from N texts to
-            (N, K) probabilities. A language model is asked through a `Prompt`.
+            estimator or pipeline of scikit-learn with `predict_proba`, which takes texts, or a frame with one column of
+            them; or a function from N texts to (N, K) probabilities: rows, or a frame or dicts with the names of the
+            classes. A language model is asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
         label_names: The names of the K classes in the order of the probabilities: a function needs them, and a
             zero-shot pipeline, whose candidate labels they are; an estimator has its own in `classes_`, and with them a
@@ -118,7 +119,8 @@ def as_scorer(
         names = next((each for each in own if each is not None), None) if label_names is None else label_names
         if names is None:
             raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
-        return FunctionScorer(model.predict_proba, names, name or type(model).__name__, fingerprint, decides=model)
+        called = name or type(model).__name__
+        return FunctionScorer(_of_estimator(model, called), names, called, fingerprint, decides=model)
     if callable(getattr(model, "fit", None)):
         raise TypeError(
             f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
@@ -139,7 +141,7 @@ class FunctionScorer:
     """A scorer of classes that is a function of texts alone, without gradients.
 
     Args:
-        function: Takes a list of N texts, and returns (N, K) probabilities.
+        function: Takes a list of N texts, and returns (N, K) probabilities; a frame, or dicts, by names of the classes.
         label_names: The names of the K classes.
         name: What it is called.
         fingerprint: What its answers depend on; None digests `decides`.
@@ -241,7 +243,7 @@ class FunctionScorer:
 
     def _logits(self, texts: list[str]) -> NDArray[np.float64]:
         try:
-            table = np.asarray(self._function(texts), dtype=np.float64)
+            table = np.asarray(_by_name(self._function(texts), self.label_names), dtype=np.float64)
         except Exception as error:
             raise ValueError(
                 f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {first_line(error)}."
@@ -302,6 +304,31 @@ def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | No
     if kind in LANGUAGE_MODELS:
         return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
     return as_classifier(model, tokenizer, name=called)
+
+
+def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
+    """Return the function that hands texts to an estimator: in a frame, if it was fitted on one."""
+    columns = list(getattr(model, "feature_names_in_", ()))
+    if not columns:
+        return model.predict_proba  # type: ignore[no-any-return]
+    if len(columns) > 1:
+        raise ValueError(
+            f"Expected an estimator that takes texts alone, but {name} takes the columns {', '.join(columns)}: give a "
+            "function from texts to probabilities that fills in the others."
+        )
+    import pandas
+
+    return lambda texts: model.predict_proba(pandas.DataFrame({columns[0]: texts}))
+
+
+def _by_name(answers: Any, label_names: Sequence[str]) -> Any:
+    """Return rows of probabilities in the order of the classes, where a frame or dicts name the classes."""
+    columns = getattr(answers, "columns", None)
+    if columns is not None and all(isinstance(column, str) for column in columns):
+        return np.stack([answers[label] for label in label_names], axis=1)
+    if isinstance(answers, Sequence) and answers and isinstance(answers[0], Mapping):
+        return [[row[label] for label in label_names] for row in answers]
+    return answers
 
 
 def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[list[str]], Any]:
