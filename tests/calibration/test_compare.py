@@ -133,3 +133,17 @@ def test_figures_that_are_undefined():
 def test_bad_input(confidences, correct, sentence):
     with pytest.raises(ValueError, match=sentence):
         compare_confidence(confidences, correct)
+
+
+def test_equal_errors_in_unequal_bins_are_seldom_called_different():
+    """Both confidences are 0.1 too high, in some 15 bins and in 3: each p-value up to 0.05 is an error."""
+    p_values = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = 0.9 * rng.beta(2, 1.5, 150)
+        right = rng.random(150) < p
+        # The means of 0.9 * Beta(2, 1.5) below 0.3, up to 0.6 and above.
+        said = np.array([0.196, 0.458, 0.728])[np.digitize(p, (0.3, 0.6))]
+        compared = compare_confidence({"p": p + 0.1, "said": said + 0.1}, right, resampling=FEW)
+        p_values.append(compared.pairs[0].differences["ece"].p_value)
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05

@@ -14,7 +14,14 @@ from scipy import special
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.proper_scores import selective_of
 from rightreasons.core.arrays import Result
-from rightreasons.core.binning import BinSums, finished_error, raw_error, residual_bias
+from rightreasons.core.binning import (
+    BinSums,
+    finished_error,
+    raw_error,
+    resampled_rows,
+    residual_bias,
+    uniform_edges,
+)
 from rightreasons.core.intervals import MAX_LEFT_OUT, Interval, PairedTest, cluster_codes, holm, jackknife, paired_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MOST_BINS, check_count, check_flags, check_same_length, check_vector
@@ -79,23 +86,24 @@ def compare_confidence(
     r"""Compare several confidences in answers to the same items, such as an answer's probability and a verbalized one.
 
     The confidences of an item stay together in every test. Means over the items (accuracy, mean confidence and its gap
-    to accuracy, Brier score) are compared by `paired_means`. The ranking of right above wrong answers (AUROC, AURC) and
-    the error (ECE) are compared by the jackknife of their difference, with Student's t of as many degrees of freedom as
-    the figure is known from, less one: for the ranking, the smaller of the numbers of right and of wrong answers.
-    Nothing is assumed about the scales: a confidence that only takes the values 0.9 and 0.95 may be compared with one
-    that takes all. A single item gives no test.
+    to accuracy, Brier score) are compared by `paired_means`; the ranking of right above wrong answers (AUROC, AURC) by
+    the jackknife of the difference, and the error (ECE) by a bootstrap of it, with Student's t of as many degrees of
+    freedom as the figure is known from, less one: the number of items or clusters, and for the ranking that of right or
+    of wrong answers, if less. Nothing is assumed about the scales: a confidence that only takes the values 0.9 and 0.95
+    may be compared with one that takes all. A single item or cluster gives no such test.
 
     The error is biased upward, and less so for confidences in few bins. So its interval and its p-value are about the
-    debiased errors. These are still too large where gaps may be small, by up to `residual_bias` with gaps as small as
-    intervals of the level let them be: by so much the first moves the low end down and the second the high end up, and
-    the p-value is that of a difference nearer to 0. The interval reaches on to the difference of the errors themselves.
+    debiased errors, less what their resamples show of bias: the error of the items is the true one of these. They are
+    still too large where gaps may be small, by up to `residual_bias` with gaps as small as intervals of the level let
+    them be: by so much the first moves the low end down and the second the high end up, and the p-value is that of a
+    difference nearer to 0. The interval reaches on to the difference of the errors themselves.
 
     Args:
         confidences: Name of a source -> (N,) confidences in [0, 1], in the same order of the items; at least one.
         correct: (N,) whether the answer was right, where all sources are about the same answers; or source -> (N,).
         n_bins: Number of bins of the ECE, of equal width.
         clusters: (N,) names of the clusters that items belong to; None for independent items.
-        resampling: Level; random signs and their seed.
+        resampling: Level; number of random signs and resamples, and their seed.
 
     Returns:
         A `ConfidenceComparison`.
@@ -122,6 +130,7 @@ def compare_confidence(
     sides = _sides(confidences, correct)
     n_items = len(next(iter(sides.values())))
     codes = cluster_codes(clusters, n_items)
+    n_units = n_items if codes is None else int(codes.max()) + 1
     whole = {name: _figures(top, n_bins) for name, top in sides.items()}
     pairs: list[tuple[str, str, dict[str, PairedTest]]] = []
     for first, second in itertools.combinations(sides, 2):
@@ -135,10 +144,10 @@ def compare_confidence(
                 values = _values(key, one), _values(key, two)
                 tests[key] = paired_means(*values, low=low, clusters=codes, resampling=resampling)
             fewest = min(min(top.correct.sum(), (~top.correct).sum()) for top in (one, two))
-            known = {"ece": n_items, **dict.fromkeys(RANKED, int(fewest) if fewest >= MIN_OF_EACH else 0)}
+            known = {"ece": n_units, **dict.fromkeys(RANKED, min(int(fewest), n_units) if fewest >= MIN_OF_EACH else 0)}
             for key, n_known in known.items():
-                if n_known:
-                    tests[key] = _difference(key, (one, two), n_bins, n_known, codes, resampling.level)
+                if n_known > 1:
+                    tests[key] = _difference(key, (one, two), n_bins, n_known, codes, resampling)
         pairs.append((first, second, {key: tests[key] for key in COMPARED if key in tests}))
     corrected: list[dict[str, float]] = [{} for _ in pairs]
     for key in COMPARED:
@@ -188,30 +197,34 @@ def _difference(
     n_bins: int,
     n_known: int,
     clusters: NDArray[np.intp] | None,
-    level: float,
+    resampling: Resampling,
 ) -> PairedTest:
-    """Test whether two sources have the same figure, which is known from so many items."""
-
-    def figure(confidence: Floats, correct: NDArray[np.bool_], *, debias: bool = True) -> float:
-        if key in RANKED:
-            return _ranked(key, confidence, correct)
-        return float(raw_error(*_sums(confidence, correct, n_bins), debias=debias))
-
-    def differ(*columns: Any) -> float:
-        return figure(columns[0], columns[1]) - figure(columns[2], columns[3])
-
-    columns = [each for top in sides for each in (top.confidence, top.correct)]
-    first, second = (figure(top.confidence, top.correct, debias=False) for top in sides)
-    found = jackknife(differ, *columns, clusters=clusters, level=level)
-    quantile, tail = float(special.stdtrit(n_known - 1, 0.5 + level / 2)), (1 - level) / 2
-    n_left_out = min(MAX_LEFT_OUT, len(sides[0]) if clusters is None else int(clusters.max()) + 1)
-    spread = (found.high - found.low) / 2 / float(special.stdtrit(max(n_left_out - 1, 1), 0.5 + level / 2))
-    # The bias of a ranking is small beside what leaving out so few wrong answers says of it.
-    center = (found.high + found.low) / 2 if key == "ece" else differ(*columns)
-    below, above = 0.0, 0.0
+    """Test whether two sources have the same figure, which is known from so many items or clusters."""
+    level, below, above, n_resamples = resampling.level, 0.0, 0.0, None
+    tail, quantile = (1 - level) / 2, float(special.stdtrit(n_known - 1, 0.5 + level / 2))
     if key == "ece":
+        method, n_resamples = "bootstrap of the debiased errors", resampling.resamples
+        sums = [_sums(top.confidence, top.correct, n_bins) for top in sides]
+        difference, debiased = (
+            float(np.subtract(*(raw_error(*each, debias=d) for each in sums))) for d in (False, True)
+        )
+        drawn = _drawn_differences(sides, n_bins, clusters, resampling)
+        # The plain error of the sample is the true one of its resamples, so that they show what bias the noise leaves.
+        center, spread = difference + debiased - float(drawn.mean()), float(drawn.std(ddof=1))
         deviations = float(special.ndtri(1 - tail))
-        below, above = (float(residual_bias(*_sums(t.confidence, t.correct, n_bins), deviations)) for t in sides)
+        below, above = (float(residual_bias(*each, deviations)) for each in sums)
+    else:
+        method = "jackknife"
+
+        def differ(*columns: Any) -> float:
+            return _ranked(key, columns[0], columns[1]) - _ranked(key, columns[2], columns[3])
+
+        columns = [each for top in sides for each in (top.confidence, top.correct)]
+        found = jackknife(differ, *columns, clusters=clusters, level=level)
+        n_left_out = min(MAX_LEFT_OUT, len(sides[0]) if clusters is None else int(clusters.max()) + 1)
+        spread = (found.high - found.low) / 2 / float(special.stdtrit(max(n_left_out - 1, 1), 0.5 + level / 2))
+        # The bias of a ranking is small beside what leaving out so few wrong answers says of it.
+        center = difference = differ(*columns)
     low, high = center - quantile * spread - below, center + quantile * spread + above
     if spread <= _TINY:
         # Where nothing differs, a share of items that so many may well show none of may do otherwise.
@@ -221,10 +234,23 @@ def _difference(
     p_value = 1.0
     if abs(nearer) > _TINY:
         p_value = 2 * float(special.stdtr(n_known - 1, -abs(nearer) / max(spread, _TINY)))
-    method = "jackknife of the debiased errors" if key == "ece" else "jackknife"
     # One of debiased errors may lie to one side of the difference of the errors themselves.
-    interval = Interval(max(-1.0, min(low, first - second)), min(1.0, max(high, first - second)), level, method)
-    return PairedTest(first - second, max(p_value, 0.5 ** (n_known - 1)), len(sides[0]), method, interval)
+    ends = max(-1.0, min(low, difference)), min(1.0, max(high, difference))
+    interval = Interval(*ends, level, method, n_resamples)
+    return PairedTest(difference, max(p_value, 0.5 ** (n_known - 1)), len(sides[0]), method, interval)
+
+
+def _drawn_differences(
+    sides: tuple[TopLabel, TopLabel], n_bins: int, clusters: NDArray[np.intp] | None, resampling: Resampling
+) -> Floats:
+    """Return (R,) differences of the debiased errors in resamples, which keep the confidences of an item together."""
+    pairs = [(top.confidence, top.correct) for top in sides]
+    edges = np.stack([uniform_edges(n_bins)] * len(pairs))
+    errors = [
+        raw_error(*(each[:, None] for each in sums), debias=True)
+        for sums in resampled_rows(pairs, edges, resampling, clusters=clusters)
+    ]
+    return np.asarray(errors[0] - errors[1], dtype=np.float64)
 
 
 def _sides(confidences: Mapping[str, Any], correct: Any) -> dict[str, TopLabel]:
