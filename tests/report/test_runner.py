@@ -470,6 +470,8 @@ def test_the_name_of_a_model_is_what_tells_it_from_others(tmp_path):
     (tmp_path / "bert" / "checkpoint-20").mkdir(parents=True)
     assert short_name(str(tmp_path / "bert" / "checkpoint-20")) == "bert/checkpoint-20"
     assert short_name(str(tmp_path / "bert")) == "bert"
+    # What `fine-tune` holds out, beside each of its models.
+    assert short_name(str(tmp_path / "bert" / "data")) == "bert/data"
     assert short_name("owner/name") == "owner/name"
     # On another machine.
     assert short_name("/home/ann/runs/bert/checkpoint-20") == "bert/checkpoint-20"

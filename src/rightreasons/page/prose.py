@@ -24,8 +24,8 @@ from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.parts import Action, Amount, Cell, Column, Headline
 
-PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
-"""Names of folders that do not tell one model from another."""
+PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest", "data")
+"""Names of folders that do not tell one model, or one data set, from another."""
 
 
 TONES = ("bad", "warn", "neutral", "good")
