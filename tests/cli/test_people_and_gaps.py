@@ -178,6 +178,7 @@ class TestRecalibrate:
                             folder / "new.csv")  # fmt: skip
         assert code == 0
         assert f"{method}, fitted on 60 items of fit.csv; on 45 of test.csv:" in said
+        assert "expect less of it on others" not in said
         with (folder / "new.csv").open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert list(rows[0]) == ["id", "p_n", "p_m", "p_p", "label"]
@@ -186,8 +187,11 @@ class TestRecalibrate:
         expected = recalibrate(*tables["fit"], tables["test"][0], method=method, scores="logits")
         np.testing.assert_allclose(written, expected, atol=1e-12)
         # What is written is what the command about calibration reads.
-        code, _, _ = run(capsys, "recalibrate", folder / "new.csv", folder / "new.csv", "--out", folder / "again.jsonl")
+        code, said, _ = run(
+            capsys, "recalibrate", folder / "new.csv", folder / "new.csv", "--out", folder / "again.jsonl"
+        )
         assert code == 0
+        assert "the items that it was fitted on: expect less of it on others" in said
         assert json.loads((folder / "again.jsonl").read_text("utf-8").splitlines()[0])["label"] == rows[0]["label"]
 
     @pytest.mark.parametrize(

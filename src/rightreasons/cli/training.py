@@ -244,6 +244,8 @@ def recalibrate(
     n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
+    import numpy as np
+
     from rightreasons.calibration.recalibration import recalibrate as recalibrated
     from rightreasons.calibration.recalibration import recalibration_report
     from rightreasons.core.store import check_file
@@ -261,6 +263,8 @@ def recalibrate(
     _write_predictions(out, table, probabilities)
     hand_over(report)
     _show_recalibration(report, fit, file)
+    if np.array_equal(fitted.predictions, table.predictions):
+        typer.echo("It is judged by the items that it was fitted on: expect less of it on others.")
     typer.echo(f"Predictions: {out}")
 
 
