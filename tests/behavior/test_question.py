@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rightreasons.behavior.measure import measure_behavior, score_stored
-from rightreasons.behavior.question import BehaviorMeasurement, behavior_result
+from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
@@ -104,7 +104,7 @@ def test_invariance_shows_the_original_and_marks_the_change():
         ),
     )
     given = ModelAnswers(np.array([[0.1, 0.9], [0.15, 0.85], [0.7, 0.3]]), label_names=("bad", "good"))
-    (shown,) = behavior_result(BehaviorMeasurement(score_stored("m", suite, given, resampling=FEW))).parts[2].examples
+    (shown,) = BEHAVIOR.answer(BehaviorMeasurement(score_stored("m", suite, given, resampling=FEW))).parts[2].examples
     (example,) = shown.examples
     assert example.text == "Bo <b> liked it."
     assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
@@ -122,7 +122,7 @@ def test_the_verdict_follows_intervals():
         suite = Suite("s", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, cases),))
         answers = np.array([0] * n_passed + [1] * (n - n_passed))
         tested = score_stored("m", suite, ModelAnswers(None, answers), resampling=FEW)
-        return behavior_result(BehaviorMeasurement(tested)).verdict
+        return BEHAVIOR.answer(BehaviorMeasurement(tested)).verdict
 
     # Wilson, 95 %, n = 40: 40 pass [0.912, 1]; 36 pass [0.769, 0.960], on both sides of 0.9; 30 pass: P(X <= 30) at
     # 0.9 is 0.005; 8 pass is below 0.5 too.
@@ -141,7 +141,7 @@ def test_one_answer_to_everything_is_told_and_never_green():
     def of(*functionalities, answers):
         suite = Suite("s", ("text",), functionalities, ("bad", "good"))
         tested = score_stored("m", suite, ModelAnswers(None, np.array(answers)), resampling=FEW)
-        return behavior_result(BehaviorMeasurement(tested)).verdict
+        return BEHAVIOR.answer(BehaviorMeasurement(tested)).verdict
 
     known = Functionality("k", "C", "MFT", {"name": "equal"}, cases(True))
     steady = Functionality("i", "C", "INV", {"name": "invariant"}, cases(None))
@@ -238,7 +238,7 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
         ),
     )
     tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), resampling=FEW)
-    who, rename = behavior_result(BehaviorMeasurement(tested)).parts[2].examples
+    who, rename = BEHAVIOR.answer(BehaviorMeasurement(tested)).parts[2].examples
     (example,) = who.examples
     assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
     assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)

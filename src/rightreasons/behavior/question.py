@@ -319,8 +319,3 @@ BEHAVIOR = Question(
     data=data,
     by_item=by_item,
 )
-
-
-def behavior_result(m: BehaviorMeasurement) -> p.SectionResult:
-    """Report what a model passes of a suite, without a dataset to audit it on."""
-    return BEHAVIOR.answer(m, m.resampling.level)

@@ -32,7 +32,6 @@ from rightreasons.cli.show import (
     show_answer,
     show_audit,
     show_labels,
-    show_pass_rates,
     show_plan,
     show_section,
     write_figures,
@@ -222,7 +221,7 @@ def behavior(
     from rightreasons.models.batching import default_batch_size
     from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.models.prompted import prompted_of
-    from rightreasons.report.behavior_page import RATES, write_behavior_report
+    from rightreasons.report.behavior_page import RATES, named, sections, write_behavior_report
     from rightreasons.report.plan import Plan, plan_of_one
     from rightreasons.report.schema import page_folder
 
@@ -262,8 +261,9 @@ def behavior(
         return
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     hand_over(functools.partial(read_json, page.parent / RATES))
-    show_pass_rates(tested)
-    typer.echo(f"Pass rates: {page.parent / RATES}")
+    for _, title, answer in sections(named(tested), resampling, drawn=False):
+        show_section(title, answer)
+    typer.echo(f"\nPass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
 
 

@@ -19,7 +19,6 @@ from rightreasons.core.errors import counted
 
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
-    from rightreasons.behavior.measure import SuiteAnswers
     from rightreasons.page.parts import SectionResult, Table, Verdict
     from rightreasons.report.labels import LabelAudits
     from rightreasons.report.paired import Comparison
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 100
-"""Characters of a line of text."""
+"""Characters of a line of text, where the terminal is not narrower."""
 
 COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
 
@@ -84,7 +83,7 @@ def show_answer(title: str, verdict: Verdict) -> None:
     typer.echo("")
     typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
     typer.secho(title, bold=True)
-    typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", WIDTH - 2), "  "))
+    typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", _columns() - 2), "  "))
 
 
 def show_section(title: str, answer: SectionResult) -> None:
@@ -133,32 +132,6 @@ def write_figures(file: Path | None, figures: object) -> None:
         typer.echo(f"Figures: {file}")
 
 
-def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
-    """Print the pass rate of each functionality, the means by class and type, and the mean, of each model."""
-    from rightreasons.page.prose import NONE, number
-
-    suite = tested[0].suite
-    typer.secho(f"{suite.name}: {counted(suite.n_cases, 'case')}, {counted(suite.n_examples, 'example')}", bold=True)
-    for each in tested:
-        if len(tested) > 1:
-            typer.echo("")
-            typer.secho(each.name, bold=True)
-        if each.matched:
-            typer.echo(f"Labels: {each.matched}")
-        result = each.result
-        for one in result.functionalities:
-            said = f"      {NONE}"
-            if one.pass_rate is not None and one.interval is not None:
-                said = f"{one.pass_rate:7.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
-            typer.echo(f"  {one.test_type} {said:<26} {one.functionality_class}: {one.functionality}")
-        for kind, groups in (("class", result.classes), ("type", result.test_types)):
-            means = ", ".join(f"{name} {number(group.pass_rate)}" for name, group in groups.items())
-            typer.echo(f"By {kind}: {means}")
-        typer.echo(f"Mean over functionalities: {number(result.behavioral_pass_rate)}")
-        if each.one_answer:
-            typer.echo(f"But {each.one_answer}: invariance tests are passed without reading.")
-
-
 def show_comparison(comparison: Comparison) -> None:
     """Print what the page of a comparison says in words and tables."""
     from rightreasons.report.comparison import sections
@@ -172,7 +145,11 @@ def show_comparison(comparison: Comparison) -> None:
 def _say(text: str) -> None:
     """Print a paragraph; that of an indented text stays so."""
     indent = text[: len(text) - len(text.lstrip())]
-    typer.echo(textwrap.fill(text, WIDTH, subsequent_indent=f"{indent}  "))
+    typer.echo(textwrap.fill(text, _columns(), subsequent_indent=f"{indent}  "))
+
+
+def _columns() -> int:
+    return min(WIDTH, shutil.get_terminal_size((WIDTH, 1)).columns)
 
 
 def show_scores(collected: CollectedScores) -> None:

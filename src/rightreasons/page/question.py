@@ -288,7 +288,8 @@ class Question:
             m: The measurement.
             level: The level of its intervals.
             split: The primary split; "" where there is none.
-            drawn: Whether its parts have pictures and examples, which a console does not show, beside their tables.
+            drawn: Whether its parts have pictures and examples, which a console does not show, beside their tables;
+                a part without a table is then left out.
             **values: More that the templates may name.
         """
         figures = dict[str, p.Headline]()
@@ -298,7 +299,8 @@ class Question:
             figures |= {} if headline is None else {figure.key: headline}
         overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
         verdict = f"verdict.{rule.key}"
-        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in self.parts if _holds(part, m))
+        told = (part for part in self.parts if drawn or any(isinstance(each, Table) for each in part.shows))
+        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in told if _holds(part, m))
         plots = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
         return p.SectionResult(

@@ -12,7 +12,7 @@ import rightreasons
 from rightreasons.behavior.measure import SuiteAnswers
 from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.behavior.plots import HOW_TO_READ, SOURCE, behavior_heat_map, columns_of
-from rightreasons.behavior.question import BEHAVIOR, RIBEIRO, BehaviorMeasurement, behavior_result
+from rightreasons.behavior.question import BEHAVIOR, RIBEIRO, BehaviorMeasurement
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, FigureText, estimate_of
 from rightreasons.core.resampling import Resampling
@@ -61,22 +61,15 @@ def write_behavior_report(
     if any(each.table.case_ids != tested[0].table.case_ids for each in tested):
         raise ValueError("Expected all models to be tested on one suite, but their cases differ.")
     folder = page_folder(out, RATES, "predictions")
-    models = dict(zip(_names(tested), tested, strict=True))
-    if len(tested) == 1:
-        result = behavior_result(BehaviorMeasurement(tested[0], resampling, examples))
-        outcomes = [Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", result)]
-    else:
-        outcomes = [Outcome("models", "Which passes what?", "answered", "", _compared(models, resampling.level))]
-        for number, (name, each) in enumerate(models.items(), start=1):
-            result = behavior_result(BehaviorMeasurement(each, resampling, examples, f"behavior_{number}"))
-            outcomes.append(Outcome(f"model_{number}", name, "answered", "", result))
+    models = named(tested)
+    shown = sections(models, resampling, examples)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     say = MODELS.prose.of(suite=suite, tested=tested, how=resampling, created=created)
     page = Page(
         title=f"Behavior on {suite.name}",
         heading=f"{counted(len(tested), 'model') if len(tested) > 1 else next(iter(models))} on {suite.name}",
         facts=say.pairs("facts"),
-        outcomes=outcomes,
+        outcomes=[Outcome(key, title, "answered", "", answer) for key, title, answer in shown],
         asked=[
             Asked(each.prompt, server=each.server, name=name if len(tested) > 1 else "")
             for name, each in models.items()
@@ -101,12 +94,33 @@ def write_behavior_report(
     return folder / PAGE
 
 
-def _names(tested: Sequence[SuiteAnswers]) -> list[str]:
-    """Short names where they tell the models apart, else numbered full ones."""
+def named(tested: Sequence[SuiteAnswers]) -> Models:
+    """Return the answers by short names where these tell the models apart, else by numbered full ones."""
     names = [short_name(each.name) for each in tested]
     if len(set(names)) < len(names):
         names = [each.name for each in tested]
-    return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, start=1)]
+    numbered = (f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, start=1))
+    return dict(zip(numbered, tested, strict=True))
+
+
+def sections(
+    models: Models, resampling: Resampling, examples: int = 0, *, drawn: bool = True
+) -> Iterator[tuple[str, str, p.SectionResult]]:
+    """Yield the sections about models on one suite: the name of each, its title, and what it says.
+
+    Args:
+        models: The answers of each.
+        resampling: How the intervals were made.
+        examples: Failing cases shown per functionality.
+        drawn: Whether there are pictures and examples, which a console does not show.
+    """
+    alone, level = len(models) == 1, resampling.level
+    if not alone:
+        yield "models", "Which passes what?", _compared(models, level, drawn)
+    for number, (name, each) in enumerate(models.items(), start=1):
+        m = BehaviorMeasurement(each, resampling, examples, BEHAVIOR.name if alone else f"behavior_{number}")
+        answer = BEHAVIOR.answer(m, level, drawn=drawn)
+        yield (BEHAVIOR.name, BEHAVIOR.title, answer) if alone else (f"model_{number}", name, answer)
 
 
 def _mean(answers: SuiteAnswers) -> Estimate:
@@ -158,7 +172,7 @@ MODELS = Question(
 """Which model passes what, side by side."""
 
 
-def _compared(models: Models, level: float) -> p.SectionResult:
+def _compared(models: Models, level: float, drawn: bool) -> p.SectionResult:
     suite, definition = next(iter(models.values())).suite, BEHAVIOR.prose.of()("figure.pass_rate")
     headlines = (
         p.Headline.of(
@@ -170,4 +184,4 @@ def _compared(models: Models, level: float) -> p.SectionResult:
         )
         for number, (name, each) in enumerate(models.items(), start=1)
     )
-    return dataclasses.replace(MODELS.answer(models, level), headlines=tuple(headlines))
+    return dataclasses.replace(MODELS.answer(models, level, drawn=drawn), headlines=tuple(headlines))
