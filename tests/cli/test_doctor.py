@@ -35,8 +35,8 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(capsys, silent):
 
 def test_what_is_missing_says_how_to_install_it(capsys, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    installed = installation._is_installed
-    monkeypatch.setattr(installation, "_is_installed", lambda package: package != "gradio" and installed(package))
+    version = installation.installed_version
+    monkeypatch.setattr(installation, "installed_version", lambda name: None if name == "gradio" else version(name))
     monkeypatch.setenv("RIGHTREASONS_DATA_DIR", "/nowhere")
     lines = run(capsys, "doctor").out.splitlines()
     told = {line[4:18].strip(): (line[:4].strip(), line[18:]) for line in lines}

@@ -19,6 +19,7 @@ from rightreasons.cli.declared import (
     Dataset,
     SuiteName,
     declared_command,
+    refuse,
 )
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
@@ -143,16 +144,11 @@ def export(
     of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
     of_items["limit"] = settings.limit
     of_other = of_items if options.task == "suite" else {"max_cases": options.max_cases}
-    odd = next((name for name, value in of_other.items() if value is not None), None)
-    if odd is not None:
-        what = options.task or "of items"
-        raise OptionError(f"Expected no `{odd}` with the task {what}, but got {str(of_other[odd])!r}.", option=odd)
+    refuse(of_other, f"with the task {options.task or 'of items'}")
     settings = settings.replaced(task=None if options.task == "suite" else options.task, split=options.split)
     if options.to == BENCHMARK:
         suite = "suite" if options.task == "suite" else None
-        unfit = {"reasons": options.reasons or None, "task": suite, **prompt.changed()}
-        if odd := next((name for name, value in unfit.items() if value is not None), None):
-            raise OptionError(f"Expected no `{odd}` with a benchmark, but got {unfit[odd]!r}.", option=odd)
+        refuse({"reasons": options.reasons or None, "task": suite, **prompt.changed()}, "with a benchmark")
         export_benchmark(dataset, settings, prompt, options, out)
         return
     if options.reasons:
@@ -366,9 +362,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
-        for odd, value in (("parts", options.parts and ",".join(options.parts)), ("orders", options.orders)):
-            if value is not None:
-                raise OptionError(f"Expected no `{odd}` with texts that have classes, but got {value!r}.", option=odd)
+        refuse({"parts": options.parts, "orders": options.orders}, "with texts that have classes")
         if "label" not in items.column_names:
             raise ValueError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."

@@ -14,6 +14,7 @@ import typer.core
 
 from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed
 
 UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins", "form")
@@ -201,6 +202,14 @@ def asked_file(flag: str) -> Any:
 def answers_beside(out: Path | None) -> Path | None:
     """Return the folder where a command keeps what a model answers, beside the file of its figures."""
     return None if out is None else out.with_name(f"{out.stem}-answers")
+
+
+def refuse(given: Mapping[str, Any], where: str) -> None:
+    """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
+    for name, value in given.items():
+        if value is not None:
+            told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            raise OptionError(f"Expected no `{name}` {where}, but got {told!r}.", option=name)
 
 
 def check_unread(flag: str, does: str, given: Mapping[str, Any]) -> None:

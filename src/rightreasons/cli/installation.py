@@ -14,6 +14,7 @@ from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.hub import why_unreached
+from rightreasons.core.store import installed_version
 
 COMMANDS = {name: command_line() for name in ("doctor", "modules")}
 
@@ -49,17 +50,9 @@ def _extras() -> Iterator[Check]:
     for extra, packages in extras.items():
         if extra in _SKIPPED:
             continue
-        missing = [package for package in packages if not _is_installed(package)]
+        missing = [package for package in packages if installed_version(package) is None]
         told = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
         yield Check(f"[{extra}]", not missing, told)
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _gpu() -> Check:

@@ -44,11 +44,12 @@ def package_code() -> str:
     for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json", ".yaml")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     for name in LIBRARIES:
-        digest.update(f"{name}=={_installed(name)}\0".encode())
+        digest.update(f"{name}=={installed_version(name)}\0".encode())
     return digest.hexdigest()
 
 
-def _installed(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """Return the version of a package; None where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,12 @@ class LabelAudits:
         named = {name: getattr(self, name) for name in ("macro", "figures", "verdicts", "failed")}
         return dict(plain(named))
 
-    def rows(self) -> list[tuple[str, list[Estimate | None], Mapping[str, str]]]:
-        """Return the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
-        paths = [figure.path for figure in self.shown]
-        rows = [
-            (name, [own[path].estimate if path in own else None for path in paths], self.verdicts[name])
-            for name, own in self.figures.items()
-        ]
-        return [("mean over labels", [self.macro[path] for path in paths], {}), *rows]
+    def rows(self) -> Iterator[tuple[p.Cell, ...]]:
+        """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
+        yield "mean over labels", *(p.Amount(self.macro[one.path], one.unit) for one in self.shown), ""
+        for name, own in self.figures.items():
+            cells = (p.Amount(own[one.path].estimate, one.unit) if one.path in own else None for one in self.shown)
+            yield name, *cells, "; ".join(self.verdicts[name].values())
 
 
 def audit_labels(
@@ -224,22 +222,12 @@ LABELS = Question(
                         *(p.Column(f"figure_{n}", figure.name) for n, figure in enumerate(m.shown)),
                         p.Column("verdicts", "Verdicts", "text"),
                     ),
-                    lambda m: (
-                        (name, *_cells(m, estimates), "; ".join(verdicts.values()))
-                        for name, estimates, verdicts in m.rows()
-                    ),
+                    lambda m: m.rows(),
                 ),
             ),
         ),
     ),
 )
-
-
-def _cells(m: LabelAudits, estimates: list[Estimate | None]) -> list[p.Amount | None]:
-    return [
-        None if estimate is None else p.Amount(estimate, figure.unit)
-        for figure, estimate in zip(m.shown, estimates, strict=True)
-    ]
 
 
 def _write(found: LabelAudits, name: str, dataset: Any) -> None:

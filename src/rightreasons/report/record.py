@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 import rightreasons
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, predictions_file
 from rightreasons.core.options import Options
+from rightreasons.core.store import installed_version
 from rightreasons.io.logs import logged
 from rightreasons.page.parts import Column, Table
 from rightreasons.page.prose import short_name
@@ -61,6 +61,7 @@ def record_of(
     way = context.scores().way if context.server is None and context.has_scores(context.primary) else ""
     if context.prompted is not None and context.prompted.rendering.scoring == "generated":
         way = way.partition("; ")[0]
+    versions = {package: version for package in _PACKAGES if (version := installed_version(package)) is not None}
     return {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": rightreasons.__version__,
@@ -90,7 +91,7 @@ def record_of(
             "questions": list(options),
             "options": {question: its.to_dict() for question, its in options.items()},
         },
-        "environment": _environment(),
+        "environment": {"python": platform.python_version(), **versions},
         "subject": subject,
         "answers": None if answers is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
@@ -109,16 +110,6 @@ def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
         "predictions": predictions_file(split.name) if scored else None,
         "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
     }
-
-
-def _environment() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def page_of(
