@@ -259,17 +259,13 @@ def behavior(
         lines = [line for plan in plans for line in plan.lines]
         show_plan(Plan(lines, {name: cost for plan in plans for name, cost in plan.costs.items()}))
         return
-    page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
+    typed = shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""  # else from Python
+    page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     for _, title, answer in sections(named(tested), resampling, drawn=False):
         show_section(title, answer)
     typer.echo(f"\nPass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
-
-
-def _typed() -> str:
-    """The command line as it was typed; "" where it was called from Python."""
-    return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
 
 
 @declared_command(COMMANDS["ways"], "ways", {"settings": AuditOptions, **ASKED, "options": WaysOptions})

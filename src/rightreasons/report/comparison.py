@@ -29,7 +29,7 @@ from rightreasons.report.paired import (
     SharedItems,
     Winner,
     compared_answers,
-    history_of,
+    history,
     matched_classes,
     prediction_files,
     read_reports,
@@ -416,7 +416,7 @@ def compare(
     how = Resampling(confidence_level, n_resamples, seed)
     target = None if out is None else page_folder(out, COMPARISON_FILE)
     every = read_reports(reports)
-    followed = history_of(reports, every)
+    followed = history(reports, every)
     folders, audits = tuple(map(report_folder, (reports[0], reports[-1]))), (every[0], every[-1])
     names = followed.models[0], followed.models[-1]
     not_paired = _not_paired(folders, audits)

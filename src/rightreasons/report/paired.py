@@ -27,6 +27,7 @@ from rightreasons.report.files import AuditFigure, audit_figures, items_file, re
 from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
 
 Winner = Literal["first", "second", ""]
+SIDES: tuple[Winner, ...] = ("first", "second")
 
 MIN_ITEMS = 10
 """With fewer shared items than this a figure is not compared."""
@@ -338,7 +339,7 @@ class History(Result):
         return [figure for figure in self.figures if figure.better == which]
 
 
-def history(reports: Sequence[str | os.PathLike[str]]) -> History:
+def history(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[str, Any]] | None = None) -> History:
     """Put the figures of all questions of several reports side by side, in the given order.
 
     The change from the first to the last report has an interval from the intervals of the two (Zou & Donner 2008): with
@@ -349,6 +350,7 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
 
     Args:
         reports: At least two folders of reports, such as those of checkpoints in the order of training.
+        audits: What `read_reports` returns of them; None to read them.
 
     Returns:
         The models and the figures.
@@ -357,19 +359,7 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
         ValueError: If there are fewer than two reports, or their data, splits or tasks differ.
         FileNotFoundError: If one is not a report.
     """
-    return history_of(reports, read_reports(reports))
-
-
-def read_reports(reports: Sequence[str | os.PathLike[str]]) -> list[dict[str, Any]]:
-    """Read the audits of at least two reports."""
-    check_kind(reports, "reports", Sequence)
-    if len(reports) < 2:
-        raise ValueError(f"Expected at least two reports, but got {len(reports)}.")
-    return [read_audit(report) for report in reports]
-
-
-def history_of(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[str, Any]]) -> History:
-    """Put the figures of reports side by side whose audits have been read; see `history`."""
+    audits = read_reports(reports) if audits is None else audits
     for report, audit in zip(reports, audits, strict=True):
         for what, one, first in (
             ("split", audit["dataset"]["primary"], audits[0]["dataset"]["primary"]),
@@ -392,6 +382,14 @@ def history_of(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[
         dataset=short_name(audits[0]["dataset"]["name"]),
         figures=tuple(_over(path, [table.get(path) for table in tables]) for path in shared),
     )
+
+
+def read_reports(reports: Sequence[str | os.PathLike[str]]) -> list[dict[str, Any]]:
+    """Read the audits of at least two reports."""
+    check_kind(reports, "reports", Sequence)
+    if len(reports) < 2:
+        raise ValueError(f"Expected at least two reports, but got {len(reports)}.")
+    return [read_audit(report) for report in reports]
 
 
 def change_of(first: Estimate, last: Estimate) -> Estimate | None:
@@ -532,14 +530,12 @@ class Comparison(Result):
     @property
     def winners(self) -> list[Winner]:
         """The models that are better at something."""
-        sides: tuple[Winner, ...] = ("first", "second")
-        return [side for side in sides if self.better_at(side)]
+        return [side for side in SIDES if self.better_at(side)]
 
     @property
     def n_tests(self) -> int:
         """The number of figures at which a model could be better."""
-        sides: tuple[Winner, ...] = ("first", "second", "")
-        return sum(len(self.better_at(side)) for side in sides)
+        return sum(len(self.better_at(side)) for side in (*SIDES, ""))
 
     @property
     def many(self) -> bool:
