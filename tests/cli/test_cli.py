@@ -126,6 +126,14 @@ def test_a_misspelt_command_is_answered_with_the_nearest(capsys, typed, meant):
     assert f"'{meant}'" in err.split("Known:")[0]
 
 
+def test_a_group_of_commands_names_those_it_has(capsys):
+    code, _, err = run(capsys, "suite", "checklist_sentiment")
+    assert (code, err) == (
+        2,
+        "Error: Expected the name of a command, but got 'checklist_sentiment'. Known: convert, show, write.\n",
+    )
+
+
 def test_the_first_options_of_an_audit_come_first(capsys):
     _, out, _ = run(capsys, "audit", "--help")
     flags = [line.split()[0] for line in out.splitlines() if line.startswith("  --")]

@@ -147,4 +147,4 @@ def test_errors_are_one_sentence(tmp_path, capsys):
     assert "has no plan.json" in said.err
     said = run(capsys, "learn", "colect", tmp_path)
     assert said.code == 2
-    assert "No such command 'colect'" in said.err
+    assert "got 'colect'. Did you mean 'collect'? Known: collect, plan, run." in said.err

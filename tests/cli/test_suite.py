@@ -83,7 +83,7 @@ def test_the_documented_file_tests_a_model(documented, tmp_path, capsys):
     save_tiny_classifier(tmp_path / "model")
     said = run(capsys, "behavior", tmp_path / "model", path, "--out", tmp_path / "out")
     assert said.code == 0, said.err
-    assert all(f": {part.name}" in said.out for part in Suite.read(path).functionalities)
+    assert all(f". {part.name} " in said.out for part in Suite.read(path).functionalities)
     parts = {part.name: part for part in Suite.read(path).functionalities}
     assert [len(part.cases) for part in parts.values()] == [6, 6, 3, 5, 2, 1, 1]
     assert parts["negated praise"].cases[0].examples == (("It was not a fine film.",),)

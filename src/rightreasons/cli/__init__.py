@@ -62,7 +62,18 @@ SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class _Commands(typer.core.TyperGroup):
+class _Group(typer.core.TyperGroup):
+    """A group of commands; one that there is not is answered with those there are, the nearest first."""
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        """Find the command that is typed first."""
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0].replace("_", "-") not in known:
+            raise unknown_name("command", args[0], known)
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(_Group):
     """A group whose commands are in the modules beside this one, imported when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -71,12 +82,6 @@ class _Commands(typer.core.TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         name = cmd_name.replace("_", "-")
         return _command(name) if name in ABOUT else None
-
-    def resolve_command(self, ctx: Any, args: Any) -> Any:
-        """Find the command that is typed first; one that there is not is answered with the nearest."""
-        if args and not args[0].startswith("-") and args[0].replace("_", "-") not in ABOUT:
-            raise unknown_name("command", args[0], ABOUT)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
@@ -221,6 +226,7 @@ def shows_all_options() -> bool:
 def command_line() -> typer.Typer:
     """Return a new app for a command, or a group of commands."""
     return typer.Typer(
+        cls=_Group,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
