@@ -265,7 +265,8 @@ class Rendering:
             form = "free" if own else usual_form(chat=chat, constrains=constrains)
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
-            template += instruction(form, style) if scoring == "generated" else ""
+            if scoring == "generated" or (chat and scoring == "next_words"):
+                template += instruction(form if scoring == "generated" else "free", style)
         prefix = prompt.answer_prefix
         if prefix is None:
             bare = task == "multiple_choice" and style == "words" and scoring != "generated"
