@@ -61,6 +61,10 @@ class ToyModel:
         return tokens[len(context) :]
 
 
+class RefusedError(Exception):
+    """A request that a server refuses, by its status and the reason."""
+
+
 class FakeServer:
     """The server.
 
@@ -137,7 +141,11 @@ class FakeServer:
             chat = path == "/v1/chat/completions"
             if ("chat" if chat else "text") in self.lacks or not (chat or path == "/v1/completions"):
                 return 404, {}, json.dumps({"detail": "Not Found"})
-            reply = self.chat(body) if chat else self.complete(body)
+            try:
+                reply = self.chat(body) if chat else self.complete(body)
+            except RefusedError as refused:
+                status, reason = refused.args
+                return status, {}, json.dumps({"error": {"message": reason}})
             if self.holds in body:
                 self._hold(body, reply)
             self.change(body, reply)

@@ -354,6 +354,7 @@ class Client:
         ended: Why no more requests are sent; "" while they are.
         spent: The bound of requests or of the price that ended them; "" for none.
         known: What was answered so far, by what was asked (`keys_of`).
+        journals: The files of answers that were read, by their folders.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -378,6 +379,7 @@ class Client:
         self._sent = 0
         self.spent = ""
         self.known: dict[str, Row] = {}
+        self.journals: dict[Path, Journal] = {}
         self._stop = threading.Event()
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
@@ -815,14 +817,16 @@ def fly(
         if out is not None:
             Path(out).mkdir(parents=True, exist_ok=True)
             held.enter_context(leased(Path(out)))
-            stored = _journaled(Path(out, JOURNAL))
+            stored = client.journals.setdefault(Path(out).resolve(), Journal(Path(out, JOURNAL).resolve()))
+            stored.read()
             # An answer counts where it was asked: a copy of it costs nothing.
-            paid = {key for key in keys if key in stored and not known.get(key, _FREE)["requests"]}
-            client.earlier += sum((Usage(**{name: stored[key][name] for name in COUNTED}) for key in paid), Usage())
-            journal = held.enter_context(Path(out, JOURNAL).open("ab", buffering=0))
-            for key in known.keys() & set(keys) - stored.keys():
+            rows = stored.rows
+            paid = {key for key in keys if key in rows and not known.get(key, _FREE)["requests"]}
+            client.earlier += sum((Usage(**{name: rows[key][name] for name in COUNTED}) for key in paid), Usage())
+            journal = held.enter_context(stored.file.open("ab", buffering=0))
+            for key in known.keys() & set(keys) - rows.keys():
                 journal.write(_line(key, {**known[key], **_FREE}))
-            known.update({key: row for key, row in stored.items() if key in paid or key not in known})
+            known.update({key: row for key, row in rows.items() if key in paid or key not in known})
         first = {key: item for item, key in reversed([*enumerate(keys)])}
         waiting = [item for item, key in enumerate(keys) if key not in known and first[key] == item]
         failures: dict[str, str] = {}
@@ -859,11 +863,32 @@ def _line(key: str, row: Row) -> bytes:
     return hashlib.blake2b(line, digest_size=8).hexdigest().encode() + line + b"\n"
 
 
-def _journaled(file: Path) -> dict[str, Row]:
-    """Return the stored rows by their keys, without a line that was cut or changed."""
-    lines = file.read_bytes().splitlines() if file.exists() else ()
-    whole = (line[16:] for line in lines if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16])
-    return dict(map(json.loads, whole))
+@dataclasses.dataclass
+class Journal:
+    """A file of answers, of which each line is read once.
+
+    Attributes:
+        file: The file.
+        rows: The stored rows by their keys, without a line that was cut or changed.
+        end: How much of the file was read.
+    """
+
+    file: Path
+    rows: dict[str, Row] = dataclasses.field(default_factory=dict)
+    end: int = 0
+
+    def read(self) -> None:
+        """Read what was written since, and end a line that was cut."""
+        with self.file.open("a+b") as opened:
+            opened.seek(self.end)
+            told = opened.read()
+            if told and not told.endswith(b"\n"):
+                opened.write(b"\n")
+            self.end = opened.tell()
+        for line in told.splitlines():
+            if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16]:
+                key, row = json.loads(line[16:])
+                self.rows[key] = row
 
 
 def _flown(
