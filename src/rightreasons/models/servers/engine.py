@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from rightreasons.core.errors import OptionError, escaped, needs
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.servers.client import (
@@ -153,10 +153,8 @@ class ServerEngine:
     def fingerprint(self) -> str:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
-        asked: list[Any] = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
         more = [self.trial.chat.extra, self.client.more]
-        asked += more if any(more) else []
-        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+        return digest_of_value([self.client.url, self.model_name, *([w.works, sorted(w.refused)] for w in ways), *more])
 
     @property
     def has_template(self) -> bool:
