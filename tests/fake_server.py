@@ -36,6 +36,8 @@ class ToyModel:
         """Return the log-probabilities of `WORDS`; the rest is a tenth of all."""
         digest = hashlib.blake2b(json.dumps([self.seed, context[-2:]]).encode(), digest_size=8).digest()
         logits = np.random.default_rng(int.from_bytes(digest, "little")).normal(0, 2, len(WORDS))
+        if " color" in context:  # the choice of the trial, which it answers
+            logits[WORDS.index(" C")] += 20
         logprobs = logits - np.log(np.exp(logits).sum()) + math.log(0.9)
         return dict(zip(WORDS, logprobs.tolist(), strict=True))
 
@@ -57,6 +59,10 @@ class ToyModel:
             pick = rng.choice(len(shares), p=shares / shares.sum()) if temperature else shares.argmax()
             tokens.append(list(options)[int(pick)])
         return tokens[len(context) :]
+
+
+class RefusedError(Exception):
+    """A request that a server refuses, by its status and the reason."""
 
 
 class FakeServer:
@@ -135,7 +141,11 @@ class FakeServer:
             chat = path == "/v1/chat/completions"
             if ("chat" if chat else "text") in self.lacks or not (chat or path == "/v1/completions"):
                 return 404, {}, json.dumps({"detail": "Not Found"})
-            reply = self.chat(body) if chat else self.complete(body)
+            try:
+                reply = self.chat(body) if chat else self.complete(body)
+            except RefusedError as refused:
+                status, reason = refused.args
+                return status, {}, json.dumps({"error": {"message": reason}})
             if self.holds in body:
                 self._hold(body, reply)
             self.change(body, reply)

@@ -9,7 +9,7 @@ import json
 import re
 from contextlib import contextmanager
 
-from fake_server import FakeServer, serving
+from fake_server import FakeServer, RefusedError, serving
 
 OPTION = re.compile(r"(?m)^([A-Z])\. (.*)$")
 
@@ -18,9 +18,15 @@ RIGHT = [1, 0, 2, 0] * 5
 PROMPTS = [f"Which is it, {n}?" for n in range(20)]
 """Items with the place of the right choice."""
 
-DIALECTS = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter", "raw_tags", "opened_by_template")
+DIALECTS = (
+    *("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openai_uncut", "gemini", "uncounted", "openrouter"),
+    *("raw_tags", "opened_by_template"),
+)
 """Where thinking is: `reasoning_content` of vLLM and SGLang; `reasoning` of vLLM; `reasoning_content` of llama.cpp and
-DeepSeek; hidden of OpenAI; `reasoning` of OpenRouter; between tags; and before a closing tag alone."""
+DeepSeek; hidden of OpenAI, whose newer models are an error where they are cut; in the total of tokens alone of Gemini;
+nowhere; `reasoning` of OpenRouter; between tags; and before a closing tag alone."""
+
+UNCUT = "Could not finish the message because max_tokens or model output limit was reached. Try higher max_tokens."
 
 
 def right(body: dict) -> str:
@@ -77,8 +83,16 @@ class Thinker:
             message["content"] = f"{begin}{shown}{closed}"
         new = len(cut) + len(said)
         usage: dict = {"prompt_tokens": 20, "completion_tokens": new, "total_tokens": 20 + new}
+        if self.dialect in ("gemini", "uncounted"):
+            shown = " ".join(said)
+            message = {"role": "assistant", **({"content": shown} if shown else {})}
+            usage["completion_tokens"] = len(said)
+        if self.dialect == "uncounted":
+            usage["total_tokens"] = 20 + len(said)
         if self.dialect in ("openai", "deepseek", "openrouter"):
             usage["completion_tokens_details"] = {"reasoning_tokens": len(cut)}
+        if self.dialect == "openai_uncut" and not finished:
+            raise RefusedError(400, UNCUT)
         choice = {"message": message, "finish_reason": "stop" if finished else "length"}
         return {"model": "toy", "choices": [choice], "usage": usage}
 
@@ -100,7 +114,7 @@ def thinking(dialect: str, **how):
     with serving() as fake:
         thinker = Thinker(dialect, **how)
         fake.lacks = {"text"}
-        fake.faults = refused if dialect == "openai" else fake.faults
+        fake.faults = refused if dialect.startswith("openai") else fake.faults
         fake.chat = thinker.answer
         fake.thinker = thinker
         yield fake

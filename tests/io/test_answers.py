@@ -293,6 +293,28 @@ def test_no_answer_is_read_wrongly_and_nearly_all_are_read():
     assert len(lost) < 0.03 * len(unread), lost
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{{"reasoning": "it is not {y}", "answer": "{x}"}}', "A resposta correta é {x}.", "Svaret er {x}.",
+        "Ich wähle {x}.",
+        "Je choisis {x}.", "Elijo la {x}.", "คำตอบคือ {x}", "คำตอบ: {x}", "The letter is {x}.", "My guess is {x}.",
+        "Ans: {x}", "Selected: {x}", "ANSWER: <{x}>", "{x}<|im_end|>", "<|assistant|>{x}", "{x} because it was named.",
+    ],
+)  # fmt: skip
+def test_what_strangers_wrote_is_read(form):
+    for truth, other in ((0, 1), (1, 2), (2, 3), (3, 0)):
+        text = form.format(x=LETTERS[truth], y=LETTERS[other])
+        assert read_answer(text, LETTERS, others=TEXTS) == truth, text
+
+
+@pytest.mark.parametrize(
+    "form", ["The answer is {}. No, wait.", "Answer: {}. Hmm, that is wrong.", "My first guess was {}."]
+)
+def test_what_is_taken_back_at_the_end_is_unread(form):
+    assert {read_answer(form.format(letter), LETTERS, others=TEXTS) for letter in LETTERS} == {NO_ANSWER}
+
+
 def test_words_are_read_whatever_they_are():
     bench = list(words())
     assert len(bench) > 500

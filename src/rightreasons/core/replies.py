@@ -27,7 +27,9 @@ MedGemma and gpt-oss."""
 
 _FINISHES: Mapping[str, Finish] = {
     "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
-    "content_filter": "content_filter", "safety": "content_filter", "refusal": "refusal",
+    **dict.fromkeys(("content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "sensitive",
+                     "guardrail_intervened"), "content_filter"),
+    "refusal": "refusal",
 }  # fmt: skip
 """What servers and logs say of an end that is none; everything else is an end ("stop", "end_turn", "eos", none)."""
 
@@ -92,7 +94,7 @@ class Reply(Result):
             'refused'
         """
         own, thoughts, closed = cut_thinking(text or "", tags, opened=opened)
-        ended = _FINISHES.get(str(finish or "").lower(), "stop")
+        ended = _FINISHES.get(str(finish or "").lower().partition(":")[0], "stop")
         if refusal and ended == "stop":
             ended = "refusal"
         if ended in ("stop", "length") and (not closed or (ended == "length" and not own and (thinking or thoughts))):

@@ -29,7 +29,8 @@ def _patterns() -> tuple[dict[str, list[Any]], dict[str, re.Pattern[str]]]:
     """Return the lists and the patterns of answer_patterns.yaml, in which <name> stands for any entry of a list."""
     import yaml
 
-    lists = yaml.safe_load(Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8"))
+    told = Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8")
+    lists = yaml.safe_load(unicodedata.normalize("NFKC", told))
     patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items() if name != "markup"}
 
@@ -254,6 +255,7 @@ class _Known:
 
 _known = functools.lru_cache(maxsize=256)(_Known)
 
+_IN_BRACKETS = re.compile(r"\s*\(.\)")
 _DIGITS = re.compile(r"[.,]?\d")
 
 _KINDS = ("option", "choice", "letter", "answer", "label")
@@ -290,7 +292,9 @@ class _Reading:
         if said is None:
             return self._begun()
         _, end, place = said
-        taken_back = self.known.mentions(text[end:]) - {place} and _SAID["retraction"].search(self.lower, end)
+        taken_back = _SAID["recanted"].search(self.lower, end) or (
+            self.known.mentions(text[end:]) - {place} and _SAID["retraction"].search(self.lower, end)
+        )
         return NO_ANSWER if taken_back else place
 
     def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
@@ -331,7 +335,9 @@ class _Reading:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
         text, begin = self.text, lead.end()
         # A small letter is an answer only after a mark such as a colon.
-        place, end = self.known.after(text, begin, small=lead[0][-1:] in ":=□")
+        place, end = self.known.after(
+            text, begin, small=lead[0][-1:] in ":=□" or _IN_BRACKETS.match(text, begin) is not None
+        )
         if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
             return self._corrected(lead)
         stop = _SAID["stop"].search(text, end)

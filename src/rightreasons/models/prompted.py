@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import hashlib
 import itertools
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +20,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
+from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import (
     check_ids,
     check_labels,
@@ -30,7 +29,7 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.io.answers import NO_ANSWER, read_answer
-from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts
+from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts, wordless
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
@@ -187,7 +186,7 @@ class Prompted:
             [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
         ]  # fmt: skip
-        return hashlib.blake2b(json.dumps(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return digest_of_value(parts)
 
     def describe(self) -> dict[str, Any]:
         """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
@@ -290,7 +289,8 @@ class Prompted:
         if self._example is None and requests:
             self._example = requests[0]
         ask = self._generated if asked.scoring == "generated" else self._likely
-        empty = {} if asked.scoring == "generated" else _empty_answers(requests)
+        names, answers = [item.id for item in items], [request.continuations for request in requests]
+        empty = {} if asked.scoring == "generated" else wordless(names, names, answers)
         places = [place for place, item in enumerate(items) if item.id not in empty]
         if empty and not places:
             raise ValueError(next(iter(empty.values())))
@@ -449,16 +449,6 @@ class Prompted:
 def prompted_of(scorer: object) -> Prompted | None:
     """Return a scorer that is asked through a prompt; None for any other."""
     return scorer if isinstance(scorer, Prompted) else None
-
-
-def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:
-    """Return why some items cannot be scored: an answer without words has no likelihood."""
-    return {
-        one.name: f"Expected answers with words, but answer {place} of item {one.name!r} is {text!r}."
-        for one in requests
-        for place, text in enumerate(one.continuations)
-        if not text.strip()
-    }
 
 
 class _Told:

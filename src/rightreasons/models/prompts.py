@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from rightreasons.models.wording import Prompt
 if TYPE_CHECKING:
     import jinja2
 
+Key = TypeVar("Key")
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "classification": ("text", "text_pair", "label_words", "options"),
@@ -108,17 +109,22 @@ class ChoiceItems:
 
     def wordless(self) -> dict[int, str]:
         """Return why items with a choice without words, which has no likelihood, cannot be scored."""
-        return {
-            item: f"Expected choices with words, but choice {place} of item {self.ids[item]!r} is {text!r}."
-            for item, row in enumerate(self.choices)
-            for place, text in enumerate(row)
-            if not text.strip()
-        }
+        return wordless(range(len(self.ids)), self.ids, self.choices)
 
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
         rows = zip(self.ids, self.prompts, self.choices, strict=True)
         return [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
+
+
+def wordless(keys: Iterable[Key], names: Iterable[str], rows: Iterable[Sequence[str]]) -> dict[Key, str]:
+    """Return why items with an answer without words, which has no likelihood, cannot be scored, by their keys."""
+    return {
+        key: f"Expected answers with words, but answer {place} of item {name!r} is {text!r}."
+        for key, name, row in zip(keys, names, rows, strict=True)
+        for place, text in enumerate(row)
+        if not text.strip()
+    }
 
 
 def distinct_texts(
@@ -265,7 +271,7 @@ class Rendering:
             form = "free" if own else usual_form(chat=chat, constrains=constrains)
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
-            template += instruction(form, style) if scoring == "generated" else ""
+            template += instruction(style, scoring=scoring, form=form, chat=chat)
         prefix = prompt.answer_prefix
         if prefix is None:
             bare = task == "multiple_choice" and style == "words" and scoring != "generated"
@@ -386,16 +392,20 @@ def usual_form(*, chat: bool, constrains: bool) -> str:
     return "constrained" if constrains else "line" if chat else "free"
 
 
-def instruction(form: str, style: str) -> str:
-    r"""Return what a question for a generated answer ends with.
+def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
+    r"""Return what a question ends with that is answered by what a model writes, or in a chat by its next token.
 
     Example:
-        >>> instruction("line", "letters"), instruction("free", "letters")
-        ('\nAnswer with one line alone: ANSWER: X, where X is the letter.', '\nAnswer with the letter alone.')
+        >>> instruction("letters", scoring="generated", form="line", chat=True)
+        '\nAnswer with one line alone: ANSWER: X, where X is the letter.'
+        >>> instruction("letters", scoring="next_words", form="line", chat=True)
+        '\nAnswer with the letter alone.'
     """
     kind = _KINDS[style]
-    told = f"with one line alone: ANSWER: X, where X is the {kind}" if form == "line" else f"with the {kind} alone"
-    return f"\nAnswer {told}."
+    if scoring == "generated" and form == "line":
+        return f"\nAnswer with one line alone: ANSWER: X, where X is the {kind}."
+    written = scoring == "generated" or (chat and scoring == "next_words")
+    return f"\nAnswer with the {kind} alone." if written else ""
 
 
 def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:

@@ -97,11 +97,10 @@ class Way(Result):
         told = INSTRUCTIONS[self.instruction][names is not None]
         template = body.replace("{item}", _ITEMS[names is not None]).replace("{options}", "{{ options }}")
         template += f"\n{told}" if told else ""
-        form = own.form
-        if asked.rendering.scoring == "generated":
-            if form == "auto":
-                form = usual_form(chat=chat, constrains="constrained_text" in asked.engine.abilities)
-            template += instruction(form, self.style)
+        form, how = own.form, scoring or asked.rendering.scoring
+        if form == "auto":
+            form = usual_form(chat=chat, constrains="constrained_text" in asked.engine.abilities)
+        template += instruction(self.style, scoring=how, form=form, chat=chat)
         words, examples, classes = own.label_words, asked.examples, names
         if names is not None:
             shown = self.places(len(names))

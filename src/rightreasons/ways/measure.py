@@ -344,7 +344,8 @@ class _Asking:
         """
         way, items = scorer.way, self.items
         if said is not None:
-            form = instruction(scorer.rendering.form, way.style) if scorer.rendering.scoring == "generated" else ""
+            asked = scorer.rendering
+            form = instruction(way.style, scoring=asked.scoring, form=asked.form, chat=asked.chat)
             user = {"role": "user", "content": f"{follow} {AGAIN}{form}"}
             items = [
                 dataclasses.replace(item, follow=({"role": "assistant", "content": scorer.answer(item, place)}, user))

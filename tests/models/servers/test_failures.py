@@ -66,6 +66,8 @@ RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}
         (200, {}, '{"choices": [{"te'),  # broken JSON
         (200, {}, '{"object": "error"}'),  # JSON of something else
         (200, {}, '{"choices": []}'),
+        (200, {}, '{"error": {"code": 502, "message": "Provider returned error"}}'),
+        (200, {}, '{"choices": [{"text": "a", "finish_reason": "error"}]}'),
         (200, {"Content-Type": "text/html"}, "<html>welcome</html>"),
         (200, {}, '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": []}}]}'),
     ],
@@ -288,6 +290,39 @@ def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
     assert any(
         reason.startswith("the server refuses the key in OPENAI_API_KEY (401") for reason in told.failures.values()
     )
+
+
+def test_a_key_that_may_not_ask_one_thing_is_used_for_the_rest(server):
+    denied = (403, {}, json.dumps({"error": {"message": "You are not allowed to request logprobs from this model"}}))
+    server.faults = lambda number, body: denied if "logprobs" in body else None
+    engine = opened(server)
+    assert engine.abilities == {"text"}
+    assert engine.client.usage.repeated == 0
+    assert not engine.generate(REQUESTS, progress=False, max_new_tokens=2).failures
+    # One that may ask nothing is told as such.
+    server.faults = lambda number, body: denied
+    with pytest.raises(ValueError, match="asks for a key, and OPENAI_API_KEY holds none"):
+        opened(server)
+
+
+def test_each_line_of_a_journal_is_read_once_and_a_cut_one_takes_no_other_along(server, tmp_path):
+    engine = trusted(server)
+    engine.next_words(REQUESTS[:4], progress=False, out=tmp_path)
+    file = tmp_path / "answers.jsonl"
+    file.write_bytes(file.read_bytes()[:-9])
+    again = trusted(server)
+    server.reset()
+    again.next_words(REQUESTS[:4], progress=False, out=tmp_path)
+    assert sum(server.answered.values()) == 1
+    (journal,) = again.client.journals.values()
+    read = journal.end
+    again.next_words(REQUESTS, progress=False, out=tmp_path)
+    # What is read again is the line that was written meanwhile.
+    assert journal.end - read == len(file.read_bytes().splitlines(keepends=True)[4])
+    third = trusted(server)
+    server.reset()
+    assert not third.next_words(REQUESTS, progress=False, out=tmp_path).failures
+    assert not server.answered
 
 
 def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rightreasons.core.errors import OptionError
@@ -157,3 +159,33 @@ def test_a_refusal_and_a_filter_are_counted_by_name():
 def re_number(body):
     text = body["messages"][-1]["content"]
     return int(text.split("?")[0].split()[-1]) if text.startswith("Which is it") else None
+
+
+def test_hidden_thinking_is_counted_where_the_total_tells_it():
+    with thinking("gemini") as fake:
+        engine = open_server(fake.url, progress=False, retries=0)
+        before = engine.client.usage
+        Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, labels=RIGHT, progress=False)
+        used = engine.client.usage - before
+        # 60 tokens of thinking and one of the answer for each of 20.
+        assert (used.requests, used.prompt_tokens, used.answer_tokens) == (20, 400, 1220)
+
+
+def test_what_a_filter_stops_is_a_reply_however_the_server_says_it():
+    with thinking("vllm", thinks=False) as fake:
+
+        def change(body, reply):
+            number = re_number(body)
+            if number in (0, 1):  # Gemini
+                reply["choices"][0] = {"message": {"role": "assistant"}, "finish_reason": "content_filter: SPII"}
+            elif number == 2:  # Azure: no choices, and what the question cost
+                reply["choices"] = []
+
+        def blocked(number, body):
+            message = "The response was filtered due to Azure's content management policy."
+            stopped = re_number(body) == 3 if "messages" in body else False
+            return (400, {}, json.dumps({"error": {"message": message, "code": "content_filter"}})) if stopped else None
+
+        fake.change, fake.faults = change, blocked
+        _, scores = asked(fake)
+        assert [*scores.failures.values()] == 4 * ["stopped by a content filter"]

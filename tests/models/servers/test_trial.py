@@ -125,6 +125,20 @@ def test_likeliest_tokens_of_another_place_are_refused(server):
     assert "but the greedy answer is" in finding(engine, "chats: likeliest next tokens").words
 
 
+def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_by_its_first_token(server):
+    def polite(body, reply):
+        logprobs = reply["choices"][0].get("logprobs") or {}
+        for entry in logprobs.get("content", ()):
+            for one in entry["top_logprobs"]:
+                one["token"] = one["token"].replace(" C", "The") if " color" in str(body) else one["token"]
+
+    server.change = polite
+    engine = opened(server)
+    assert "next_words" not in engine.abilities
+    words = "Asked for a letter, it begins with 'The'."
+    assert finding(engine, "chats: likeliest next tokens").words == words
+
+
 def test_greedy_answers_that_differ_are_told(server):
     def restless(body, reply):
         reply["choices"][0].setdefault("message", {})["content"] = f"answer {len(server.bodies)}"
@@ -242,6 +256,13 @@ def test_a_server_that_only_streams_ends_in_a_sentence(server, fault, words):
     with pytest.raises(ValueError, match=r"^Expected .*") as raised:
         opened(server)
     assert words in str(raised.value)
+
+
+def test_an_address_of_another_path_leads_to_the_usual_one(server):
+    assert open_server(f"{server.url}/chat/completions", progress=False).client.url == server.url
+    for how in ({}, {"server_model": "toy"}):
+        with pytest.raises(ValueError, match=r"Most addresses end in /v1\.$"):
+            open_server(server.url.removesuffix("/v1"), progress=False, **how)
 
 
 def test_the_model_is_the_only_one_or_named(server):

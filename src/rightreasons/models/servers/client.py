@@ -26,7 +26,7 @@ import urllib3
 from urllib3 import exceptions
 
 from rightreasons.core.errors import escaped, one_line
-from rightreasons.core.replies import Reply, words_of
+from rightreasons.core.replies import Finish, Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import leased
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
@@ -65,8 +65,8 @@ LONGEST_PAUSE = 120.0
 _STEEPEST_PAUSE = 8.0
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "rightreasons"}
 _REDIRECTS = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False)
-_REFUSED = (400, 404, 405, 413, 415, 422)
-_ENDED = (401, 403)
+_REFUSED = (400, 403, 404, 405, 413, 415, 422)
+_KEYS = (401, 403)
 
 
 class BadReplyError(ValueError):
@@ -112,6 +112,8 @@ def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Compl
         BadReplyError: If it is no such reply.
     """
     with _reading("a reply without `choices`", reply):
+        if reply["choices"] == [] and reply.get("usage"):  # as of Azure and Gemini, where a filter stops the question
+            return [Completion(Reply(finish="content_filter", usage=tokens_used(reply)))]
         usage = [tokens_used(reply), *({} for _ in reply["choices"][1:])]
         return [_read_choice(choice, used, tags) for choice, used in zip(reply["choices"], usage, strict=True)]
 
@@ -120,6 +122,8 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
     with _reading("a choice without text", choice):
         message = choice.get("message")
         said = message if isinstance(message, dict) else {"content": choice["text"] + ""}
+        if choice.get("finish_reason") in _BROKEN:
+            raise BadReplyError(f"an answer that ended by {choice['finish_reason']!r}")
     with _reading("log-probabilities that cannot be read", choice.get("logprobs")):
         tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
@@ -134,6 +138,9 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
     )
     return Completion(reply, tokens, logprobs, tops)
 
+
+_BROKEN = ("error", "insufficient_system_resource", "network_error")
+"""What OpenRouter, Mistral, DeepSeek and Zhipu say of an answer that the server could not end."""
 
 _THINKING = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thinking: DeepSeek, SGLang, llama.cpp and vLLM; vLLM, OpenRouter, Groq; Cohere and others."""
@@ -316,7 +323,7 @@ class RequestError(ValueError):
     @property
     def gone(self) -> bool:
         """Whether the server failed, rather than this request."""
-        return self.status is None or self.status in (*_ENDED, 429) or self.status >= 500
+        return self.status is None or self.status in (*_KEYS, 429) or self.status >= 500
 
 
 @dataclasses.dataclass
@@ -347,6 +354,7 @@ class Client:
         ended: Why no more requests are sent; "" while they are.
         spent: The bound of requests or of the price that ended them; "" for none.
         known: What was answered so far, by what was asked (`keys_of`).
+        journals: The files of answers that were read, by their folders.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -371,6 +379,7 @@ class Client:
         self._sent = 0
         self.spent = ""
         self.known: dict[str, Row] = {}
+        self.journals: dict[Path, Journal] = {}
         self._stop = threading.Event()
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
@@ -400,8 +409,9 @@ class Client:
             told = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
                 raise BadReplyError(f"what is no JSON: {one_line(told, 120)}") from None
-        if reply.status >= 300:
-            raise self._refusal(reply.status, told, reply.headers)
+        status = reply.status if reply.status >= 300 else _told_status(told)
+        if status >= 300:
+            raise self._refusal(status, told, reply.headers)
         return told
 
     def models(self) -> list[str]:
@@ -535,7 +545,8 @@ class Client:
         """Return why a request failed, as its status and what the server says tell."""
         message, code = _message(body)
         message = self._say(message or f"status {status}")
-        if status in _ENDED:
+        # Of a key that was good for other requests, 403 is about this one.
+        if status in _KEYS and not (status in _REFUSED and self.usage.requests):
             variable = self.options.key_variable
             known = f"refuses the key in {variable}" if self._key else f"asks for a key, and {variable} holds none"
             return RequestError(f"the server {known} ({status}: {message})", status=status, ends=True)
@@ -579,17 +590,26 @@ def check_url(url: str) -> str:
             f"Expected the bare address of a server, but that of {parts.hostname} holds more, which a report would "
             "show: give a key by an environment variable."
         )
-    return url.rstrip("/")
+    return url.rstrip("/").removesuffix(CHAT)
 
 
 def _message(body: Any) -> tuple[str, str]:
     """Return what a server says of an error, and its code for it."""
     code = ""
-    for _ in range(2):  # {"error": {"message": …}}, {"message": …}, {"detail": …}, or text
+    for _ in range(3):  # [{"error": {"message": …}}], {"message": …}, {"detail": …}, or text
+        if isinstance(body, list) and len(body) == 1 and "error" in body[0]:
+            body = body[0]
         if isinstance(body, dict):
             code = str(body.get("code") or code)
             body = next((body[name] for name in ("error", "message", "detail") if body.get(name)), body)
     return str(body or ""), code
+
+
+def _told_status(reply: Any) -> int:
+    """Return the status that an error has which comes with status 200, as of OpenRouter and LM Studio."""
+    error = reply.get("error") if isinstance(reply, dict) and not {"choices", "data"} & reply.keys() else None
+    code = error.get("code") if isinstance(error, dict) else 404
+    return 200 if not error else code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -601,6 +621,12 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return _REDIRECTS.parse_retry_after(headers["retry-after"])
     return None
 
+
+_ENDS: Mapping[str, Finish] = {
+    "output limit was reached": "thinking",
+    "content management policy": "content_filter",
+}
+"""What OpenAI, which does not cut thinking, and Azure refuse requests with that have been answered otherwise."""
 
 CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
     "structured_outputs": lambda answers: {"choice": answers},
@@ -677,10 +703,19 @@ class Endpoint:
     def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
         """Send a request in the words that this path knows, and return the choices of the reply.
 
+        A refusal that tells how an answer ended is a reply: see `_ENDS`.
+
         Raises:
             RequestError: If there is no answer.
         """
-        return self.client.ask(self.path, self._body(prompt, parameters), lambda reply: read_choices(reply, self.tags))
+        body = self._body(prompt, parameters)
+        try:
+            return self.client.ask(self.path, body, lambda reply: read_choices(reply, self.tags))
+        except RequestError as failure:
+            finish = next((finish for words, finish in _ENDS.items() if words in str(failure)), None)
+            if finish is None:
+                raise
+            return [Completion(Reply(finish=finish))]
 
     def constrained(self, answers: Sequence[str]) -> dict[str, Any]:
         """Return the parameter that holds an answer to some."""
@@ -782,14 +817,16 @@ def fly(
         if out is not None:
             Path(out).mkdir(parents=True, exist_ok=True)
             held.enter_context(leased(Path(out)))
-            stored = _journaled(Path(out, JOURNAL))
+            stored = client.journals.setdefault(Path(out).resolve(), Journal(Path(out, JOURNAL).resolve()))
+            stored.read()
             # An answer counts where it was asked: a copy of it costs nothing.
-            paid = {key for key in keys if key in stored and not known.get(key, _FREE)["requests"]}
-            client.earlier += sum((Usage(**{name: stored[key][name] for name in COUNTED}) for key in paid), Usage())
-            journal = held.enter_context(Path(out, JOURNAL).open("ab", buffering=0))
-            for key in known.keys() & set(keys) - stored.keys():
+            rows = stored.rows
+            paid = {key for key in keys if key in rows and not known.get(key, _FREE)["requests"]}
+            client.earlier += sum((Usage(**{name: rows[key][name] for name in COUNTED}) for key in paid), Usage())
+            journal = held.enter_context(stored.file.open("ab", buffering=0))
+            for key in known.keys() & set(keys) - rows.keys():
                 journal.write(_line(key, {**known[key], **_FREE}))
-            known.update({key: row for key, row in stored.items() if key in paid or key not in known})
+            known.update({key: row for key, row in rows.items() if key in paid or key not in known})
         first = {key: item for item, key in reversed([*enumerate(keys)])}
         waiting = [item for item, key in enumerate(keys) if key not in known and first[key] == item]
         failures: dict[str, str] = {}
@@ -826,11 +863,32 @@ def _line(key: str, row: Row) -> bytes:
     return hashlib.blake2b(line, digest_size=8).hexdigest().encode() + line + b"\n"
 
 
-def _journaled(file: Path) -> dict[str, Row]:
-    """Return the stored rows by their keys, without a line that was cut or changed."""
-    lines = file.read_bytes().splitlines() if file.exists() else ()
-    whole = (line[16:] for line in lines if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16])
-    return dict(map(json.loads, whole))
+@dataclasses.dataclass
+class Journal:
+    """A file of answers, of which each line is read once.
+
+    Attributes:
+        file: The file.
+        rows: The stored rows by their keys, without a line that was cut or changed.
+        end: How much of the file was read.
+    """
+
+    file: Path
+    rows: dict[str, Row] = dataclasses.field(default_factory=dict)
+    end: int = 0
+
+    def read(self) -> None:
+        """Read what was written since, and end a line that was cut."""
+        with self.file.open("a+b") as opened:
+            opened.seek(self.end)
+            told = opened.read()
+            if told and not told.endswith(b"\n"):
+                opened.write(b"\n")
+            self.end = opened.tell()
+        for line in told.splitlines():
+            if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16]:
+                key, row = json.loads(line[16:])
+                self.rows[key] = row
 
 
 def _flown(

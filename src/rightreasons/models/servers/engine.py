@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from rightreasons.core.errors import OptionError, escaped, needs
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.servers.client import (
@@ -81,11 +81,13 @@ def open_server(
         model, odd = _model(client, options.server_model)
         trial = kept_trial(client, model, thinking)
     except RequestError as failure:
-        raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
+        raise ValueError(f"Expected an answer from {client.url}, but {failure}.{_hint(client)}") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
     if not (trial.chat.works or trial.text.works):
         words = " ".join(finding.words for finding in trial.findings)
-        raise ValueError(f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}")
+        raise ValueError(
+            f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}{_hint(client)}"
+        )
     if (chat == "on" and not trial.chat.works) or (chat == "off" and not trial.text.works):
         raise OptionError(
             f"Expected {client.url} to take {'conversations' if chat == 'on' else 'texts'} where `chat` is {chat!r}, "
@@ -151,10 +153,8 @@ class ServerEngine:
     def fingerprint(self) -> str:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
-        asked: list[Any] = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
         more = [self.trial.chat.extra, self.client.more]
-        asked += more if any(more) else []
-        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+        return digest_of_value([self.client.url, self.model_name, *([w.works, sorted(w.refused)] for w in ways), *more])
 
     @property
     def has_template(self) -> bool:
@@ -396,6 +396,10 @@ _RAGGED = ("values", "lengths")
 _NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "replies": "text"}
 
 
+def _hint(client: Client) -> str:
+    return "" if client.url.endswith("/v1") or client.url.startswith(INSPECT) else " Most addresses end in /v1."
+
+
 def _client(url: str, options: ServerOptions) -> Client:
     if not url.startswith(INSPECT):
         return Client(url, options)
@@ -415,7 +419,8 @@ def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
             raise
         if wanted is None:
             raise OptionError(
-                f"Expected `server_model`, as {client.url} does not list its models: {failure}.", option="server_model"
+                f"Expected `server_model`, as {client.url} does not list its models: {failure}.{_hint(client)}",
+                option="server_model",
             ) from failure
         return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
     listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import time
@@ -19,7 +20,7 @@ import numpy as np
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.store import package_code, trial_file, write_json
-from rightreasons.models.protocol import BRIEF, LONG
+from rightreasons.models.protocol import BRIEF, LONG, Message
 from rightreasons.models.servers.client import (
     CHAT,
     CONSTRAINTS,
@@ -84,6 +85,7 @@ OpenAI and providers of inspect_ai."""
 BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens", "reasoning_tokens")
 """How servers, and last providers of inspect_ai, are told the most tokens of thinking."""
 
+_BRIEF = 8
 _REACHES = (1024, 4096, 16384)
 _NEW_TOKENS = 12
 _RETRIES = 2
@@ -136,7 +138,7 @@ class Trial:
         """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
         endpoint = self.chat if self.chat.works else self.text
         counted = endpoint.client.item()
-        asked: Any = [{"role": "user", "content": QUESTIONS[0]}] if endpoint is self.chat else BEGINNINGS[0]
+        asked: Any = _asked(QUESTIONS[0]) if endpoint is self.chat else BEGINNINGS[0]
         said = _said(endpoint.ask(asked, max_tokens=8, temperature=0.0, seed=0)[0])
         return [counted.served, said]
 
@@ -228,7 +230,7 @@ class _Attempt:
         self._what = "chats" if path == CHAT else "texts"
         self._prompts: list[Any] = list(BEGINNINGS)
         if path == CHAT:
-            self._prompts = [[{"role": "user", "content": question}] for question in QUESTIONS]
+            self._prompts = list(map(_asked, QUESTIONS))
         self._greedy: list[Completion] = []
 
     def generates(self) -> bool:
@@ -289,8 +291,9 @@ class _Attempt:
         """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
         endpoint = self.endpoint
         for reach in _REACHES if endpoint.thinks else _REACHES[:1]:
-            completion = self._negotiate([{"role": "user", "content": CHOICE}], reach)
-            endpoint.thinks = _thinks(completion)
+            completion = self._negotiate(_asked(CHOICE), reach)
+            # Thinking that is neither shown nor counted takes the room of a brief answer.
+            endpoint.thinks = _thinks(completion) or _thinks(self._negotiate(self._prompts[0]))
             if completion.reply.finished:
                 words = len(f"{completion.reply.thinking} {completion.reply.text}") // 4
                 return completion.reply.usage.get("answer_tokens", words)
@@ -364,17 +367,17 @@ class _Attempt:
             words = "It thinks first, so that its next token is no answer: thinking off asks without."
             self._find(part, False, words)
             return
-        trouble = ""
+        trouble, choice = "", [_asked(CHOICE)] if self.endpoint.path == CHAT else []
         for top in TOPS:
-            found: list[Completion] | RequestError = _tried(
-                list, map(self.endpoint.next_tokens, self._prompts[:2], (top, top))
-            )
+            ask = functools.partial(self.endpoint.next_tokens, top=top)
+            found: list[Completion] | RequestError = _tried(list, map(ask, [*self._prompts[:2], *choice]))
             if isinstance(found, RequestError):
                 trouble = f"They are not reported: {found}"
                 if found.gone:
                     break
                 continue
             trouble = next(filter(None, map(_trouble_with_top, found, self._greedy)), "")
+            trouble = trouble or next(filter(None, map(_trouble_with_letters, found[2:])), "")
             if not trouble:
                 self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
                 words = f"{self.endpoint.top} are reported, and greedy answers begin with the first."
@@ -428,7 +431,7 @@ class _Attempt:
             words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}."
             self._find(part, True, words)
 
-    def _negotiate(self, prompt: Any, room: int = 8) -> Completion:
+    def _negotiate(self, prompt: Any, room: int = _BRIEF) -> Completion:
         """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
         parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
         while True:
@@ -451,6 +454,10 @@ class _Attempt:
         return passed
 
 
+def _asked(question: str) -> list[Message]:
+    return [{"role": "user", "content": question}]
+
+
 def _tried(ask: Callable[..., T], *what: Any, **how: Any) -> T | RequestError:
     """Return what is asked for, or why it is refused; the error is raised where no other request is answered either."""
     try:
@@ -469,7 +476,7 @@ def _said(completion: Completion) -> str:
 def _thinks(completion: Completion) -> bool:
     """Tell whether a completion thought, perhaps hidden: all of its tokens went somewhere, and none into its text."""
     reply = completion.reply
-    return reply.thinks or (reply.finish == "length" and not reply.text.strip())
+    return reply.thinks or (not reply.finished and not reply.text.strip())
 
 
 def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
@@ -489,6 +496,13 @@ def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
     if sure and best and answer and not answer.startswith(best):
         return f"The likeliest is {best!r}, but the greedy answer is {_said(greedy)!r}"
     return ""
+
+
+def _trouble_with_letters(completion: Completion) -> str:
+    """Return what the answer to a choice begins with, if that is no letter: others' shares are no answer then."""
+    likeliest = max(completion.tops[0].items(), key=lambda pair: pair[1])[0]
+    bare = likeliest.strip("( \n")
+    return "" if bare and bare in "ABCD" else f"Asked for a letter, it begins with {likeliest!r}"
 
 
 def _pairs(

@@ -122,15 +122,23 @@ def characters_of(prompt: Any) -> int:
 
 
 def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
-    """Return the tokens that a server counts, by the names of `Reply.usage`."""
+    """Return the tokens that a server counts, by the names of `Reply.usage`.
+
+    Tokens that are neither of the prompt nor of the answer, as those of Gemini's and Grok's total, are of thinking.
+
+    Example:
+        >>> tokens_used({"usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 40}})
+        {'prompt_tokens': 9, 'answer_tokens': 31, 'thinking_tokens': 29}
+    """
     counts = reply.get("usage")
     counts = counts if isinstance(counts, dict) else {}
     details = counts.get("completion_tokens_details")
-    told = {
-        "prompt_tokens": counts.get("prompt_tokens"),
-        "answer_tokens": counts.get("completion_tokens"),
-        "thinking_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
-    }
+    thinking = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    prompt, answer, total = (counts.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    if isinstance(prompt, int) and isinstance(total, int):
+        hidden = total - prompt - (answer or 0)
+        answer, thinking = (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
+    told = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
     return {name: count for name, count in told.items() if isinstance(count, int)}
 
 
