@@ -159,8 +159,8 @@ def pass_rates(
         A `BehavioralPassRate`.
 
     Raises:
-        ValueError: If there are more or fewer predictions than examples, a functionality has no cases, or texts are
-            neither what the suite asks for nor the names of its labels.
+        ValueError: If there are more or fewer predictions than examples, or columns than labels, a functionality has no
+            cases, or texts are neither what the suite asks for nor the names of its labels.
 
     References:
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
@@ -349,6 +349,15 @@ def _answers(
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
         probabilities = check_scores(predictions, scores=outputs)
+    highest = max((label for label in suite.labels if isinstance(label, (int, np.integer))), default=-1)
+    n_labels, n_columns = len(suite.label_names or ()) or highest + 1, probabilities.shape[1]
+    if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
+        hint = ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
+        labels = listing(suite.label_names) if suite.label_names else f"0 to {highest}"
+        raise OptionError(
+            f"Expected a column of `predictions` for each label of the suite, {labels}, but got {n_columns}{hint}.",
+            option="outputs",
+        )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
 
 
