@@ -317,7 +317,7 @@ def selective_of(top: TopLabel) -> SelectiveResult:
         aurc=aurc,
         e_aurc=e_aurc,
         auroc=auroc(top.confidence, top.correct),
-        accuracy=np.count_nonzero(top.correct) / n_items,
+        accuracy=int(np.count_nonzero(top.correct)) / n_items,
         n_items=n_items,
         curve=tuple(
             CoveragePoint(float((point + 1) / n_items), float(min(risk[point], 1.0)), float(confidence[point]))
