@@ -468,8 +468,8 @@ STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
     "brier_reliability": lambda top: brier_of(top).reliability,
     "brier_resolution": lambda top: brier_of(top).resolution,
     "brier_uncertainty": lambda top: brier_of(top).uncertainty,
-    "aurc": lambda top: ranked(top)[0],
-    "e_aurc": lambda top: ranked(top)[1],
+    "aurc": lambda top: ranked(top.confidence, top.correct)[0],
+    "e_aurc": lambda top: ranked(top.confidence, top.correct)[1],
     "auroc": lambda top: auroc(top.confidence, top.correct),
 }
 """Figures that are functions of the top labels; None where one is undefined."""

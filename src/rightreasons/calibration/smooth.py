@@ -11,8 +11,7 @@ from scipy import fft, optimize
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.calibration.proper_scores import mean_of_ties
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Ragged, Result, mean_of_ties
 from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
