@@ -270,9 +270,8 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
     """
     if suite.label_names is not None:
         return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
-    highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
     names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
-    return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+    return suite.highest == 2 or (suite.highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
 
 
 def label_answers(
@@ -349,11 +348,10 @@ def _answers(
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
         probabilities = check_scores(predictions, scores=outputs)
-    highest = max((label for label in suite.labels if isinstance(label, (int, np.integer))), default=-1)
-    n_labels, n_columns = len(suite.label_names or ()) or highest + 1, probabilities.shape[1]
+    n_labels, n_columns = len(suite.label_names or ()) or suite.highest + 1, probabilities.shape[1]
     if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
         hint = ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
-        labels = listing(suite.label_names) if suite.label_names else f"0 to {highest}"
+        labels = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
         raise OptionError(
             f"Expected a column of `predictions` for each label of the suite, {labels}, but got {n_columns}{hint}.",
             option="outputs",
