@@ -351,9 +351,9 @@ def _answers(
     n_labels, n_columns = len(suite.label_names or ()) or suite.highest + 1, probabilities.shape[1]
     if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
         hint = ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
-        labels = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
+        named = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
         raise OptionError(
-            f"Expected a column of `predictions` for each label of the suite, {labels}, but got {n_columns}{hint}.",
+            f"Expected a column of `predictions` for each label of the suite, {named}, but got {n_columns}{hint}.",
             option="outputs",
         )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
