@@ -10,6 +10,7 @@ import pytest
 from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.behavior.generalization import compare_generalization, generalization_score, harmonic_mean
 from rightreasons.behavior.rates import FunctionalityResult, asks_for_neutral, clearly_below, pass_rates
+from rightreasons.core.errors import OptionError
 from rightreasons.core.suites import SuiteTable
 
 NAN = float("nan")
@@ -286,6 +287,17 @@ def test_functionalities_count_alike_whatever_their_size():
 def test_bad_input(predictions, changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         pass_rates(predictions, table(**changes), outputs="labels")
+
+
+@pytest.mark.parametrize("names", [None, ("negative", "neutral", "positive")])
+def test_probabilities_are_of_the_labels_of_the_suite(names):
+    # Of two classes column 1 is "positive", and would pass as "neutral".
+    three = table(labels=(0, 1, 2, 0, None, None), label_names=names)
+    with pytest.raises(OptionError, match="a column of `predictions` for each label.* got 2: say outputs='binary_sent"):
+        pass_rates([[0.2, 0.8]] * 6, three)
+    assert pass_rates([[0.2, 0.7, 0.1]] * 6, three).n_cases == 4
+    with pytest.raises(OptionError, match="no, yes, but got 3"):
+        pass_rates([[0.2, 0.7, 0.1]] * 6, table(label_names=("no", "yes")))
 
 
 @pytest.mark.real_data

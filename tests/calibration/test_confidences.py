@@ -6,12 +6,26 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.confidences import (
+    CONFIDENCE_BESIDE_LABELS,
+    SENTENCE,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
-    looks_like_confidence_vs_label,
-    looks_like_positive_vs_correctness,
 )
 from rightreasons.calibration.errors import calibration_error
+
+
+def warned(predictions, references):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return calibration_error(predictions, references).warning
+
+
+def looks_like_positive_vs_correctness(predictions, references):
+    return warned(predictions, references) == SENTENCE
+
+
+def looks_like_confidence_vs_label(predictions, references):
+    return warned(predictions, references) == CONFIDENCE_BESIDE_LABELS
 
 
 def classifier(n=2000, sharpness=3.0, base=0.0, seed=0):

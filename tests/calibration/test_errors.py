@@ -384,6 +384,16 @@ class TestInterval:
         # One bin: its accuracy is between 0 and z² / (20 + z²) = 0.1611 with z = 1.96.
         assert (wrong.interval.low, wrong.interval.high) == (pytest.approx(0.7389, abs=1e-4), pytest.approx(0.9))
 
+    def test_the_largest_gap_of_clusters_is_as_sure_as_they_are(self):
+        # Five copies of each item are worth one: the interval is that of the items alone, but for Student's t.
+        confidence, right = [0.9] * 20 + [0.5] * 20, [1] * 18 + [0] * 2 + [1, 0] * 10
+        how = {"kind": "confidence", "norm": "max", "resampling": Resampling()}
+        alone = calibration_error(confidence, right, **how).interval
+        copies = np.repeat(confidence, 5), np.repeat(right, 5)
+        units = calibration_error(*copies, clusters=np.repeat(np.arange(40), 5), **how).interval
+        assert (units.low, units.high) == (pytest.approx(alone.low), pytest.approx(alone.high, abs=0.02))
+        assert calibration_error(*copies, **how).interval.high < 0.6 * units.high
+
     def test_many_classes_of_a_calibrated_model_may_have_no_error(self):
         # Each class has 15 items: the error of its probability is noise, which debiasing takes off by half.
         rng = np.random.default_rng(0)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from rightreasons.calibration import errors
 from rightreasons.calibration.measure import (
+    FIGURES,
     STATISTICS,
     TESTED,
     JudgedItems,
@@ -299,3 +301,23 @@ def test_a_split_is_worse_beyond_five_points_and_beyond_the_gap_of_the_audited_s
     gaps = {"test": base, "other": gap}
     compared = {name: {"confidence_gap": Estimate(sum(ends) / 2, *ends)} for name, ends in gaps.items()}
     assert worst_split("test", compared) == ("other" if named else None)
+
+
+def test_what_the_bins_of_clusters_rest_on_is_drawn_once_for_all_figures(many, monkeypatch):
+    items = dataclasses.replace(many, clusters=np.arange(len(many)) // 3)
+    keys = [key for key in FIGURES if key != "brier_of_answers"]
+    apart = {key: measure_figures(dataclasses.replace(items), [key], resampling=FEW)[key] for key in keys}
+    drawn = []
+
+    def counted(draw):
+        return lambda *of, **how: drawn.append(draw) or draw(*of, **how)
+
+    for draw in (errors.calibrated_clusters, errors.resampled_rows):
+        monkeypatch.setattr(errors, draw.__name__, counted(draw))
+    measured = measure_calibration(items, resampling=FEW)
+    # Bins of equal width, those of equal mass, and all classes together, which have no null.
+    assert len(drawn) == 2 + 2 + 1
+    assert measured.figures == apart
+    # A level of its own draws nothing more, and the null of a smooth error is that of the bins.
+    measure_figures(items, ["ece", "smooth_ece"], resampling=FEW.of_family(2))
+    assert len(drawn) == 5

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from rightreasons.core.classification import accuracy, classification_scores, label_errors, macro_f1_interval
+from rightreasons.core.classification import (
+    accuracy,
+    classification_scores,
+    label_errors,
+    macro_f1_interval,
+    macro_f1_of,
+)
 from rightreasons.core.resampling import Resampling
 
 
@@ -140,3 +146,16 @@ def test_cleanlab(k):
             labels, probabilities, return_indices_of_off_diagonals=True, calibrate=False
         )
         assert sorted(label_errors(probabilities, labels).tolist()) == sorted(rows)
+
+
+def test_very_many_clusters_are_drawn_in_groups():
+    # Of one item each they are items, whose cells are drawn without clusters.
+    rng = np.random.default_rng(3)
+    labels = rng.choice(3, size=7001, p=[0.6, 0.3, 0.1])
+    predicted = np.where(rng.random(7001) < 0.8, labels, rng.choice(3, size=7001))
+    how = Resampling(resamples=2000)
+    value, alone = macro_f1_of(predicted, labels, how)
+    again, grouped = macro_f1_of(predicted, labels, how, np.arange(7001))
+    assert again == value
+    assert grouped.low == pytest.approx(alone.low, abs=0.1 * (alone.high - alone.low))
+    assert grouped.high == pytest.approx(alone.high, abs=0.1 * (alone.high - alone.low))

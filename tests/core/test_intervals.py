@@ -96,6 +96,11 @@ class TestBootstrap:
         naive = bootstrap_mean(values, resampling=Resampling(resamples=5000))
         assert (clustered.high - clustered.low) / (naive.high - naive.low) == pytest.approx(math.sqrt(5), rel=0.08)
 
+    @pytest.mark.parametrize("names", [["a", float("nan"), "b"], [1.0, 2.0, float("nan")]])
+    def test_items_without_a_cluster_are_not_one_cluster(self, names):
+        with pytest.raises(ValueError, match=r"Expected a value in each item of `clusters`, but item \d is NaN"):
+            bootstrap_mean(np.arange(3.0), clusters=names)
+
     def test_cluster_order_does_not_matter_to_the_grouping(self):
         values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
         sums = intervals._cluster_sums(values[:, None], names)

@@ -252,6 +252,11 @@ class TestBadInput:
         with pytest.raises(error, match=message):
             cue_statistics(data, labels)
 
+    @pytest.mark.parametrize(("groups", "item"), [(["g", None], 1), ([float("nan"), "g"], 0)])
+    def test_items_without_a_group_are_not_one_group(self, groups, item):
+        with pytest.raises(ValueError, match=f"a name in each item of `groups`, but item {item} has none"):
+            cue_statistics([["a", "b"], ["b", "c"]], [0, 1], groups=groups)
+
     def test_options(self):
         with pytest.raises(ValueError, match="Did you mean 'unigram'"):
             cue_statistics(ITEMS, LABELS, features="unigrams")

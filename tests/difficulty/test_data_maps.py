@@ -37,6 +37,7 @@ def test_regions_are_a_third_each_and_the_most_typical_first():
         ([[0.5]], [[True, False]], "Expected `correct` of the shape of `gold_probabilities`, (1, 1), but got (1, 2)."),
         ([[0.5, 1.5]], [[True, True]], "but example 1 of epoch 0 has 1.5."),
         ([[0.5, float("nan")]], [[True, True]], "but example 1 of epoch 0 has nan."),
+        ([[0.5, 0.5]], [[1, 3]], "Expected values between 0 and 1 in `correct`, but example 1 of epoch 0 has 3.0."),
     ],
 )
 def test_each_mistake_has_its_sentence(probability, correct, message):

@@ -1,5 +1,6 @@
 """Difficulty of pairs, agreement of measures, accuracy by difficulty, flips: closed forms."""
 
+import itertools
 import math
 
 import numpy as np
@@ -104,6 +105,14 @@ class TestAccuracy:
         assert found.counts == [2, 2]
         assert found.edges == [[1.0, 2.0], [3.0, 4.0]]
         assert found.correlation.rho < 0
+
+    def test_items_of_equal_difficulty_are_taken_in_any_order(self):
+        # Two of the three items of difficulty 2 are right: each of the two groups has one of difficulty 2 more.
+        predictions = [1, 0, 1, 1, 0]
+        for order in itertools.permutations(range(5)):
+            difficulty, predicted = ([column[row] for row in order] for column in ([1, 2, 2, 2, 3], predictions))
+            found = accuracy_by_difficulty(difficulty, predicted, [1] * 5, n_groups=2)
+            assert found.accuracies == pytest.approx([(1 + 2 * 2 / 3) / 3, (2 / 3) / 2])
 
     def test_fewer_items_than_groups(self):
         assert accuracy_by_difficulty([1, 2, 3], [0, 0, 0], [0, 0, 0]).counts == [1, 1, 1]

@@ -78,3 +78,18 @@ def test_copies_of_an_item_say_nothing_more():
     assert together.by_chance == pytest.approx(alone.by_chance)
     as_if_alone = read(*copies).beyond_chance
     assert as_if_alone.high - as_if_alone.low < 0.6 * (together.beyond_chance.high - together.beyond_chance.low)
+
+
+@pytest.mark.parametrize(
+    ("answers", "without", "n_choices", "sentence"),
+    [
+        ([0, 2, 1], [0, 0, 0], [2, 2, 2], "`answers` to be between -1 and 1, but item 1 is 2"),
+        ([0, 1, 1], [0, 0, 3], [2, 2, 3], "`without` to be between -1 and 2, but item 2 is 3"),
+        ([0, 1, 1], [0, 0, 0], [2.5, 2, 2], "whole numbers in `n_choices`, but item 0 is 2.5"),
+        ([0, 1], [0, 0], [0, 2], "`n_choices` to be at least 1, but item 0 is 0"),
+        ([0, 1], [0, 0, 1], [2, 2], "of one length"),
+    ],
+)
+def test_answers_are_choices_of_their_items(answers, without, n_choices, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        measure_reading(answers, without, n_choices=n_choices)

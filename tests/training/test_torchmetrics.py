@@ -48,3 +48,10 @@ def test_an_undefined_figure_is_not_a_number_and_a_wrong_name_one_sentence(items
     assert np.isnan(float(figures.compute()["auroc"]))
     with pytest.raises(ValueError, match="Did you mean 'ece'"):
         Figures("eec")
+
+
+def test_batches_of_other_widths_are_told_before_they_are_joined():
+    figures = Figures("accuracy")
+    figures.update(torch.zeros(2, 3), torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match=r"Expected logits of 3 columns, as in the batches before, but got \(1, 2\)"):
+        figures.update(torch.zeros(1, 2), torch.tensor([0]))

@@ -403,7 +403,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         rest = tuple(number for number in order if number not in first)
         named = wanted + tuple(names[number] for number in rest)
         return ClassMatch(first + rest, named, match.in_words, spread)
-    highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
+    highest = suite.table().highest
     n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
     if n_classes < n_labels:
         raise ValueError(

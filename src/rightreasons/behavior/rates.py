@@ -159,8 +159,8 @@ def pass_rates(
         A `BehavioralPassRate`.
 
     Raises:
-        ValueError: If there are more or fewer predictions than examples, a functionality has no cases, or texts are
-            neither what the suite asks for nor the names of its labels.
+        ValueError: If there are more or fewer predictions than examples, or columns than labels, a functionality has no
+            cases, or texts are neither what the suite asks for nor the names of its labels.
 
     References:
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
@@ -270,9 +270,8 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
     """
     if suite.label_names is not None:
         return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
-    highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
     names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
-    return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+    return suite.highest == 2 or (suite.highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
 
 
 def label_answers(
@@ -349,6 +348,14 @@ def _answers(
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
         probabilities = check_scores(predictions, scores=outputs)
+    n_labels, n_columns = len(suite.label_names or ()) or suite.highest + 1, probabilities.shape[1]
+    if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
+        hint = ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
+        named = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
+        raise OptionError(
+            f"Expected a column of `predictions` for each label of the suite, {named}, but got {n_columns}{hint}.",
+            option="outputs",
+        )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
 
 

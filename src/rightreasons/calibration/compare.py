@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import TopLabel, top_label
-from rightreasons.calibration.proper_scores import selective_of
+from rightreasons.calibration.proper_scores import auroc, ranked
 from rightreasons.core.arrays import Result
 from rightreasons.core.binning import (
     BinSums,
@@ -174,9 +174,10 @@ def _values(key: str, top: TopLabel) -> Floats:
 
 def _ranked(key: str, confidence: Floats, correct: NDArray[np.bool_]) -> float:
     """Return AUROC or AURC; one half for an AUROC without right or without wrong answers."""
-    table = np.column_stack((1 - confidence, confidence))
-    found = selective_of(TopLabel(confidence, np.ones(len(correct), np.int8), correct, correct.astype(np.int64), table))
-    return found.aurc if key == "aurc" else 0.5 if found.auroc is None else found.auroc
+    if key == "aurc":
+        return ranked(confidence, correct)[0]
+    area = auroc(confidence, correct)
+    return 0.5 if area is None else area
 
 
 def _sums(confidence: Floats, correct: NDArray[np.bool_], n_bins: int) -> tuple[Floats, Floats, Floats]:
@@ -187,8 +188,8 @@ def _sums(confidence: Floats, correct: NDArray[np.bool_], n_bins: int) -> tuple[
 def _figures(top: TopLabel, n_bins: int) -> dict[str, float | None]:
     means = {key: float(_values(key, top).mean()) for key in COMPARED if key not in ("ece", *RANKED)}
     ece = float(finished_error(raw_error(*_sums(top.confidence, top.correct, n_bins)), norm="l1"))
-    ranking = selective_of(top)
-    return {**means, "ece": ece, "auroc": ranking.auroc, "aurc": ranking.aurc}
+    ranking = {"auroc": auroc(top.confidence, top.correct), "aurc": ranked(top.confidence, top.correct)[0]}
+    return {**means, "ece": ece, **ranking}
 
 
 def _difference(

@@ -260,62 +260,6 @@ class ConfidenceVersusLabelWarning(UserWarning):
     """Confidence in the predicted class seems to be compared with the class label, instead of with correctness."""
 
 
-def looks_like_positive_vs_correctness(predictions: Any, references: Any, *, scores: str = "probabilities") -> bool:
-    """Tell whether a binary input looks like P(class 1) compared with "was the prediction right".
-
-    A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
-    answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (by over 3.09
-    standard errors, a one-sided chance of 0.1 %), items above 0.5 do as well, not all references are 1, and the
-    references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
-
-    Args:
-        predictions: (N,) P(class 1) or (N, 2) scores.
-        references: (N,) 0 and 1.
-        scores: "probabilities", "logits" or "log_probabilities".
-
-    Returns:
-        Whether it looks like the mistake. Always False for more than two classes.
-
-    Example:
-        >>> p = [0.02, 0.97, 0.04, 0.99, 0.03, 0.95] * 20
-        >>> label = [0, 1, 0, 1, 0, 0] * 20
-        >>> right = [int((a > 0.5) == b) for a, b in zip(p, label)]
-        >>> looks_like_positive_vs_correctness(p, label), looks_like_positive_vs_correctness(p, right)
-        (False, True)
-    """
-    sums = positive_sums(top_label(predictions, references, scores=scores))
-    return sums is not None and is_suspect(sums)
-
-
-def looks_like_confidence_vs_label(predictions: Any, references: Any, *, scores: str = "probabilities") -> bool:
-    """Tell whether one number per item looks like confidence in the predicted class beside class labels 0 and 1.
-
-    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1) it promises many labels
-    1, and the more the higher it is; labels of both classes do neither. So the answer is True when no prediction is
-    below 0.5, the references are 1 less often than the predictions say (by over 3.09 standard errors, a one-sided
-    chance of 0.1 %), and rise with them at most a quarter as much as they should. It needs twenty items whose
-    predictions differ so much that the promised rise is over 3.09 standard errors. A model whose confidence is too high
-    and says nothing about its answers looks the same.
-
-    Args:
-        predictions: (N,) numbers.
-        references: (N,) 0 and 1.
-        scores: "probabilities" or "log_probabilities".
-
-    Returns:
-        Whether it looks like the mistake. Always False for a table of class scores.
-
-    Example:
-        >>> confidence = [0.98, 0.77, 0.56, 0.99, 0.67, 0.95] * 20
-        >>> label = [0, 1, 1, 1, 0, 0] * 20
-        >>> right = [1, 1, 1, 1, 1, 1] * 20
-        >>> looks_like_confidence_vs_label(confidence, label), looks_like_confidence_vs_label(confidence, right)
-        (True, False)
-    """
-    sums = positive_sums(top_label(predictions, references, scores=scores)) if is_vector(predictions) else None
-    return sums is not None and is_confidence_beside_labels(sums)
-
-
 def positive_sums(top: TopLabel) -> BinSums | None:
     """Return the bins of P(class 1) that the check uses; None unless there are two classes."""
     table = top.probabilities
@@ -325,7 +269,13 @@ def positive_sums(top: TopLabel) -> BinSums | None:
 
 
 def is_suspect(positive: BinSums) -> bool:
-    """Tell from the bins of P(class 1) whether the references look like correctness."""
+    """Tell from the bins of P(class 1) whether the references look like "was the prediction right".
+
+    A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
+    answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (by over 3.09
+    standard errors, a one-sided chance of 0.1 %), items above 0.5 do as well, not all references are 1, and the
+    references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
+    """
     half = LINT_BINS // 2
     count, score, event = positive.counts, positive.score_sums, positive.event_counts
     below, above = count[0, :half].sum(), count[0, half:].sum()
@@ -343,7 +293,15 @@ def is_suspect(positive: BinSums) -> bool:
 
 
 def is_confidence_beside_labels(positive: BinSums) -> bool:
-    """Tell from the bins of one number per item whether they look like confidence beside class labels."""
+    """Tell from the bins of one number per item whether they look like confidence beside class labels 0 and 1.
+
+    Confidence in the predicted class of a binary task is never below 0.5. Read as P(class 1) it promises many labels
+    1, and the more the higher it is; labels of both classes do neither. So the answer is True when no prediction is
+    below 0.5, the references are 1 less often than the predictions say (by over 3.09 standard errors, a one-sided
+    chance of 0.1 %), and rise with them at most a quarter as much as they should. It needs twenty items whose
+    predictions differ so much that the promised rise is over 3.09 standard errors. A model whose confidence is too high
+    and says nothing about its answers looks the same.
+    """
     half = LINT_BINS // 2
     count, score, event = positive.counts[0], positive.score_sums[0], positive.event_counts[0]
     n_items, n_events = count.sum(), event.sum()

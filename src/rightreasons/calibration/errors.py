@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from rightreasons.core.binning import (
     resampled_rows,
     residual_bias,
 )
-from rightreasons.core.intervals import Interval, cluster_codes, rate, wilson
+from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_count, check_fraction, check_one_of
@@ -46,6 +47,9 @@ STRATEGIES = ("uniform", "quantile")
 FUZZY_KINDS = ("top_label", "positive", "confidence")
 """Kinds of the fuzzy calibration error, whose items have one score each."""
 NORMS = ("l1", "l2", "max")
+
+Pair = tuple[Floats, NDArray[np.bool_]]
+"""(N,) scores, and whether each came true."""
 
 
 class CalibrationErrorOptions(Options):
@@ -183,7 +187,8 @@ def calibration_error(
     low end is 0 also where a calibrated model with the same scores would have so large an error in more than a share (1
     - confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
     norm="l2" the same is done with the squares; norm="max" is not resampled: its ends are those that Wilson's intervals
-    of the accuracies of all bins, with Bonferroni's correction, leave to the largest gap.
+    of the accuracies of all bins, over clusters if there are any, with Bonferroni's correction, leave to the largest
+    gap.
     docs/calibration.md has the measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %. Resamples are
     drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
     multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
@@ -253,35 +258,58 @@ def calibration_of(
     *,
     vector: bool = False,
     clusters: Any = None,
+    draws: Draws | None = None,
 ) -> CalibrationResult:
     """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set.
 
-    With `vector`, the predictions were one number per item, and may be confidence by mistake.
+    With `vector`, the predictions were one number per item, and may be confidence by mistake. `draws` are those of
+    `draws_of` for these items and options, where they are at hand.
     """
-    tally = _tally(top, options, vector)
-    codes = None if clusters is None else cluster_codes(clusters, len(top))
-    resampled = None
-    if resampling is not None and (options.kind == "classwise" or codes is not None):
-        resampled = _resample_rows(top, tally.sums.edges, options, resampling, codes)
-    return _result(tally, options, resampling, resampled)
-
-
-def largest_gap(confidence: float, n_right: int, n_items: int, level: float) -> float:
-    """Return how far a mean confidence may be from the accuracy, which lies in Wilson's interval at a level.
-
-    Example:
-        >>> round(largest_gap(0.9, 8, 10, 0.95), 3)  # Wilson's interval is [0.490, 0.943]
-        0.41
-    """
-    accuracy = wilson(n_right, n_items, confidence_level=level)
-    return max(abs(confidence - accuracy.low), abs(confidence - accuracy.high))
+    codes = cluster_codes(clusters, len(top))
+    kept, pairs = _kept(top.pairs(options.kind), options.threshold)
+    sums = BinSums.of(pairs, options.n_bins, options.strategy)
+    own = sums.counts, sums.score_sums, sums.event_counts
+    if not own[0].any():
+        raise ValueError(
+            f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
+        )
+    interval = None
+    if resampling is not None:
+        units = [None if codes is None else codes[rows] for rows in kept]
+        if options.norm == "max":
+            interval = _interval_of_largest(sums, pairs, units, options, resampling)
+        else:
+            if draws is None:
+                draws = draws_of(top, options, resampling, codes, sums)
+            gap = gap_of_rows(*pairs[0], units[0], resampling) if draws.calibrated is not None else 0.0
+            interval = _interval(own, options, resampling, draws, gap)
+    over, under = error_parts(*own)
+    positive = positive_sums(top)
+    return CalibrationResult(
+        ece=float(binned_error(*own, norm=options.norm, debias=options.debias)),
+        mce=float(binned_error(*own, norm="max")),
+        accuracy=int(np.count_nonzero(top.correct)) / len(top),
+        mean_confidence=min(float(top.confidence.sum()) / len(top), 1.0),
+        overconfidence=float(over),
+        underconfidence=float(under),
+        n_items=len(top),
+        n_bins=options.n_bins,
+        definition=options.words(vector=vector),
+        bins=_table(sums, options),
+        interval=interval,
+        warning=None if positive is None else mistake(positive, vector=vector, kind=options.kind),
+    )
 
 
 def gap_of_rows(scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling) -> float:
-    """Return `largest_gap` of (N,) scores and events, which may come in clusters."""
-    right = rate(events, resampling, clusters)
-    if right is None or right.low is None or right.high is None:
-        return 1.0
+    """Return how far the mean of (N,) scores may be from the rate of events, which lies in its Wilson interval.
+
+    Example:
+        >>> events = np.arange(10) < 8  # Wilson's interval of 8 of 10 is [0.490, 0.943]
+        >>> round(gap_of_rows(np.full(10, 0.9), events, None, Resampling()), 3)
+        0.41
+    """
+    right = rate_interval(events, resampling, clusters)
     return max(abs(float(scores.mean()) - end) for end in (right.low, right.high))
 
 
@@ -295,54 +323,59 @@ def _warned(result: CalibrationResult, stacklevel: int = 3) -> CalibrationResult
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Tally:
-    """What a result needs to know about the items."""
+class Draws:
+    """What the interval of an error rests on, whatever its norm and its level.
 
-    n_items: int
-    n_correct: int
-    confidence: float
-    sums: BinSums
-    positive: BinSums | None
-    vector: bool
+    Attributes:
+        sums: (R, C, M) counts, sums of scores and counts of events of resamples.
+        calibrated: (R, C, M) counts of events of a calibrated model; None for classes, which share their labels.
+        units: Clusters per item: the fewer, the more noise.
+    """
 
-
-def _tally(top: TopLabel, options: CalibrationErrorOptions, vector: bool) -> _Tally:
-    pairs = top.pairs(options.kind)
-    if options.threshold > 0:
-        kept = [scores > options.threshold for scores, _ in pairs]
-        pairs = [(scores[keep], events[keep]) for (scores, events), keep in zip(pairs, kept, strict=True)]
-    sums = BinSums.of(pairs, options.n_bins, options.strategy)
-    n_correct, confidence = int(np.count_nonzero(top.correct)), float(top.confidence.sum())
-    return _Tally(len(top), n_correct, confidence, sums, positive_sums(top), vector)
+    sums: tuple[Floats, ...]
+    calibrated: Floats | None
+    units: float
 
 
-def _result(
-    tally: _Tally, options: CalibrationErrorOptions, resampling: Resampling | None, resampled: _Resampled | None
-) -> CalibrationResult:
-    sums = tally.sums
-    count, score, event = sums.counts, sums.score_sums, sums.event_counts
-    if not count.any():
-        raise ValueError(
-            f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
-        )
-    error = float(binned_error(count, score, event, norm=options.norm, debias=options.debias))
-    over, under = error_parts(count, score, event)
-    positive = tally.positive
-    warning = None if positive is None else mistake(positive, vector=tally.vector, kind=options.kind)
-    return CalibrationResult(
-        ece=error,
-        mce=float(binned_error(count, score, event, norm="max")),
-        accuracy=tally.n_correct / tally.n_items,
-        mean_confidence=min(tally.confidence / tally.n_items, 1.0),
-        overconfidence=float(over),
-        underconfidence=float(under),
-        n_items=tally.n_items,
-        n_bins=options.n_bins,
-        definition=options.words(vector=tally.vector),
-        bins=_table(sums, options),
-        interval=None if resampling is None else _interval(sums, options, resampling, resampled),
-        warning=warning,
-    )
+def draws_of(
+    top: TopLabel,
+    options: CalibrationErrorOptions,
+    resampling: Resampling,
+    clusters: NDArray[np.intp] | None = None,
+    sums: BinSums | None = None,
+) -> Draws:
+    """Draw resamples, and what a calibrated model would show, in the bins of the options.
+
+    Args:
+        top: The top labels.
+        options: Kind, bins and threshold; the norm changes nothing.
+        resampling: Number of draws and seed; the level changes nothing.
+        clusters: (N,) the numbers of the clusters that are resampled whole; None for independent items.
+        sums: The items in these bins, where they are at hand.
+    """
+    pairs, uniform = top.pairs(options.kind), options.strategy == "uniform"
+    kept, counted = _kept(pairs, options.threshold)
+    if sums is None:
+        sums = BinSums.of(counted, options.n_bins, options.strategy)
+    if clusters is None and options.kind != "classwise":
+        rng = np.random.default_rng(resampling.seed)
+        return Draws(sums.resample(resampling.resamples, rng), sums.calibrated_events(resampling.resamples, rng), 1.0)
+    how: dict[str, Any] = {"uniform": uniform, "threshold": options.threshold, "clusters": clusters}
+    drawn = resampled_rows(pairs, sums.edges, resampling, **how)
+    stacked = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
+    units = 1.0 if clusters is None else (int(clusters.max()) + 1) / len(clusters)
+    if clusters is None or options.kind == "classwise":
+        return Draws(stacked, None, units)
+    scores = counted[0][0]
+    cells = assign_bins(scores, sums.edges[0], uniform=uniform)
+    calibrated = calibrated_clusters(scores, cells, options.n_bins, clusters[kept[0]], resampling)
+    return Draws(stacked, calibrated[:, None], units)
+
+
+def _kept(pairs: Sequence[Pair], threshold: float) -> tuple[list[Any], list[Pair]]:
+    """Return for each class the rows whose scores are above the threshold, and their scores and events."""
+    rows = [scores > threshold if threshold > 0 else slice(None) for scores, _ in pairs]
+    return rows, [(scores[kept], events[kept]) for (scores, events), kept in zip(pairs, rows, strict=True)]
 
 
 def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
@@ -367,45 +400,41 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
 
 
 def _interval(
-    sums: BinSums, options: CalibrationErrorOptions, resampling: Resampling, resampled: _Resampled | None
+    own: tuple[Floats, Floats, Floats],
+    options: CalibrationErrorOptions,
+    resampling: Resampling,
+    draws: Draws,
+    gap: float,
 ) -> Interval:
     """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
 
     The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
     resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
+    `gap` is how far the mean score may be from the rate of events.
     """
-    if options.norm == "max":
-        return _interval_of_largest(sums, resampling)
-    if resampled is None:
-        rng = np.random.default_rng(resampling.seed)
-        n_events, n_items = (round(float(each.sum())) for each in (sums.event_counts, sums.counts))
-        gap = largest_gap(float(sums.score_sums.sum()) / n_items, n_events, n_items, resampling.level)
-        drawn_sums = sums.resample(resampling.resamples, rng)
-        resampled = _Resampled(drawn_sums, sums.calibrated_events(resampling.resamples, rng), gap)
     tail = (1.0 - resampling.level) / 2.0
-    own = sums.counts, sums.score_sums, sums.event_counts
     plain = raw_error(*own, norm=options.norm)
     center = plain + raw_error(*own, norm=options.norm, debias=True)
-    drawn = raw_error(*resampled.sums, norm=options.norm, debias=True)
+    drawn = raw_error(*draws.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
     bias = float(residual_bias(*own, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
-    bias /= np.sqrt(resampled.units)
+    bias /= np.sqrt(draws.units)
     ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
-    if resampled.calibrated is not None:
+    if draws.calibrated is not None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
-        errors = raw_error(own[0], own[1], resampled.calibrated, norm=options.norm)
+        errors = raw_error(own[0], own[1], draws.calibrated, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
         # Resamples of items that are all but always right show no more errors than these few. No calibration error is
         # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
-        ends[1] = max(ends[1], resampled.gap)
+        ends[1] = max(ends[1], gap)
     # A sample that fits better than chance does would end below its own error, down to a width of zero.
     shown = float(finished_error(np.asarray(plain), norm=options.norm))
     ends[1] = max(ends[1], shown)
     if shown == 0 or np.ptp(drawn) <= ROUNDING:
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
-        unseen = 1.0 - tail ** (1.0 / (float(sums.counts.sum(axis=1).max()) * resampled.units))
+        unseen = 1.0 - tail ** (1.0 / (float(own[0].sum(axis=1).max()) * draws.units))
         ends = np.array([min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))])
     return Interval(
         low=float(np.clip(ends[0], 0.0, 1.0)),
@@ -416,55 +445,26 @@ def _interval(
     )
 
 
-def _interval_of_largest(sums: BinSums, resampling: Resampling) -> Interval:
-    """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
-    count, score, event = (each.ravel() for each in (sums.counts, sums.score_sums, sums.event_counts))
-    filled = np.flatnonzero(count)
-    level = 1.0 - (1.0 - resampling.level) / len(filled)
-    least, most = 0.0, 0.0
-    for place in filled:
-        confidence = min(score[place] / count[place], 1.0)
-        accuracy = wilson(round(event[place]), round(count[place]), confidence_level=level)
-        least = max(least, accuracy.low - confidence, confidence - accuracy.high)
-        most = max(most, accuracy.high - confidence, confidence - accuracy.low)
-    return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Resampled:
-    """What the interval of an error rests on.
-
-    Attributes:
-        sums: (R, C, M) counts, sums of scores and counts of events of resamples.
-        calibrated: (R, C, M) counts of events of a calibrated model; None for classes, which share their labels.
-        gap: How far the mean score may be from the rate of events.
-        units: Clusters per item: the fewer, the more noise.
-    """
-
-    sums: tuple[Floats, ...]
-    calibrated: Floats | None = None
-    gap: float = 0.0
-    units: float = 1.0
-
-
-def _resample_rows(
-    top: TopLabel,
-    edges: Floats,
+def _interval_of_largest(
+    sums: BinSums,
+    pairs: Sequence[Pair],
+    units: Sequence[NDArray[np.intp] | None],
     options: CalibrationErrorOptions,
     resampling: Resampling,
-    clusters: NDArray[np.intp] | None,
-) -> _Resampled:
-    uniform, pairs = options.strategy == "uniform", top.pairs(options.kind)
-    drawn = resampled_rows(pairs, edges, resampling, uniform=uniform, threshold=options.threshold, clusters=clusters)
-    sums = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
-    units = 1.0 if clusters is None else (int(clusters.max()) + 1) / len(clusters)
-    if clusters is None or options.kind == "classwise":
-        return _Resampled(sums, units=units)
-    kept = pairs[0][0] > options.threshold if options.threshold > 0 else np.ones(len(top), bool)
-    scores, events, codes = pairs[0][0][kept], pairs[0][1][kept], clusters[kept]
-    cells = assign_bins(scores, edges[0], uniform=uniform)
-    calibrated = calibrated_clusters(scores, cells, options.n_bins, codes, resampling)
-    return _Resampled(sums, calibrated[:, None], gap_of_rows(scores, events, codes, resampling), units)
+) -> Interval:
+    """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
+    wide = resampling.of_family(int(np.count_nonzero(sums.counts)))
+    least, most = 0.0, 0.0
+    for (scores, events), edges, own in zip(pairs, sums.edges, units, strict=True):
+        cells = assign_bins(scores, edges, uniform=options.strategy == "uniform")
+        order = np.argsort(cells, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+            if len(rows):  # above a threshold a class may have no score
+                confidence = min(float(scores[rows].mean()), 1.0)
+                accuracy = rate_interval(events[rows], wide, clusters_of(own, rows))
+                least = max(least, accuracy.low - confidence, confidence - accuracy.high)
+                most = max(most, accuracy.high - confidence, confidence - accuracy.low)
+    return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")
 
 
 # --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself

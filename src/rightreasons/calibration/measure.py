@@ -17,8 +17,10 @@ from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
+    Draws,
     calibration_error,
     calibration_of,
+    draws_of,
     gap_of_rows,
     macro_of,
 )
@@ -31,7 +33,7 @@ from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.classification import macro_f1_of
-from rightreasons.core.intervals import Estimate, FigureText, clusters_of, estimate_of, mean, rate, share
+from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate, share
 from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
@@ -76,6 +78,7 @@ class JudgedItems:
     kind: str = "top_label"
     n_bins: int = CalibrationOptions().n_bins
     clusters: NDArray[Any] | None = None
+    _drawn: dict[tuple[Any, ...], Draws] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.top)
@@ -123,6 +126,13 @@ class JudgedItems:
         order = np.argsort(self.top.confidence)
         groups = intervals.random_groups(len(self), None if self.clusters is None else self.clusters[order])
         return [_rows(self.top, order[rows]) for rows in groups]
+
+    def draws(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
+        """Return `draws_of` the items, which the errors of all norms and levels in the same bins share."""
+        key = options.kind, options.strategy, options.n_bins, resampling.resamples, resampling.seed
+        if key not in self._drawn:
+            self._drawn[key] = draws_of(self.top, options, resampling, cluster_codes(self.clusters, len(self)))
+        return self._drawn[key]
 
     @property
     def by_class(self) -> bool:
@@ -264,7 +274,6 @@ def measure_calibration(
         (0.333, False)
     """
     bins, top = _binned(items), items.top
-    null = consistency_of(bins, top.confidence, items.clusters, resampling)
     place = assign_bins(top.confidence, uniform_edges(items.n_bins), uniform=True)
     groups = [place == number for number in range(items.n_bins)]
     return CalibrationMeasurement(
@@ -272,7 +281,7 @@ def measure_calibration(
         figures=measure_figures(items, keys, resampling=resampling),
         decided=measure_figures(items, DECIDED, resampling=resampling.of_family(len(DECIDED))),
         bins=bins,
-        consistency=null,
+        consistency=_null(items, resampling),
         accuracies=tuple(rate(top.correct[group], resampling, clusters_of(items.clusters, group)) for group in groups),
     )
 
@@ -459,8 +468,8 @@ STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
     "brier_reliability": lambda top: brier_of(top).reliability,
     "brier_resolution": lambda top: brier_of(top).resolution,
     "brier_uncertainty": lambda top: brier_of(top).uncertainty,
-    "aurc": lambda top: ranked(top)[0],
-    "e_aurc": lambda top: ranked(top)[1],
+    "aurc": lambda top: ranked(top.confidence, top.correct)[0],
+    "e_aurc": lambda top: ranked(top.confidence, top.correct)[1],
     "auroc": lambda top: auroc(top.confidence, top.correct),
 }
 """Figures that are functions of the top labels; None where one is undefined."""
@@ -538,8 +547,7 @@ def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float
     fewer, top = resampling.at_most(SLOW_RESAMPLES), items.top
     drawn = _resampled(key, items, fewer, value, "basic")
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
-    null = consistency_of(_binned(items), top.confidence, items.clusters, fewer)
-    low = drawn.low if null.p_value <= 1 - resampling.level else 0.0
+    low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
 
 
@@ -583,7 +591,17 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
 
 def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
     checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
-    return calibration_of(items.top, checked, resampling, clusters=items.clusters)
+    draws = items.draws(checked, resampling) if resampling is not None and checked.norm != "max" else None
+    return calibration_of(items.top, checked, resampling, clusters=items.clusters, draws=draws)
+
+
+def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
+    """Return what a calibrated model would show in the bins; of clusters, in the draws of the errors' intervals."""
+    calibrated = None
+    if items.clusters is not None:
+        drawn = items.draws(CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling).calibrated
+        calibrated = None if drawn is None else drawn[:, 0]
+    return consistency_of(_binned(items), calibrated, resampling)
 
 
 def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:

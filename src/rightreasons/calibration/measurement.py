@@ -6,51 +6,47 @@ A language model is asked for several sources of its confidence, on the same ans
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.splits import safe_name
-from rightreasons.calibration.measure import VotesMeasurement, measure_votes
-from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, unknown_name
-from rightreasons.core.label_names import MatchTerms, listing, match_labels
-from rightreasons.core.options import listed as listed_names
-from rightreasons.core.validation import check_scores, parse_json, softmax
-
-if TYPE_CHECKING:
-    from rightreasons.calibration.elicit import ConfidenceMeasurement, Elicited
-
-
-import functools
-from collections.abc import Iterator, Mapping
-
-from rightreasons.audited.context import example_of
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.calibration.measure import (
     DECIDED,
     FIGURES,
     CalibrationMeasurement,
     ClassFigures,
     JudgedItems,
+    VotesMeasurement,
     measure_calibration,
     measure_classes,
     measure_cue,
     measure_figures,
     measure_rescaled,
     measure_risk,
+    measure_votes,
     worst_split,
 )
+from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.recalibration import Temperature
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.classification import label_errors
+from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, paired_means
+from rightreasons.core.label_names import MatchTerms, listing, match_labels
+from rightreasons.core.options import listed as listed_names
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.validation import check_scores, parse_json, softmax
 from rightreasons.core.verdict import MARGINS, Decision, decide
 from rightreasons.page import parts as p
 from rightreasons.page.parts import Example, Headline
+
+if TYPE_CHECKING:
+    from rightreasons.calibration.elicit import ConfidenceMeasurement, Elicited
 
 
 def votes_measured(context: AuditContext, options: CalibrationOptions) -> VotesMeasurement | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, top_label
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Ragged, Result, mean_of_ties
 from rightreasons.core.binning import BinSums
 from rightreasons.core.validation import (
     MOST_BINS,
@@ -311,13 +311,13 @@ def selective_scores(
 def selective_of(top: TopLabel) -> SelectiveResult:
     """Compute `selective_scores` from precomputed top labels."""
     n_items = len(top)
-    aurc, e_aurc, confidence, risk = ranked(top)
+    aurc, e_aurc, confidence, risk = ranked(top.confidence, top.correct)
     points = np.unique(np.ceil(np.arange(1, CURVE_POINTS + 1) * n_items / CURVE_POINTS).astype(np.intp)) - 1
     return SelectiveResult(
         aurc=aurc,
         e_aurc=e_aurc,
         auroc=auroc(top.confidence, top.correct),
-        accuracy=np.count_nonzero(top.correct) / n_items,
+        accuracy=int(np.count_nonzero(top.correct)) / n_items,
         n_items=n_items,
         curve=tuple(
             CoveragePoint(float((point + 1) / n_items), float(min(risk[point], 1.0)), float(confidence[point]))
@@ -326,14 +326,14 @@ def selective_of(top: TopLabel) -> SelectiveResult:
     )
 
 
-def ranked(top: TopLabel) -> tuple[float, float, Floats, Floats]:
+def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float, Floats, Floats]:
     """Return AURC, E-AURC, the confidences in falling order and the risk where answers end after each, (N,) each."""
-    order = np.argsort(-top.confidence, kind="stable")
-    confidence = top.confidence[order]
-    wrong = mean_of_ties(confidence, (~top.correct[order]).astype(np.float64))
-    rank = np.arange(1, len(top) + 1)
+    order = np.argsort(-confidence, kind="stable")
+    confidence = confidence[order]
+    wrong = mean_of_ties(confidence, (~correct[order]).astype(np.float64))
+    rank = np.arange(1, len(order) + 1)
     risk = np.cumsum(wrong) / rank
-    best = np.maximum(rank - np.count_nonzero(top.correct), 0) / rank
+    best = np.maximum(rank - np.count_nonzero(correct), 0) / rank
     aurc = float(risk.mean())
     # Rounding may carry a perfect ranking below 0.
     return aurc, max(aurc - float(best.mean()), 0.0), confidence, risk
@@ -369,20 +369,3 @@ def auroc(scores: Any, events: Any) -> float | None:
     below = np.searchsorted(others, with_event, side="left").sum(dtype=np.int64)
     up_to = np.searchsorted(others, with_event, side="right").sum(dtype=np.int64)
     return float((below + up_to) / (2 * n_events * n_others))
-
-
-def mean_of_ties(ordered: Floats, values: Floats) -> Floats:
-    """Replace the values of items with equal scores by their mean.
-
-    Args:
-        ordered: (N,) scores in order, rising or falling.
-        values: (N,) values in the same order.
-
-    Returns:
-        (N,) values: what is expected at each place when ties are put in random order.
-    """
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    if len(starts) == len(ordered):
-        return values
-    sizes = np.diff(np.append(starts, len(ordered)))
-    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)

@@ -11,11 +11,8 @@ from scipy import fft, optimize
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.calibration.proper_scores import mean_of_ties
-from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.binning import assign_bins, calibrated_clusters
+from rightreasons.core.arrays import Ragged, Result, mean_of_ties
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import cluster_codes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
 
@@ -357,15 +354,12 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
-    return consistency_of(result, None, None, resampling)
+    return consistency_of(result, None, resampling)
 
 
-def consistency_of(
-    result: CalibrationResult, confidence_of: Floats | None, clusters: Any, resampling: Resampling
-) -> ConsistencyResult:
-    """Compute `consistency`; of items in clusters, from their confidences (N,), with each cluster as one item."""
+def consistency_of(result: CalibrationResult, calibrated: Floats | None, resampling: Resampling) -> ConsistencyResult:
+    """Compute `consistency`; of items in clusters, from (R, M) counts of events of a calibrated model."""
     level, draws = resampling.level, resampling.resamples
-    rng = np.random.default_rng(resampling.seed)
     filled = [row for row in result.bins if row.count]
     counts = np.array([row.count for row in filled])
     confidence = np.array([row.confidence for row in filled], dtype=np.float64)
@@ -375,16 +369,14 @@ def consistency_of(
     if abs(observed - result.ece) > 1e-9:
         raise ValueError(f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}.")
     tail = (1 - level) / 2
-    codes = None if confidence_of is None else cluster_codes(clusters, len(confidence_of))
-    if codes is None or confidence_of is None:
+    if calibrated is None:
         from scipy import stats  # loads slowly
 
+        rng = np.random.default_rng(resampling.seed)
         rates = rng.binomial(counts, confidence, size=(draws, len(counts))) / counts
         low, high = (stats.binom.ppf(q, counts, confidence) / counts for q in (tail, 1 - tail))
     else:
-        cells = assign_bins(confidence_of, np.array([0.0, *(row.upper for row in result.bins)]))
-        drawn = calibrated_clusters(confidence_of, cells, len(result.bins), codes, resampling)
-        rates = drawn[:, [row.count > 0 for row in result.bins]] / counts
+        rates = calibrated[:, [row.count > 0 for row in result.bins]] / counts
         low, high = np.quantile(rates, (tail, 1 - tail), axis=0)
     errors = (np.abs(rates - confidence) * weight).sum(axis=1)
     bars = iter(zip(low.tolist(), high.tolist(), strict=True))

@@ -295,6 +295,23 @@ class Ragged:
         return int(np.searchsorted(self.offsets, position, side="right") - 1)
 
 
+def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace the values of items with equal scores by their mean.
+
+    Args:
+        ordered: (N,) scores in order, rising or falling.
+        values: (N,) values in the same order.
+
+    Returns:
+        (N,) values: what is expected at each place when ties are put in random order.
+    """
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    if len(starts) == len(ordered):
+        return values
+    sizes = np.diff(np.append(starts, len(ordered)))
+    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+
+
 def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> NDArray[np.float64] | Ragged:
     """Return the rows of a table or of `Ragged` at some positions; rows of one length become a table.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Interval, cluster_codes
+from rightreasons.core.intervals import MAX_UNITS, Interval, cluster_codes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length, check_scores
 
@@ -183,12 +183,15 @@ def macro_f1_of(
     rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
     shares: NDArray[np.float64] = observed / n_items
     units: Any = None
+    n_drawn = n_units
     if codes is not None:
-        shares = np.full(n_units, 1 / n_units)
-        units = sparse.csr_array((np.ones(n_items), (codes, places[:n_items])), shape=(n_units, len(cells)))
+        if n_units > MAX_UNITS:  # random groups of clusters, as in the bootstrap of a mean
+            codes, n_drawn = rng.integers(MAX_UNITS, size=n_units)[codes], MAX_UNITS
+        shares = np.full(n_drawn, 1 / n_drawn)
+        units = sparse.csr_array((np.ones(n_items), (codes, places[:n_items])), shape=(n_drawn, len(cells)))
 
     def drawn(n: int) -> NDArray[Any]:
-        draws = rng.multinomial(n_units, shares, size=n)
+        draws = rng.multinomial(n_drawn, shares, size=n)
         return draws if codes is None else np.asarray(draws @ units)
 
     resamples = np.concatenate([mean_f1(drawn(n)) for n in parts])

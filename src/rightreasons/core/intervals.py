@@ -998,6 +998,9 @@ def cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     names = to_numpy(clusters, "clusters")
     if names.ndim != 1 or len(names) != n_items:
         raise ValueError(f"Expected `clusters` to name the cluster of each of {n_items} items, but got {len(names)}.")
+    missing = np.flatnonzero(names != names)  # NaN, as tables have it in the place of a missing name
+    if missing.size:
+        raise ValueError(f"Expected a value in each item of `clusters`, but item {missing[0]} is NaN.")
     if names.dtype == object:
         names = names.astype(np.str_)
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)

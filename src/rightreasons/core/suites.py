@@ -275,6 +275,11 @@ class SuiteTable:
         return int(self.case_offsets[-1])
 
     @property
+    def highest(self) -> int:
+        """The highest number of a label; -1 where no label is a number."""
+        return max((int(label) for label in self.labels if isinstance(label, numbers.Integral)), default=-1)
+
+    @property
     def asks_for_texts(self) -> bool:
         """Whether the answers are texts rather than labels."""
         values = (part.get("value") for spec in self.expectations for part in every_part(spec))

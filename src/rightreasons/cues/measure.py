@@ -79,6 +79,8 @@ class ChoiceItems:
         groups, easy = (
             list(kept[name]) if name in kept.column_names else None for name in (groups_column or GROUPS, "easy")
         )
+        if groups is not None:  # an item without a group is on its own
+            groups = [("item", row) if name in (None, "") else name for row, name in zip(rows, groups, strict=True)]
         flags = None if easy is None else np.array(easy, dtype=np.bool_)
         return cls(kept["prompt"][:], kept["choices"][:], labels[rows], groups, flags, rows)
 

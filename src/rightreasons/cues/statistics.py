@@ -459,6 +459,9 @@ def group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.i
     if groups is None:
         return np.arange(n_items, dtype=np.int64)
     validation.check_same_length(data=range(n_items), groups=groups)
+    missing = next((item for item, key in enumerate(groups) if key is None or key != key), None)
+    if missing is not None:
+        raise ValueError(f"Expected a name in each item of `groups`, but item {missing} has none.")
     ids: dict[Hashable, int] = {}
     return np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
 

@@ -335,30 +335,27 @@ class PairedReviews(Builder):
             ["negative", "positive"], pair_id=datasets.Value("string"), role=datasets.Value("string")
         )
 
-    def review(self, split: str, pair: object, role: str, sentiment: str, text: str) -> Row:
-        """Build one row; line breaks of the web page become spaces."""
-        if sentiment not in SENTIMENTS:
-            raise ValueError(
-                f"Expected the sentiment of pair {pair} of {self.NAME!r} to be Negative or Positive, but it is "
-                f"{sentiment!r}."
-            )
-        return {
-            "id": f"{split}-{pair}-{role}",
-            "text": " ".join(_BREAK.sub(" ", text).split()),
-            "label": SENTIMENTS.index(sentiment),
-            "pair_id": f"{split}-{pair}",
-            "role": role,
-        }
-
     def opposed(self, split: str, pair: object, first: Sequence[str], second: Sequence[str]) -> Iterator[Row]:
-        """Yield an original and its perturbed twin, whose sentiments must differ."""
+        """Yield an original and its perturbed twin, whose sentiments must differ; line breaks become spaces."""
+        for sentiment in (first[0], second[0]):
+            if sentiment not in SENTIMENTS:
+                raise ValueError(
+                    f"Expected the sentiment of pair {pair} of {self.NAME!r} to be Negative or Positive, but it is "
+                    f"{sentiment!r}."
+                )
         if first[0] == second[0]:
             raise ValueError(
                 f"Expected the two reviews of pair {pair} of {self.NAME!r} to differ in sentiment, but both are "
                 f"{first[0]!r}."
             )
         for role, (sentiment, text) in zip(ROLES, (first[:2], second[:2]), strict=True):
-            yield self.review(split, pair, role, sentiment, text)
+            yield {
+                "id": f"{split}-{pair}-{role}",
+                "text": " ".join(_BREAK.sub(" ", text).split()),
+                "label": SENTIMENTS.index(sentiment),
+                "pair_id": f"{split}-{pair}",
+                "role": role,
+            }
 
 
 class ImdbContrast(PairedReviews):

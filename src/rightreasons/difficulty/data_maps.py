@@ -93,13 +93,14 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
         raise ValueError(
             f"Expected `correct` of the shape of `gold_probabilities`, {probability.shape}, but got {right.shape}."
         )
-    outside = np.argwhere(~((probability >= 0) & (probability <= 1)))
-    if len(outside):
-        epoch, example = outside[0].tolist()
-        raise ValueError(
-            f"Expected probabilities between 0 and 1 in `gold_probabilities`, but example {example} of epoch {epoch} "
-            f"has {probability[epoch, example]}."
-        )
+    for name, values in (("gold_probabilities", probability), ("correct", right)):
+        outside = np.argwhere(~((values >= 0) & (values <= 1)))
+        if len(outside):
+            epoch, example = outside[0].tolist()
+            raise ValueError(
+                f"Expected values between 0 and 1 in `{name}`, but example {example} of epoch {epoch} has "
+                f"{values[epoch, example]}."
+            )
     return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
 
 

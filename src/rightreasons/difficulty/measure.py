@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, plain
-from rightreasons.core.intervals import Estimate, estimate_of, share
+from rightreasons.core.intervals import Estimate, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.difficulty.data_maps import TrainingDynamics
@@ -171,8 +171,10 @@ class RankedItems:
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
         """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
         shares = zip(self.groups.accuracies, self.groups.counts, strict=True) if self.groups else ()
-        estimates = [share(round(accuracy * count), count, resampling) for accuracy, count in shares]
-        return [estimate for estimate in estimates if estimate is not None]
+        return [
+            estimate_of(accuracy, wilson(round(accuracy * count), count, confidence_level=resampling.level))
+            for accuracy, count in shares
+        ]
 
     def correlations(self, resampling: Resampling, dynamics: TrainingDynamics | None = None) -> dict[str, Correlation]:
         """Return the rank correlations of the difficulty with other measures of the same items.

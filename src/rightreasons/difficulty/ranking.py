@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Result, mean_of_ties
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import (
@@ -209,6 +209,8 @@ def accuracy_by_difficulty(
 ) -> AccuracyByDifficulty:
     """Split items into groups of equal size by difficulty, and count how often each group is right.
 
+    Items of equal difficulty are taken in random order: what is computed is the expectation over that order.
+
     Args:
         difficulty: (N,) difficulties.
         predictions: (N,) predicted labels.
@@ -227,10 +229,11 @@ def accuracy_by_difficulty(
     check_same_length(difficulty=values, predictions=predicted, references=gold)
     right = (predicted == gold).astype(np.float64)
     order = np.argsort(values, kind="stable")
-    groups = [group for group in np.array_split(order, check_count(n_groups, "n_groups")) if len(group)]
+    table = np.stack((values[order], mean_of_ties(values[order], right[order])))
+    groups = np.array_split(table, min(check_count(n_groups, "n_groups"), len(order)), axis=1)
     return AccuracyByDifficulty(
-        accuracies=[float(right[group].mean()) for group in groups],
-        counts=[len(group) for group in groups],
-        edges=[[float(values[group[0]]), float(values[group[-1]])] for group in groups],
+        accuracies=[float(rates.mean()) for _, rates in groups],
+        counts=[group.shape[1] for group in groups],
+        edges=[[float(ordered[0]), float(ordered[-1])] for ordered, _ in groups],
         correlation=rank_correlation(values, right),
     )

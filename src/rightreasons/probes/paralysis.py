@@ -215,6 +215,14 @@ def _own_choices(
                 f"Expected each entry of `original_positions` to be a position in its perturbed row, but row "
                 f"{before.row_of(where)} holds {rows.values[where]:g} of {limit[where]} choices."
             )
+        flat = inside + np.repeat(after.starts, before.lengths)
+        twice = np.flatnonzero(np.bincount(flat) > 1)
+        if twice.size:
+            row = after.row_of(int(twice[0]))
+            raise ValueError(
+                f"Expected each entry of a row of `original_positions` to be another position, but row {row} holds "
+                f"{twice[0] - after.starts[row]} twice."
+            )
         wrong = np.flatnonzero(inside[before.starts + labels] != moved)
         if wrong.size:
             raise ValueError(

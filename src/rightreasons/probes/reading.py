@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Result, to_numpy
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, beyond, cluster_codes, clusters_of, count_units, mean, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_same_length
@@ -94,6 +94,10 @@ def measure_reading(
     Returns:
         A `Reading`; None where no item has an answer, or no two of a stratum do.
 
+    Raises:
+        TypeError: If something is no whole numbers.
+        ValueError: If lengths differ, or an answer is none of its item's choices.
+
     References:
         Cohen (1960), A Coefficient of Agreement for Nominal Scales; Balepur et al. (2024), Artifacts or Abduction: How
         Do LLMs Answer Multiple-Choice Questions Without the Question?
@@ -105,12 +109,11 @@ def measure_reading(
         >>> reading.kept.value, reading.by_chance, reading.beyond_chance.value
         (0.5, 0.5, 0.0)
     """
-    before, after = (
-        check_labels(each, minimum=-1, name=name) for each, name in ((answers, "answers"), (without, "without"))
-    )
-    sizes = to_numpy(n_choices, "n_choices").astype(np.int64)
+    sizes = check_labels(n_choices, minimum=1, name="n_choices")
+    columns = {"answers": answers, "without": without} | ({} if references is None else {"references": references})
+    check_same_length(n_choices=sizes, **columns)
+    before, after = (check_labels(columns[name], sizes, minimum=-1, name=name) for name in ("answers", "without"))
     right = np.zeros_like(before) if references is None else check_labels(references, sizes)
-    check_same_length(answers=before, without=after, n_choices=sizes, references=right)
     known = before >= 0
     units = clusters_of(cluster_codes(clusters, len(before)), known)
     before, after, right, sizes = (column[known] for column in (before, after, right, sizes))

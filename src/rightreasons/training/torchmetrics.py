@@ -45,7 +45,16 @@ class Figures(Metric):  # type: ignore[misc]
             self.add_state(state, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
-        """Keep the logits (B, K) of a batch and its labels (B,); items with the label -100 are ignored."""
+        """Keep the logits (B, K) of a batch and its labels (B,); items with the label -100 are ignored.
+
+        Raises:
+            ValueError: If other batches have another number of classes or choices.
+        """
+        if len(self.logits) and logits.shape[-1] != self.logits[0].shape[-1]:
+            raise ValueError(
+                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches before, but got "
+                f"{tuple(logits.shape)}: fill missing choices with a logit far below the others."
+            )
         self.logits.append(logits.detach().float())
         self.labels.append(labels)
 
