@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -361,10 +361,10 @@ def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> A
     left = _CUT if name is not None else 0
     alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
     for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
-        scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
+        scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
             left -= 1
-            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])))[0]
+            part = logits_of(model, {"input_ids": _tensor(model, row.tokens[None, :-3])})[0]
             off = float((scores[: len(part)] - part).abs().max())
             if off > 10 * tolerance(model, float(scores.abs().max())):
                 raise RefusalError(
@@ -444,7 +444,7 @@ def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> 
         inputs["past_key_values"] = prefix.before(len(rows))
     if "logits_to_keep" in options:
         inputs["logits_to_keep"] = _tensor(model, columns)
-    logits = _logits(model(**inputs))
+    logits = logits_of(model, inputs)
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
     at_column = np.concatenate([row.columns for row in rows])
     if logits.shape[1] == len(columns) < shape[1]:
@@ -476,14 +476,16 @@ def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
 
-def _logits(outputs: Any, name: str = "the model") -> torch.Tensor:
+def logits_of(model: Any, inputs: Mapping[str, Any], name: str = "the model") -> torch.Tensor:
+    """Return the logits of every token that a model is asked, without those of tokens that it puts before them."""
+    outputs = model(**inputs)
     logits = getattr(outputs, "logits", None)
     if logits is None or logits.dim() != 3:
         raise RefusalError(
             f"Expected logits of every token from {name}, but it gives {type(outputs).__name__} without them."
         )
     table: torch.Tensor = logits
-    return table
+    return table[:, -inputs["input_ids"].shape[1] :]
 
 
 def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:

@@ -353,7 +353,7 @@ class CausalFisher:
             own = embeddings[sent(item, device)]
             own = torch.nn.functional.pad(own, (0, 0, 0, max(0, ids.shape[1] - own.shape[1])))[:, : ids.shape[1]]
             fed = torch.where(sent(prompt, device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"]))
-            logits = embedding_input.logits(fed, inputs)
+            logits = embedding_input.logits(fed, inputs)[:, -ids.shape[1] :]
             at_row = np.repeat(np.arange(len(group)), [len(row.wanted) for row in group])
             index = [sent(np.concatenate(part), device) for part in (
                 [row.columns for row in group], [row.wanted for row in group], [row.owners for row in group],
