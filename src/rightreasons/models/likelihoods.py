@@ -20,7 +20,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import later, sent
+from rightreasons.models.running import fingerprint_texts
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -262,18 +264,8 @@ def n_rows(asked: Asked, way: str) -> int:
 def likelihoods(
     model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
 ) -> Callable[[], list[NDArray[np.float64]]]:
-    """Ask for the log-likelihood of each choice of each item, in nats.
-
-    Args:
-        model: A causal language model.
-        items: The items.
-        way: One of `WAYS`.
-        prefix: What the model has read before each of them; None for nothing.
-
-    Returns:
-        A function that waits for them: (C,) per item.
-    """
-    launched = _token_likelihoods(model, items, way, prefix)
+    """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
+    launched = token_likelihoods(model, items, way, prefix)
 
     def read() -> list[NDArray[np.float64]]:
         tokens = iter(launched())
@@ -284,17 +276,18 @@ def likelihoods(
 
 def token_likelihoods(
     model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
-) -> list[NDArray[np.float64]]:
-    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice.
-
-    The arguments are those of `likelihoods`.
-    """
-    return _token_likelihoods(model, items, way, prefix)()
-
-
-def _token_likelihoods(
-    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None
 ) -> Callable[[], list[NDArray[np.float64]]]:
+    """Ask for the log-likelihood of each token of each choice, in nats.
+
+    Args:
+        model: A causal language model.
+        items: The items.
+        way: One of `WAYS`.
+        prefix: What the model has read before each of them; None for nothing.
+
+    Returns:
+        A function that waits for them: (T,) per choice, one choice after another.
+    """
     first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
     make = _shared_rows if way == SHARED else plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
@@ -302,8 +295,19 @@ def _token_likelihoods(
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
-    scored = torch.cat([part for group in groups for part in _read(model, group, way, prefix)])
+    scored = torch.cat([_read(model, group, way, prefix) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
+
+
+def fingerprints_of(items: Sequence[Asked]) -> dict[str, str]:
+    """Digest items as tokens, and their names."""
+    sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]
+    arrays = {
+        "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
+        "lengths": np.array([len(part) for part in sequences]),
+        "choices": np.array([len(asked.choices) for asked in items]),
+    }
+    return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
 
 
 def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
@@ -421,8 +425,8 @@ def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
     return [rows]
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> list[torch.Tensor]:
-    """Read rows in one pass; return the log-likelihoods of their wanted tokens, in parts."""
+def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
+    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
     before = 0 if prefix is None else len(prefix)
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -445,19 +449,29 @@ def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> 
     if "logits_to_keep" in options:
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
+    return log_of_wanted(logits, rows, columns if logits.shape[1] == len(columns) < shape[1] else None).double()
+
+
+def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[np.int64] | None = None) -> torch.Tensor:
+    """Return the log-likelihoods of the wanted tokens of rows, one row after another.
+
+    Args:
+        logits: (rows, T, V), or those of some columns alone.
+        rows: The rows.
+        columns: Which columns; None for all.
+    """
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
     at_column = np.concatenate([row.columns for row in rows])
-    if logits.shape[1] == len(columns) < shape[1]:
+    if columns is not None:
         at_column = np.searchsorted(columns, at_column)
-    wanted = np.concatenate([row.wanted for row in rows])
+    index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
     parts = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for start in range(0, len(wanted), _PART):
-        part = slice(start, start + _PART)
-        scores = logits[_tensor(model, at_row[part]), _tensor(model, at_column[part])].float()
-        picked = scores.gather(1, _tensor(model, wanted[part])[:, None])[:, 0] - scores.logsumexp(dim=1)
-        parts.append(picked.double())
-    return parts
+    for row, column, wanted in zip(*(each.split(_PART) for each in index), strict=True):
+        scores = logits[row, column]
+        scores = scores if scores.dtype == torch.float64 else scores.float()
+        parts.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
+    return torch.cat(parts)
 
 
 def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
