@@ -467,7 +467,7 @@ def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[n
     index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
     parts = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for row, column, wanted in zip(*(each.split(_PART) for each in index), strict=True):
+    for row, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
         scores = logits[row, column]
         scores = scores if scores.dtype == torch.float64 else scores.float()
         parts.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))

@@ -363,7 +363,7 @@ def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any
     length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)
 
     def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
-        rows = zip(texts, text_pairs or [None] * len(texts), strict=True)
+        rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
         told = [tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows]
         logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in told]
         return torch.stack(logits).double().softmax(-1).numpy()
