@@ -142,7 +142,7 @@ class TestMultiLabel:
         for load, other in ((load_classifier, classifier_folder), (load_multiple_choice, choice_folder)):
             with pytest.raises(ValueError, match="to have the label 'rude', but it has no multi-label head"):
                 load(other, target="rude")
-        with pytest.raises(ValueError, match="opened by its name, it is asked for the label that `target` names"):
+        with pytest.raises(ValueError, match="opened by name, it is asked for the label that `target` names"):
             load_classifier(folder)
 
     def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):

@@ -98,8 +98,38 @@ def test_an_estimator_is_a_function_of_texts():
     assert (scores.ids, scores.labels.tolist()) == (("a", "b", "c"), [1, -1, 0])
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
         scorer.choose(["a"], [["b", "c"]])
-    with pytest.raises(ValueError, match="Expected single texts, which Pipeline takes"):
+    with pytest.raises(ValueError, match="which Pipeline takes, .* a function with the parameters `texts` and `text_"):
         scorer.predict(["a"], text_pairs=["b"])
+
+
+def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
+    """An estimator of two columns, whose order a function tells: "no" in the second text is a contradiction."""
+    firsts = [f"a film {n % 7}" for n in range(80)]
+    seconds = [f"{'no' if n % 3 else 'a'} film {n % 5}" for n in range(80)]
+    frame = pd.DataFrame({"hypothesis": seconds, "premise": firsts})
+    columns = ColumnTransformer([(name, CountVectorizer(token_pattern=r"\w+"), name) for name in frame])
+    model = make_pipeline(columns, LogisticRegression(C=9)).fit(frame, [int(n % 3 > 0) for n in range(80)])
+
+    def judge(texts, text_pairs):
+        return model.predict_proba(pd.DataFrame({"hypothesis": text_pairs, "premise": texts}))
+
+    scorer = as_scorer(judge, label_names=NAMES, fingerprint="v1")
+    for pairs in (seconds, seconds[::-1]):  # other pairs are not those that are kept
+        scores = scorer.predict(firsts, text_pairs=pairs, out=tmp_path / "kept", progress=False)
+        assert np.exp(scores.logits) == pytest.approx(judge(firsts, pairs))
+    with pytest.raises(ValueError, match=r"judge.* fails: TypeError: .* missing 1 required .* 'text_pairs'"):
+        scorer.predict(firsts, progress=False)
+    frame.assign(label=[NAMES[int(n % 3 > 0)] for n in range(80)]).to_csv(tmp_path / "pairs.csv", index=False)
+    how = {"questions": ["calibration", "shortcuts"], "n_resamples": 20, "text_column": "premise", "progress": False}
+    made = rightreasons.audit(
+        judge,
+        str(tmp_path / "pairs.csv"),
+        label_names=NAMES,
+        text_pair_column="hypothesis",
+        out=tmp_path / "out",
+        **how,
+    )
+    assert made["calibration.accuracy"].estimate.value == 1.0
 
 
 def test_a_zero_shot_pipeline_chooses_among_the_label_names(tmp_path):
@@ -169,6 +199,8 @@ def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp
     texts = ["the film was good", "bad", "good " * 50]
     scores, want = (each.predict(texts, progress=False) for each in (scorer, plain))
     assert np.exp(scores.logits).sum(axis=1) == pytest.approx(1)
+    assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
+    scores, want = (each.predict(texts, text_pairs=texts[::-1], progress=False) for each in (scorer, plain))
     assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
     assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
     plain.model.config._name_or_path = ""  # where a tokenizer would be found

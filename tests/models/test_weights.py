@@ -31,6 +31,20 @@ from tiny_models import (
 TEXTS = ["the film was good", "a bad dull plot and a poor actor", "the actor", "a lovely scene but the story was awful"]
 PROMPTS, CHOICES = ["the film was", "a plot and"], [["good", "bad film"], ["dull", "a fine actor", "lovely"]]
 
+ATTENTION = {"target_modules": ["query", "value"]}
+KINDS = {
+    "DoRA": ("LoraConfig", ATTENTION | {"use_dora": True}),
+    "biases": ("LoraConfig", ATTENTION | {"bias": "all"}),
+    "words": ("LoraConfig", {"target_modules": ["query", "word_embeddings"]}),
+    "some words": ("LoraConfig", ATTENTION | {"trainable_token_indices": {"word_embeddings": [7, 8]}}),
+    "IA3": ("IA3Config", {"target_modules": ["key"], "feedforward_modules": []}),
+    "AdaLoRA": ("AdaLoraConfig", ATTENTION | {"total_step": 9}),
+    "VeRA": ("VeraConfig", ATTENTION | {"r": 4}),
+    "prompt": ("PromptTuningConfig", {"num_virtual_tokens": 3}),
+    "prefix": ("PrefixTuningConfig", {"num_virtual_tokens": 3}),
+}
+"""Kinds of adapters, their class in peft, and their settings."""
+
 
 class TestAdapters:
     @pytest.fixture(scope="class")
@@ -76,6 +90,71 @@ class TestAdapters:
         np.testing.assert_allclose(eigen, its, rtol=1e-4)
         scores, its = (integrated_gradients(each, TEXTS, progress=False).scores.values for each in (opened, merged))
         np.testing.assert_allclose(scores, its, atol=1e-4 * np.abs(its).max())
+
+    # What each needs beside LoRA of two matrices; the last three hold a head or words of another size than the base's.
+    @pytest.mark.parametrize("kind", [*KINDS, "three classes", "more words", "more words that are trained"])
+    def test_every_kind_is_what_peft_makes_of_it(self, folders, tmp_path, kind):
+        peft = pytest.importorskip("peft")
+        model_class, options = transformers.AutoModelForSequenceClassification, {}
+        if kind == "three classes":
+            options = {"num_labels": 3, "ignore_mismatched_sizes": True}
+        model = model_class.from_pretrained(folders / "base", **options)
+        name, own = KINDS.get(kind, ("LoraConfig", {"target_modules": ["query"]}))
+        if "words" in kind:
+            model.resize_token_embeddings(60)
+            own = own | ({"modules_to_save": ["word_embeddings"]} if "trained" in kind else {})
+        with torch.random.fork_rng():
+            torch.manual_seed(5)
+            adapted = peft.get_peft_model(model, getattr(peft, name)(task_type="SEQ_CLS", **own))
+            for weight in adapted.parameters():
+                if weight.requires_grad:
+                    weight.data.normal_(0.2, 0.3)
+        adapted.eval().save_pretrained(tmp_path)
+        words = transformers.AutoTokenizer.from_pretrained(folders / "base")
+        texts = ["the film was good", " ".join(["a bad dull plot"] * 20)]
+        opened = load_classifier(tmp_path)
+        with torch.no_grad():
+            inputs = [words(t, truncation=True, max_length=opened.max_length, return_tensors="pt") for t in texts]
+            want = [adapted(**each).logits[0].numpy() for each in inputs]
+        np.testing.assert_allclose(predict(opened, texts, progress=False).logits, want, atol=2e-6)
+        assert opened.max_length == (32 - own.get("num_virtual_tokens", 0))
+        assert (fisher_information(opened, texts, progress=False).eigenvalues > 0).all()
+
+    def test_words_that_an_adapter_changes_are_explained(self, folders, tmp_path):
+        peft = pytest.importorskip("peft")
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folders / "base")
+        lora = peft.LoraConfig(target_modules=["word_embeddings", "query"], init_lora_weights=False)
+        adapted = peft.get_peft_model(model, lora)
+        adapted.save_pretrained(tmp_path / "own")
+        adapted.merge_and_unload().save_pretrained(tmp_path / "whole")
+        tiny_tokenizer().save_pretrained(tmp_path / "whole")
+        own, whole = (
+            integrated_gradients(load_classifier(tmp_path / name), TEXTS, baseline="mean", progress=False)
+            for name in ("own", "whole")
+        )
+        np.testing.assert_allclose(own.scores.values, whole.scores.values, rtol=1e-3, atol=1e-6)
+
+    def test_words_before_a_text_are_not_read_as_its_own(self, folders, tmp_path):
+        peft = pytest.importorskip("peft")
+        model = transformers.AutoModelForCausalLM.from_pretrained(folders / "causal_base")
+        with torch.random.fork_rng():
+            torch.manual_seed(5)
+            adapted = peft.get_peft_model(
+                model, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3)
+            ).eval()
+        adapted.save_pretrained(tmp_path)
+        opened = load_chooser(tmp_path, method="sum")
+        words, want = opened.tokenizer, []
+        for prompt, choices in zip(PROMPTS, CHOICES, strict=True):
+            for choice in choices:
+                ids, before = words(f"{prompt} {choice}", return_tensors="pt").input_ids, len(words(prompt).input_ids)
+                with torch.no_grad():  # logits of 3 virtual tokens come first; the last token's are of nothing
+                    log = adapted(input_ids=ids).logits[0, 3 - 1 : -1].log_softmax(-1)
+                want.append(float(log.gather(1, ids[0][:, None])[before:].sum()))
+        got = choose(opened, PROMPTS, CHOICES, progress=False).logits.values
+        np.testing.assert_allclose(got, want, atol=2e-5)
+        logits = fisher_information(opened, PROMPTS, choices=CHOICES, progress=False).logits.values
+        np.testing.assert_allclose(logits, want, atol=2e-5)
 
     def test_names_of_classes_are_those_of_the_base_or_numbers(self, folders):
         assert classes_of(str(folders / "classifier")) == ("negative", "positive")

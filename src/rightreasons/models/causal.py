@@ -160,7 +160,7 @@ class CausalLM:
 
     def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
-        return one_by_one(self.model, items, name) if way == ONE_BY_ONE else token_likelihoods(self.model, items, way)
+        return one_by_one(self.model, items, name) if way == ONE_BY_ONE else token_likelihoods(self.model, items, way)()
 
     def try_out(self) -> None:
         """Try it on a few short sequences.

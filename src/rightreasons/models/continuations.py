@@ -14,20 +14,20 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, offsets_of
-from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.likelihoods import (
     PADDED,
     SHARED,
     Asked,
     Prefix,
+    fingerprints_of,
     likelihood_way,
     n_rows,
     one_by_one,
     token_likelihoods,
     width,
 )
-from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import Column, Columns, HowToRun, Later, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -65,25 +65,21 @@ _HELD = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Common:
-    """Items that begin with the same tokens, which are read once.
+class _Plan:
+    """How some items are read.
 
     Attributes:
-        members: Positions of the items.
-        prefix: The tokens, as the model holds them.
-        way: How the rest of the items is batched.
+        rows: Positions of the items.
+        way: How they are batched.
+        prefix: What is read once before all of them; None for nothing.
     """
 
-    members: NDArray[np.int64]
-    prefix: Prefix
+    rows: NDArray[np.int64]
     way: Way
-
-    def rest(self, asked: Asked) -> Asked:
-        """Return a member without the prefix."""
-        return asked.after(len(self.prefix))
+    prefix: Prefix | None = None
 
 
-def find_common(scorer: CausalLM, items: Sequence[Asked]) -> Common | None:
+def _common(scorer: CausalLM, items: Sequence[Asked]) -> _Plan | None:
     """Return the items that begin alike where reading that once pays and is exact; None where not.
 
     Args:
@@ -100,7 +96,7 @@ def find_common(scorer: CausalLM, items: Sequence[Asked]) -> Common | None:
     way = _prefix_way(scorer, size, int(widths[members].max()))
     if way.name == APART:
         return None
-    return Common(members, Prefix(scorer.model, items[members[0]].prompt[:size]), way)
+    return _Plan(members, way, Prefix(scorer.model, items[members[0]].prompt[:size]))
 
 
 def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]]:
@@ -157,7 +153,7 @@ def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
             return answers[0]
 
         def after(way: str) -> Answers:
-            return token_likelihoods(model, [asked.after(size) for asked in items], way, Prefix(model, begin))
+            return token_likelihoods(model, [asked.after(size) for asked in items], way, Prefix(model, begin))()
 
         ways = {way: functools.partial(after, way) for way in (SHARED, PADDED, EQUAL_LENGTHS)}
         return fastest_way(model, scorer.name, alone, {**ways, APART: lambda: answers[0]}, longest=reach)
@@ -242,31 +238,14 @@ def score_asked(
     return Scored(likelihood, lengths, truncated, _way_in_words(plans), reasons)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """How some items are read.
-
-    Attributes:
-        rows: Positions of the items.
-        way: How they are batched.
-        prefix: What is read once before all of them; None for nothing.
-    """
-
-    rows: NDArray[np.int64]
-    way: Way
-    prefix: Prefix | None = None
-
-
 def _plans(scorer: CausalLM, items: Sequence[Asked], reading: Reading) -> list[_Plan]:
     """Plan how every item is read: the fastest way that is exact."""
     plans: list[_Plan] = []
     rest = np.arange(len(items))
     shared = reading.shared_prefix and SHARED in scorer.WAYS
-    if shared and reading.common_prefix:
-        common = find_common(scorer, items)
-        if common is not None:
-            plans.append(_Plan(common.members, common.way, common.prefix))
-            rest = np.setdiff1d(rest, common.members)
+    if shared and reading.common_prefix and (common := _common(scorer, items)) is not None:
+        plans.append(common)
+        rest = np.setdiff1d(rest, common.rows)
     ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
     for name in dict.fromkeys(way.name for way in ways):
         own = [way for way in ways if way.name == name]
@@ -325,17 +304,8 @@ def _likelihoods(
 
         return columns
 
-    def inputs() -> dict[str, str]:
-        sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]
-        arrays = {
-            "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
-            "lengths": np.array([len(part) for part in sequences]),
-            "choices": np.array([len(asked.choices) for asked in items]),
-        }
-        return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
-
     how["notes"] = {WAY: _way_in_words(plans)}
-    return run_model(scorer.model, score, batches, kind=kind, inputs=inputs, **how)
+    return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
 
 
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import later, sent
+from rightreasons.models.running import fingerprint_texts
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -262,18 +264,8 @@ def n_rows(asked: Asked, way: str) -> int:
 def likelihoods(
     model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
 ) -> Callable[[], list[NDArray[np.float64]]]:
-    """Ask for the log-likelihood of each choice of each item, in nats.
-
-    Args:
-        model: A causal language model.
-        items: The items.
-        way: One of `WAYS`.
-        prefix: What the model has read before each of them; None for nothing.
-
-    Returns:
-        A function that waits for them: (C,) per item.
-    """
-    launched = _token_likelihoods(model, items, way, prefix)
+    """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
+    launched = token_likelihoods(model, items, way, prefix)
 
     def read() -> list[NDArray[np.float64]]:
         tokens = iter(launched())
@@ -284,17 +276,18 @@ def likelihoods(
 
 def token_likelihoods(
     model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
-) -> list[NDArray[np.float64]]:
-    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice.
-
-    The arguments are those of `likelihoods`.
-    """
-    return _token_likelihoods(model, items, way, prefix)()
-
-
-def _token_likelihoods(
-    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None
 ) -> Callable[[], list[NDArray[np.float64]]]:
+    """Ask for the log-likelihood of each token of each choice, in nats.
+
+    Args:
+        model: A causal language model.
+        items: The items.
+        way: One of `WAYS`.
+        prefix: What the model has read before each of them; None for nothing.
+
+    Returns:
+        A function that waits for them: (T,) per choice, one choice after another.
+    """
     first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
     make = _shared_rows if way == SHARED else plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
@@ -302,8 +295,19 @@ def _token_likelihoods(
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
-    scored = torch.cat([part for group in groups for part in _read(model, group, way, prefix)])
+    scored = torch.cat([_read(model, group, way, prefix) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
+
+
+def fingerprints_of(items: Sequence[Asked]) -> dict[str, str]:
+    """Digest items as tokens, and their names."""
+    sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]
+    arrays = {
+        "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
+        "lengths": np.array([len(part) for part in sequences]),
+        "choices": np.array([len(asked.choices) for asked in items]),
+    }
+    return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
 
 
 def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
@@ -361,10 +365,10 @@ def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> A
     left = _CUT if name is not None else 0
     alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
     for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
-        scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
+        scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
             left -= 1
-            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])))[0]
+            part = logits_of(model, {"input_ids": _tensor(model, row.tokens[None, :-3])})[0]
             off = float((scores[: len(part)] - part).abs().max())
             if off > 10 * tolerance(model, float(scores.abs().max())):
                 raise RefusalError(
@@ -421,8 +425,8 @@ def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
     return [rows]
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> list[torch.Tensor]:
-    """Read rows in one pass; return the log-likelihoods of their wanted tokens, in parts."""
+def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
+    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
     before = 0 if prefix is None else len(prefix)
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -444,20 +448,30 @@ def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> 
         inputs["past_key_values"] = prefix.before(len(rows))
     if "logits_to_keep" in options:
         inputs["logits_to_keep"] = _tensor(model, columns)
-    logits = _logits(model(**inputs))
+    logits = logits_of(model, inputs)
+    return log_of_wanted(logits, rows, columns if logits.shape[1] == len(columns) < shape[1] else None).double()
+
+
+def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[np.int64] | None = None) -> torch.Tensor:
+    """Return the log-likelihoods of the wanted tokens of rows, one row after another.
+
+    Args:
+        logits: (rows, T, V), or those of some columns alone.
+        rows: The rows.
+        columns: Which columns; None for all.
+    """
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
     at_column = np.concatenate([row.columns for row in rows])
-    if logits.shape[1] == len(columns) < shape[1]:
+    if columns is not None:
         at_column = np.searchsorted(columns, at_column)
-    wanted = np.concatenate([row.wanted for row in rows])
+    index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
     parts = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for start in range(0, len(wanted), _PART):
-        part = slice(start, start + _PART)
-        scores = logits[_tensor(model, at_row[part]), _tensor(model, at_column[part])].float()
-        picked = scores.gather(1, _tensor(model, wanted[part])[:, None])[:, 0] - scores.logsumexp(dim=1)
-        parts.append(picked.double())
-    return parts
+    for row, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
+        scores = logits[row, column]
+        scores = scores if scores.dtype == torch.float64 else scores.float()
+        parts.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
+    return torch.cat(parts)
 
 
 def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
@@ -476,14 +490,16 @@ def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
 
-def _logits(outputs: Any, name: str = "the model") -> torch.Tensor:
+def logits_of(model: Any, inputs: Mapping[str, Any], name: str = "the model") -> torch.Tensor:
+    """Return the logits of every token that a model is asked, without those of tokens that it puts before them."""
+    outputs = model(**inputs)
     logits = getattr(outputs, "logits", None)
     if logits is None or logits.dim() != 3:
         raise RefusalError(
             f"Expected logits of every token from {name}, but it gives {type(outputs).__name__} without them."
         )
     table: torch.Tensor = logits
-    return table
+    return table[:, -inputs["input_ids"].shape[1] :]
 
 
 def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:

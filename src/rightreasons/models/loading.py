@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -149,7 +149,9 @@ def load_question_answering(name_or_path: str | os.PathLike[str], **how: Unpack[
     return _load(transformers.AutoModelForQuestionAnswering, "question-answering model", name_or_path, **how)
 
 
-def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **options: Any) -> tuple[Any, list[str]]:
+def open_weights(
+    auto_class: Any, kind: str, name: str, how: HowToOpen, *, held: Mapping[str, Any] | None = None, **options: Any
+) -> tuple[Any, list[str]]:
     """Open the weights of a model by a class of transformers, on their device; an adapter is put on its base.
 
     Args:
@@ -157,6 +159,7 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
         kind: What the model should be, for errors.
         name: A folder or a hub id.
         how: `revision`, `device` and `dtype`.
+        held: The weights that an adapter holds, by their names, whatever the checkpoint has in their place.
         **options: Other arguments of `from_pretrained`.
 
     Returns:
@@ -192,6 +195,8 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
         raise ValueError(
             f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
         )
+    others = {key for key, _, shape in report["mismatched_keys"] if held and key in held and held[key].shape == shape}
+    report["mismatched_keys"] = [each for each in report["mismatched_keys"] if each[0] not in others]
     _check_report(model, report, kind, name)
     settings = getattr(model.config, "quantization_config", None)
     if settings and getattr(model, "hf_quantizer", None) is None:
@@ -204,7 +209,7 @@ def open_weights(auto_class: Any, kind: str, name: str, how: HowToOpen, **option
     # At each layer of each batch it would say how it rounds.
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     model.config.return_dict = True  # a model may have been saved as one that returns tuples
-    return model.eval(), sorted(report["missing_keys"])
+    return model.eval(), sorted(others.union(report["missing_keys"]))
 
 
 def _open_adapted(adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen) -> tuple[Any, list[str]]:
@@ -215,17 +220,18 @@ def _open_adapted(adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen) 
     with quiet():
         try:
             its = HowToOpen(**{**how, "revision": adapter.revision})
-            model, absent = open_weights(auto_class, kind, check_model(adapter.base), its, config=adapter.config())
+            base, own = check_model(adapter.base), adapter.weights
+            model, absent = open_weights(auto_class, kind, base, its, held=own, config=adapter.config())
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in `base_model_name_or_path` "
                 f"of its {ADAPTER}, but it cannot be opened: {first_line(error)}"
             ) from error
-        held = model.state_dict()
-        for key in adapter.weights.keys() & set(absent):  # a head that peft keeps beside, and never asks, is not random
-            held[key].copy_(adapter.weights[key])
-        adapter.put_on(model)
-    return model, [key for key in absent if key not in adapter.weights]
+        whole = model.state_dict()
+        for key in own.keys() & set(absent):  # a head that peft keeps beside, and never asks, is not random
+            if whole[key].shape == own[key].shape:
+                whole[key].copy_(own[key])
+        return adapter.put_on(model), [key for key in absent if key not in own]
 
 
 def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
@@ -445,12 +451,14 @@ def check_classes(config: Any, name: str) -> None:
     problem = getattr(config, "problem_type", None)
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         what = "regression" if config.num_labels < 2 else str(problem).replace("_", " ")
-        more = ": opened by its name, it is asked for the label that `target` names" if what.startswith("multi") else ""
-        more += ", or for all of them (target=all)" if more else ""
+        labels = what.startswith("multi")
+        more = ": as a function from texts to probabilities it can be asked, with `label_names`"
+        if labels:
+            more = ": opened by name, it is asked for the label that `target` names, or for all of them (target=all)"
         raise OptionError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
             f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}.",
-            option="target" if more else (),
+            option="target" if labels else (),
         )
 
 

@@ -72,7 +72,8 @@ def as_scorer(
             a text-classification, zero-shot-classification or text-generation pipeline of transformers; a fitted
             estimator or pipeline of scikit-learn with `predict_proba`, which takes texts, or a frame with one column of
             them; or a function from N texts to (N, K) probabilities: rows, or a frame or dicts with the names of the
-            classes. A language model is asked through a `Prompt`.
+            classes. Of pairs of texts, it is given the second ones as `text_pairs`, if it has such a parameter. A
+            language model is asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
         label_names: The names of the K classes in the order of the probabilities: a function needs them, and a
             zero-shot pipeline, whose candidate labels they are; an estimator has its own in `classes_`, and with them a
@@ -141,7 +142,8 @@ class FunctionScorer:
     """A scorer of classes that is a function of texts alone, without gradients.
 
     Args:
-        function: Takes a list of N texts, and returns (N, K) probabilities; a frame, or dicts, by names of the classes.
+        function: Takes a list of N texts, and `text_pairs` where it has such a parameter, and returns (N, K)
+            probabilities; a frame, or dicts, by names of the classes.
         label_names: The names of the K classes.
         name: What it is called.
         fingerprint: What its answers depend on; None digests `decides`.
@@ -150,7 +152,7 @@ class FunctionScorer:
 
     def __init__(
         self,
-        function: Callable[[list[str]], Any],
+        function: Callable[..., Any],
         label_names: Iterable[object],
         name: str,
         fingerprint: str | None = None,
@@ -200,27 +202,32 @@ class FunctionScorer:
         """Score the classes of N texts; texts at which the function fails are left out, with the reason.
 
         Raises:
-            ValueError: If there are pairs of texts, or the function fails at every text.
+            ValueError: If there are pairs of texts, which the function does not take, or it fails at every text.
         """
+        columns = {"texts": check_texts(texts, "texts", allow_empty=True)}
         if text_pairs is not None:
-            raise ValueError(f"Expected single texts, which {self.name} takes, but the data has pairs.")
-        texts = check_texts(texts, "texts", allow_empty=True)
+            if not _takes_pairs(self._function):
+                raise ValueError(
+                    f"Expected single texts, which {self.name} takes, but the data has pairs: a function with the "
+                    "parameters `texts` and `text_pairs` is asked for them."
+                )
+            columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
-        check_same_length(texts=texts, ids=names, labels=texts if labels is None else labels)
+        check_same_length(**columns, ids=names, labels=texts if labels is None else labels)
         gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
-            return {"logits": self._logits([texts[item] for item in batch])}
+            return {"logits": self._logits(*([column[item] for item in batch] for column in columns.values()))}
 
         digest = self._digest  # before the first call, which may change the object
         with contextlib.ExitStack() as held:
             store, out = None, how.get("out")
             if out is not None and digest is not None:
-                run = {"kind": "predictions", "model": digest, "texts": fingerprint_texts(texts)}
-                store = open_store(out, {**run, "ids": fingerprint_texts(names), "code": package_code()})
+                run = {"kind": "predictions", "model": digest, "code": package_code(), "ids": fingerprint_texts(names)}
+                store = open_store(out, {**run, **{key: fingerprint_texts(own) for key, own in columns.items()}})
                 held.enter_context(leased(store.folder))
             batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
-            columns = run_batches(
+            scored = run_batches(
                 compute,
                 batches,
                 store=store,
@@ -228,22 +235,23 @@ class FunctionScorer:
                 description="predictions",
                 fail_fast=False,
             )
-        kept = columns.positions
+        kept = scored.positions
         return Scores(
             ids=tuple(names[item] for item in kept),
-            logits=columns.array("logits"),
+            logits=scored.array("logits"),
             labels=None if gold is None else gold[kept],
             label_names=self.label_names,
-            failures={names[item]: reason for item, reason in sorted(columns.failures.items())},
+            failures={names[item]: reason for item, reason in sorted(scored.failures.items())},
         )
 
     def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any) -> Scores:
         """Refuse: it has classes."""
         raise ValueError(f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`.")
 
-    def _logits(self, texts: list[str]) -> NDArray[np.float64]:
+    def _logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
         try:
-            table = np.asarray(_by_name(self._function(texts), self.label_names), dtype=np.float64)
+            answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
+            table = np.asarray(_by_name(answers, self.label_names), dtype=np.float64)
         except Exception as error:
             raise ValueError(
                 f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {first_line(error)}."
@@ -314,11 +322,18 @@ def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
     if len(columns) > 1:
         raise ValueError(
             f"Expected an estimator that takes texts alone, but {name} takes the columns {', '.join(columns)}: give a "
-            "function from texts to probabilities that fills in the others."
+            "function of `texts` (and of `text_pairs`) that fills them in."
         )
     import pandas
 
     return lambda texts: model.predict_proba(pandas.DataFrame({columns[0]: texts}))
+
+
+def _takes_pairs(function: Callable[..., Any]) -> bool:
+    try:
+        return "text_pairs" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some functions do not tell their parameters
+        return False
 
 
 def _by_name(answers: Any, label_names: Sequence[str]) -> Any:
@@ -347,8 +362,9 @@ def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any
     bounds = (getattr(model.config, "max_position_embeddings", 0), getattr(tokenizer, "model_max_length", 0))
     length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)
 
-    def probabilities(texts: list[str]) -> Any:
-        told = [tokenizer(text, truncation=True, max_length=length, return_tensors="pt") for text in texts]
+    def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
+        rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
+        told = [tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows]
         logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in told]
         return torch.stack(logits).double().softmax(-1).numpy()
 

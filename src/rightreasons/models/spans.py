@@ -226,7 +226,9 @@ def predict_answers(
     questions, contexts = check_texts(questions, "questions"), check_texts(contexts, "contexts")
     names = check_ids(range(len(questions)) if ids is None else ids, "ids")
     check_same_length(questions=questions, contexts=contexts, ids=names)
-    length = span_length(classifier, max_length)
+    length = min(MAX_LENGTH, classifier.max_length)
+    if max_length is not None:
+        length = check_max_length(classifier, max_length, minimum=8)
     windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=length, stride=stride)
     check_count(max_answer_tokens, "max_answer_tokens")
     check_count(n_best, "n_best")
@@ -275,17 +277,6 @@ def predict_answers(
     )
     failures = {names[item]: reason for item, reason in reasons.items()}
     return dataclasses.replace(answers, n_windows=len(windows), failures=failures)
-
-
-def span_length(classifier: Classifier, max_length: int | None) -> int:
-    """Return the maximum tokens per window.
-
-    Raises:
-        ValueError: If it is more than the model takes.
-    """
-    if max_length is None:
-        return min(MAX_LENGTH, classifier.max_length)
-    return check_max_length(classifier, max_length, minimum=8)
 
 
 def best_spans(

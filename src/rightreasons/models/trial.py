@@ -344,7 +344,10 @@ def position_bound(model: Any) -> int | None:
 
 def length_bound(scorer: Any) -> int:
     """Maximum tokens per sequence that both the model's positions and the tokenizer allow; 2048 if neither says."""
-    bounds = (position_bound(scorer.model), int(getattr(scorer.tokenizer, "model_max_length", None) or 0))
+    positions = position_bound(scorer.model)
+    if positions:  # prompt tuning puts tokens of its own before each text
+        positions -= getattr(getattr(scorer.model, "active_peft_config", None), "num_virtual_tokens", None) or 0
+    bounds = (positions, int(getattr(scorer.tokenizer, "model_max_length", None) or 0))
     return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
 
 
@@ -518,7 +521,8 @@ def padding_token(model: Any, token: int) -> Iterator[None]:
 def vocabulary_size(model: Any) -> int | None:
     """Return how many tokens a model embeds; None for a model without a table of word embeddings."""
     try:
-        return int(model.get_input_embeddings().num_embeddings)
+        table = model.get_input_embeddings()
+        return int(getattr(table, "num_embeddings", None) or len(table.weight))
     except (AttributeError, NotImplementedError):
         return None
 

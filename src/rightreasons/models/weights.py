@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +27,8 @@ HEADS = {
 """What peft calls a task, and the end of the names of its architectures, or of the class that opens them."""
 
 _MODELS = ("model*.safetensors", "pytorch_model*.bin")
+# What peft puts between a layer and its weights.
+_WRAPPERS = re.compile(r"\.(base_layer|token_adapter|modules_to_save|original_module)(?=\.)")
 # Packed weights are of these types; other models hold whole numbers of 64 bits alone, such as positions.
 _PACKED = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.float8_e4m3fn, torch.float8_e5m2)
 
@@ -66,12 +70,15 @@ class Adapter:
             raise ValueError(
                 f"Expected weights in the adapter {self.name}, but they cannot be read: {first_line(error)}"
             ) from error
-        return {key.removeprefix("base_model.model."): weight for key, weight in held.items()}
+        return {_name_in_base(key): weight for key, weight in held.items()}
 
     @property
     def headless(self) -> bool:
         """Whether it holds no whole weights, such as a head of its own."""
-        return all("lora_" in name for name in self.weights)
+        from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
+
+        own = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
+        return all(own in name for name in self.weights)
 
     def config(self) -> Any:
         """Return the configuration of the base, with as many classes as the adapter's own head has."""
@@ -92,21 +99,37 @@ class Adapter:
                 (config.num_labels,) = classes
         return config
 
-    def put_on(self, model: Any) -> None:
-        """Put it on its base, which is opened.
+    def put_on(self, model: Any) -> Any:
+        """Return its base, which is opened, with it; a table of words takes as many as it holds.
 
         Raises:
             ValueError: If it does not belong there.
         """
+        from peft import PeftModel
+        from peft.utils import get_peft_model_state_dict
+
         made = f"Expected {self.name} to be an adapter of {self.base}, but"
+        words, whole = model.get_input_embeddings(), set(model.state_dict())
+        table = next((name for name, weight in model.named_parameters() if weight is words.weight), "")
         try:
-            report = model.load_adapter(peft_config=self._settings, adapter_state_dict=dict(self.weights))
+            if table in self.weights and len(self.weights[table]) != len(words.weight):
+                model.resize_token_embeddings(len(self.weights[table]))
+            with warnings.catch_warnings(action="ignore"):  # what it lacks is said below
+                own = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
+                adapted = PeftModel.from_pretrained(model, self.name, **own)
         except Exception as error:
             raise ValueError(f"{made} it cannot be put on it: {first_line(error)}") from error
-        if report.missing_keys:
-            raise ValueError(f"{made} it lacks the weights {min(report.missing_keys)}.")
-        if report.unexpected_keys:
-            raise ValueError(f"{made} its weights {min(report.unexpected_keys)} have no place in it.")
+        asked = set(map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False)))
+        if lacks := asked - self.weights.keys():
+            raise ValueError(f"{made} it lacks the weights {min(lacks)}.")
+        if more := self.weights.keys() - asked - whole:
+            raise ValueError(f"{made} its weights {min(more)} have no place in it.")
+        return without_wrapper(adapted)
+
+
+def _name_in_base(key: str) -> str:
+    """Return the name that a whole weight of an adapter has in its base."""
+    return _WRAPPERS.sub("", key.removeprefix("base_model.").removeprefix("model."))
 
 
 def adapter_of(name: str, revision: str | None = None) -> Adapter | None:

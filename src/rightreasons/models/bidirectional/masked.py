@@ -15,7 +15,7 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import later, sent
-from rightreasons.models.bidirectional.reading import Bidirectional
+from rightreasons.models.bidirectional.encoder_decoder import Bidirectional
 from rightreasons.models.likelihoods import Asked, Encoder
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import ONE_BY_ONE, Answers

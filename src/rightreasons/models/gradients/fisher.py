@@ -204,7 +204,6 @@ def fisher_information(
         model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, allow_empty=True
     )
     solver = options.solver(max(int(items.counts.max()), len(model.label_names or ())))
-    check_fast(model.tokenizer)
     embedding_input = EmbeddingInput(model.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> Later:

@@ -19,12 +19,21 @@ from rightreasons.models.batching import Encoded, Places, check_fast, length_bat
 from rightreasons.models.causal import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
-from rightreasons.models.likelihoods import PADDED, Asked, groups_of, likelihood_way, plain_rows, width
+from rightreasons.models.likelihoods import (
+    PADDED,
+    Asked,
+    fingerprints_of,
+    groups_of,
+    likelihood_way,
+    log_of_wanted,
+    plain_rows,
+    width,
+)
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import lacking
-from rightreasons.models.running import Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import Columns, HowToRun, Later, run_model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -305,14 +314,7 @@ class CausalFisher:
             self._batches(batch_size, max_tokens),
             kind="Fisher information of answers",
             inputs=lambda: {
-                "ids": fingerprint_texts(self.items.ids),
-                "texts": digest_of_arrays(
-                    {
-                        "tokens": np.concatenate([np.concatenate([item.prompt, *item.choices]) for item in asked]),
-                        "lengths": np.array([len(part) for item in asked for part in (item.prompt, *item.choices)]),
-                        "choices": self.counts,
-                    }
-                ),
+                **fingerprints_of(asked),
                 "method": self.method,
                 "constants": digest_of_arrays({"constants": self._constants}),
                 "options": vars(solver),
@@ -353,15 +355,9 @@ class CausalFisher:
             own = embeddings[sent(item, device)]
             own = torch.nn.functional.pad(own, (0, 0, 0, max(0, ids.shape[1] - own.shape[1])))[:, : ids.shape[1]]
             fed = torch.where(sent(prompt, device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"]))
-            logits = embedding_input.logits(fed, inputs)
-            at_row = np.repeat(np.arange(len(group)), [len(row.wanted) for row in group])
-            index = [sent(np.concatenate(part), device) for part in (
-                [row.columns for row in group], [row.wanted for row in group], [row.owners for row in group],
-            )]  # fmt: skip
-            log = logits[sent(at_row, device), index[0]]
-            log = log if log.dtype == torch.float64 else log.float()
-            parts.append(log.gather(1, index[1][:, None])[:, 0] - log.logsumexp(dim=1))
-            owners.append(index[2])
+            logits = embedding_input.logits(fed, inputs)[:, -ids.shape[1] :]
+            parts.append(log_of_wanted(logits, group))
+            owners.append(sent(np.concatenate([row.owners for row in group]), device))
         total = torch.zeros(len(batch) * n_choices, dtype=parts[0].dtype, device=device)
         total = total.index_add(0, torch.cat(owners), torch.cat(parts)).view(len(batch), n_choices)
         places = self._offsets[batch][:, None] + np.arange(n_choices)

@@ -195,11 +195,6 @@ class EmbeddingInput:
             self._tables = [_table(model) if self._words else _module(model)]
         self._first = self._tables[0]
 
-    @property
-    def n_words(self) -> int:
-        """The number of rows of the table of word embeddings."""
-        return _table(self._model).num_embeddings
-
     def look_up(self, input_ids: Tensor) -> Tensor:
         """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
         with torch.no_grad():
@@ -319,18 +314,23 @@ class EmbeddingInput:
         return torch.cat((begin, given[:, :-1]), dim=1)
 
 
-def _table(model: Any) -> nn.Embedding:
+def _is_table(module: Any) -> bool:
+    """Tell whether a module looks words up in a table, which an adapter may change."""
+    return isinstance(module, nn.Embedding) or hasattr(module, "_disable_adapters")
+
+
+def _table(model: Any) -> nn.Module:
     try:
         table = model.get_input_embeddings()
     except (NotImplementedError, AttributeError):
         table = None
-    if not isinstance(table, nn.Embedding):
+    if not _is_table(table):
         raise ValueError(
             f"Expected a model with a table of word embeddings, but {type(model).__name__} has none: "
             "gradients with respect to input embeddings are not defined for it. Let its get_input_embeddings() return "
             "the torch.nn.Embedding that looks up the tokens; `inputs_embeds` is not needed."
         )
-    return table
+    return table  # type: ignore[no-any-return]
 
 
 def _module(model: Any) -> nn.Module:
@@ -346,7 +346,7 @@ def _module(model: Any) -> nn.Module:
 def _coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
     parts = [getattr(model.base_model, coder, None) for coder in ("encoder", "decoder")]
     encoder, decoder = (getattr(part, "embed_tokens", None) for part in parts)
-    if not isinstance(encoder, nn.Embedding) or not isinstance(decoder, nn.Embedding):
+    if encoder is None or decoder is None or not (_is_table(encoder) and _is_table(decoder)):
         raise ValueError(
             "Expected an encoder-decoder whose two parts look words up in a table, but "
             f"{type(model).__name__} has none."

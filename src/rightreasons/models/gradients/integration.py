@@ -27,6 +27,7 @@ from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
 from rightreasons.models.running import Column
+from rightreasons.models.trial import vocabulary_size
 
 STEPS = 50
 """Du et al. (2021) and captum take 50 nodes."""
@@ -442,7 +443,7 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
 
 def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
     """Return the mean word embedding of the tokens that the tokenizer knows."""
-    rows = min(len(classifier.tokenizer), embedding_input.n_words)
+    rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
     total = torch.zeros((), dtype=torch.float64, device=classifier.device)
     for start in range(0, rows, _BLOCK):
         block = torch.arange(start, min(start + _BLOCK, rows), device=classifier.device)

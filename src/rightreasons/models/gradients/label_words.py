@@ -20,6 +20,7 @@ from rightreasons.core.errors import one_line
 from rightreasons.models.causal import CausalLM
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.likelihoods import logits_of
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
@@ -182,7 +183,7 @@ class _LabelWords(nn.Module):
         if "logits_to_keep" in self._options:
             kept, columns = torch.unique(columns, return_inverse=True)
             inputs["logits_to_keep"] = kept
-        logits = self.model(**inputs).logits
+        logits = logits_of(self.model, inputs)
         picked = logits[torch.arange(rows, device=ids.device)[:, None], columns]
         log: Tensor = (picked if picked.dtype == torch.float64 else picked.float()).log_softmax(-1)
         return log
