@@ -128,7 +128,8 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         if not known:
             raise OptionError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
-                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column=.",
+                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column="
+                f"{columns.no_heading(data)}.",
                 option=("prompt_column", "choices_column"),
             )
         known.sort(key=lambda each: not columns.read_by(str(each.label)) <= present)

@@ -362,8 +362,12 @@ def column_of(values: Any, name: str, where: str) -> pa.Array:
 
 
 def _as_json(values: Iterable[Any]) -> pa.Array:
-    texts = [None if value is None else json.dumps(value, default=str) for value in values]
+    texts = [None if value is None else json.dumps(value, default=_in_json) for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
+
+
+def _in_json(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:
@@ -490,7 +494,8 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
 def _quotes(path: Path, encoding: str, separator: str) -> bool:
     """Tell whether a tsv file quotes its cells, which few do, and its texts may begin with a quotation mark.
 
-    It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled.
+    It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled, or
+    its first heading is quoted, as R does, or it is in UTF-16, as Excel writes it.
     """
     if not _holds(path, b'"'):
         return False
@@ -499,6 +504,8 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     widths: set[int] = set()  # of the lines, if marks are no quotes
     with path.open(encoding=encoding, newline="") as text:
         for line in text:
+            if not widths and (encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', line)):
+                break
             if line.strip():
                 widths.add(line.count(separator))
             if len(widths) > 1 or ('""' in line and doubled.search(line)):
@@ -676,7 +683,9 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         values = list(content.values())
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
-        if content.keys() >= {"columns", "data"} and content.keys() <= {"columns", "data", "index"}:  # pandas, "split"
+        if lists and _are_rows(
+            content.get("data"), content.get("columns")
+        ):  # of pandas ("split"), MLflow, Weights & Biases
             form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
@@ -702,10 +711,18 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
     if content and is_log(content[0]):
         return table_of(log_columns(content, where, form.log_filter), where)
+    if found := pipeline_columns(content):
+        return table_of(found, where)
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
     return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
+
+
+def _are_rows(rows: Any, names: Any) -> bool:
+    """Tell whether lists are the rows of a table whose columns have these names."""
+    listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
+    return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
 
 
 def _are_records(value: Any) -> bool:
@@ -717,9 +734,7 @@ def _one(parsed: Parsed) -> pa.Table:
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
-    """Return records of rows of values whose columns have names, or of what a pipeline returns for each item."""
-    if all(row and all(is_class_score(cell) for cell in row) for row in rows):
-        return [{f"p_{cell['label']}": cell["score"] for cell in row} for row in rows]
+    """Return records of rows of values whose columns have names."""
     names = form.column_names
     odd = next((number for number, row in enumerate(rows) if len(row) != len(names or row)), None)
     if names is None or odd is not None:
@@ -732,9 +747,26 @@ def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def is_class_score(cell: Any) -> bool:
-    """Tell whether a value is one class with its score, as a pipeline of transformers returns it."""
-    return isinstance(cell, Mapping) and cell.keys() == {"label", "score"}
+def pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of what a pipeline of transformers returned for each item; {} of anything else.
+
+    Example:
+        >>> pipeline_columns([{"label": "up", "score": 0.9}])
+        {'prediction': ['up'], 'confidence': [0.9]}
+        >>> pipeline_columns([[{"label": "up", "score": 0.75}, {"label": "down", "score": 0.25}]])
+        {'p_up': [0.75], 'p_down': [0.25]}
+    """
+    if not _are_class_scores(items) and not all(map(_are_class_scores, items)):
+        return {}
+    if _are_class_scores(items):
+        return {"prediction": [item["label"] for item in items], "confidence": [item["score"] for item in items]}
+    by_class = [{str(each["label"]): each["score"] for each in item} for item in items]
+    return {f"p_{label}": [item.get(label) for item in by_class] for label in dict.fromkeys(itertools.chain(*by_class))}
+
+
+def _are_class_scores(cells: Any) -> bool:
+    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(one, Mapping) for one in cells)
+    return are_objects and all(one.keys() == {"label", "score"} for one in cells)
 
 
 def _lines(stream: IO[str], where: str) -> Iterator[str]:

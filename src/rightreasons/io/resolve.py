@@ -7,11 +7,13 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import datasets
 
 from rightreasons.core.arrays import Result
+from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
 from rightreasons.io import tables
 from rightreasons.io.choices import choice_form, known_form
@@ -19,9 +21,11 @@ from rightreasons.io.columns import (
     LABEL_COLUMNS,
     TEXT_COLUMNS,
     Columns,
+    all_found,
     columns_in,
     nested_names,
     one_label_each,
+    plain_name,
     source_name,
     values_of,
     with_nested,
@@ -31,9 +35,9 @@ from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptio
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
     USUAL,
+    by_class,
     find_predictions,
     has_scores,
-    named_by_labels,
     without_scores,
 )
 from rightreasons.io.reading import as_table
@@ -133,16 +137,17 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
         return str(given.get("task") or "multiple_choice")
     first = next(iter(parts.values()))
     form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
-    lower = {name.lower() for name in columns}
+    columns, _ = by_class(columns, told.options(PredictionOptions()))
+    lower = {plain_name(name) for name in columns}
     if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
-    confident = any(name.lower() in USUAL["confidence"] for name in columns)
+    confident = bool(lower & {*USUAL["confidence"]})
     try:
-        scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
+        scored = has_scores(columns, where, given.get("label_column"))
+        scored = scored or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
-    label = str(given.get("label_column"))
-    if scored or confident or (label in columns and named_by_labels(columns, columns[label])):
+    if scored or confident:
         return "predictions"
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
@@ -166,11 +171,16 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
-    text, pair = tables.text_columns(data, options, where)
+    find_texts = partial(tables.text_columns, data, options, where)
+    find_label = partial(tables.find_label_column, data, options.label_column, name=where)
+    try:
+        (text, pair), label = find_texts(), find_label(required=False)
+    except OptionError:  # where a person has to name columns, those of the labels are among them
+        all_found(find_texts, partial(find_label, required=True))
+        raise
     # Every split is opened, so that nothing is found that a command would then refuse.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
-    label = tables.find_label_column(data, options.label_column, False, where)
     columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
     mapping: tuple[LabelRow, ...] = ()
     doubts = []
@@ -180,11 +190,15 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     if label is not None:
         read = tables.labels_of_splits(parts, options, where)
         mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])
-        others = [name for name in data.column_names if name.lower() in LABEL_COLUMNS and name != label]
+        others = [name for name in data.column_names if plain_name(name) in LABEL_COLUMNS and name != label]
         if "label" not in label.lower():
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
+    if len({row.label for row in mapping if row.label}) == 1:
+        doubts.append(
+            f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."
+        )
     return dataclasses.replace(
         found,
         columns=columns,

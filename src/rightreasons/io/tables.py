@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import datasets
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import kind_of
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
@@ -35,7 +37,7 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
+from rightreasons.io.columns import all_found, in_expression, nested_names, read_labels, values_of, with_nested
 from rightreasons.io.files import NAMES_OF_SPLITS, FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
@@ -225,6 +227,11 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     tables = {part: with_nested(data, named) for part, data in tables.items()}
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
+    for data in tables.values():
+        all_found(
+            partial(text_columns, data, options, name),
+            partial(find_label_column, data, options.label_column, options.require_labels, name),
+        )
     # The class names are those of all splits together: one split may lack a class.
     labels = labels_of_splits(tables, options, name)
 
@@ -501,9 +508,10 @@ def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | 
     texts = values_of(data, column)
     odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
     if odd is not None:
+        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
+        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
         raise TypeError(
-            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {texts[odd]!r} "
-            f"({type(texts[odd]).__name__})."
+            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
         )
     try:
         return pa.array(texts, pa.string())
