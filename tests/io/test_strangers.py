@@ -72,21 +72,21 @@ def test_tables_of_other_tools_are_read_on_the_first_try(tmp_path):
     assert right(spark) == (7, 5, "predictions")
     torch = pytest.importorskip("torch")
     assert (
-        right(
-            [{"logits": torch.tensor(row).log(), "label": label} for row, label in zip(SCORES, labels, strict=False)]
-        )[1]
+        right([{"logits": torch.tensor(row).log(), "label": label} for row, label in zip(SCORES, labels, strict=True)])[
+            1
+        ]
         == 5
     )
 
 
 def test_one_column_of_scores_is_named_after_a_label_in_words():
-    table = {"Bewertung": ["gut", "mies", "gut"], "Modell P(gut)": ["0,9", "0,2", "0,4"], "Nr.": [1, 2, 3]}
+    table = {"Bewertung": ["gut", "mies", "gut"], "Wert P(gut)": ["0,9", "0,2", "0,4"], "Nr.": [1, 2, 3]}
     with pytest.raises(
         OptionError, match="labels .* name it with label_column=.* name them with `score_columns`"
     ) as told:
         read_predictions(table)  # one sentence for both
     assert {"label_column", "score_columns"} <= {*told.value.option}
-    read = read_predictions(table, label_column="Bewertung", score_columns="Modell P(gut)")
+    read = read_predictions(table, label_column="Bewertung", score_columns="Wert P(gut)")
     assert ((read.predictions > 0.5) == read.references).tolist() == [True, True, False]
 
 
@@ -128,3 +128,11 @@ def test_texts_and_labels_that_are_missing_are_said_at_once():
     assert not shown.readable
     assert all(name in shown.doubts[0] for name in ("text_column", "label_column"))
     assert len(open_dataset(table, label_column="v1", text_column="v2")) == 7
+
+
+def test_rows_without_a_label_are_counted():
+    """-1 is no label beside 0 and 1, unless it is named one."""
+    table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
+    told = "2 rows have no label (-1), and are left out of what needs one; where that is one, `label_names` renames it."
+    assert told in resolve(table).doubts
+    assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)

@@ -35,6 +35,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
@@ -49,7 +50,7 @@ import pyarrow.parquet
 from rightreasons.core.arrays import ingest
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
-from rightreasons.core.options import Options, check_options
+from rightreasons.core.options import Options, as_listed, check_options
 from rightreasons.core.store import write_text
 from rightreasons.core.validation import (
     MAX_CELL_CHARACTERS,
@@ -195,6 +196,10 @@ class FileForm:
     log_filter: str | None = None
 
 
+_NOTHING: dict[str, Parsed] = {}
+_KEPT = ContextVar("kept", default=_NOTHING)
+
+
 def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
     """Read a file with its columns unchanged.
 
@@ -211,6 +216,9 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         ValueError: If it is of no such type, is damaged or passes a limit, or has no rows.
     """
     where = where or str(path)
+    kept, asked = _KEPT.get(), f"{path.resolve()} {form}"
+    if asked in kept:
+        return kept[asked]
     with unpacked(path, where=where) as file:
         kind = data_type(file)
         if kind not in FILE_TYPES:
@@ -236,7 +244,19 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
     for part in table.values() if isinstance(table, dict) else [table]:
         if not part.num_rows or not part.num_columns:
             raise ValueError(f"Expected at least one row in {where}, but it has none.")
+    if kept is not _NOTHING:
+        kept[asked] = table
     return table
+
+
+@contextmanager
+def each_file_once() -> Iterator[None]:
+    """Read each file once, where several questions are about it."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def _shown_type(path: Path, form: FileForm) -> str:
@@ -874,20 +894,22 @@ def read_parquet(path: Path, where: str) -> pa.Table:
     """Read a parquet file; one that would fill the memory is refused."""
     allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
-        names = file.schema_arrow.names
+        names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
-        if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
+        if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in schema.types):
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
-        if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file), where) > allowed:
+        numbers = 8 * parquet_values(file)
+        if numbers > allowed:
             raise _too_full(path, where, allowed)
-        table = pa.parquet.read_table(path)
-        plain = [
-            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-            for field in table.schema
-        ]
-        return table.cast(pa.schema(plain, table.schema.metadata))
+    table = read_packed(path, where)
+    if numbers + text_bytes(table) > allowed:
+        raise _too_full(path, where, allowed)
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
+    ]
+    return table.cast(pa.schema(plain, schema.metadata))
 
 
 def parquet_values(file: pa.parquet.ParquetFile) -> int:
@@ -896,29 +918,18 @@ def parquet_values(file: pa.parquet.ParquetFile) -> int:
     return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
 
 
-def text_bytes(path: Path, allowed: int, where: str) -> int:
-    """Return the bytes of all texts of a parquet file, without making them: one that comes often is stored once.
-
-    Args:
-        path: The file.
-        allowed: Where the count stops.
-        where: What the file is called in errors.
-
-    Returns:
-        The bytes, or a number beyond `allowed` where there are more.
-    """
+def read_packed(path: Path, where: str) -> pa.Table:
+    """Read a parquet file whose texts stay packed: one that comes often is held once."""
     with _parquet(path, where) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
-    texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    size = 0
-    with _parquet(path, where, read_dictionary=[leaf.path for leaf in texts]) as file:
-        rest = {leaf.path.partition(".")[0] for leaf in texts}
-        columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
-        for batch in file.iter_batches(1 << 14, columns=columns) if rest else ():
-            size += sum(map(_text_bytes, batch.columns))
-            if size > allowed:
-                break
-    return size
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with _parquet(path, where, read_dictionary=texts) as file:
+        return file.read()
+
+
+def text_bytes(table: pa.Table) -> int:
+    """Return the bytes that the texts of a table that `read_packed` has read would take."""
+    return sum(_text_bytes(part) for column in table.columns for part in column.chunks)
 
 
 def _text_bytes(array: pa.Array) -> int:
@@ -964,7 +975,7 @@ class Described:
         for name, value in new.items():
             listed = isinstance(value, list)
             if listed:
-                new[name] = ",".join(map(str, value)) if name == "score_columns" else tuple(map(str, value))
+                new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
         return options.replaced(**new) if new else options
 
 

@@ -14,7 +14,7 @@ import datasets
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
+from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
 from rightreasons.io import tables
 from rightreasons.io.choices import choice_form, known_form
 from rightreasons.io.columns import (
@@ -123,6 +123,12 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         found = readers[kind](found, told, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, doubts=(str(error), *doubts), readable=False)
+    without = [row for row in found.mapping if row.rule == "no label"]
+    if without:
+        shown = listing([row.value or "nothing" for row in without])
+        told_so = f"{sum(row.count for row in without):,} rows have no label ({shown})"
+        remedy = "; where that is one, `label_names` renames it" if any(row.value for row in without) else ""
+        doubts.insert(0, f"{told_so}, and are left out of what needs one{remedy}.")
     taken = {what: which for what, which in found.columns.items() if which}
     return dataclasses.replace(found, columns=taken, doubts=(*found.doubts, *doubts))
 
