@@ -91,7 +91,12 @@ def open_asked(
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
     asked = model if loaded else _head(model, task, given)
-    return _items(dataset, task, given, require_labels=require_labels), asked
+    from rightreasons.io.tables import open_splits
+
+    # Texts without words are left out where the others are scored, with their ids.
+    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
+    data = open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
+    return with_train(data, task, given), asked
 
 
 def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how: Any) -> Any:
@@ -204,15 +209,6 @@ def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> 
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool) -> Mapping[str, datasets.Dataset]:
-    """Open every split of the data in the common schema of a task."""
-    from rightreasons.io.tables import open_splits
-
-    # Texts without words are left out where the others are scored, with their ids.
-    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
-    return with_train(open_splits(dataset, require_labels=require_labels, **how, **given.source(task)), task, given)
 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:

@@ -84,24 +84,24 @@ def check_once(table: datasets.Dataset | Columns, names: Iterable[str | None], w
         raise ValueError(f"Expected distinct columns in {where}, but {twice!r}, which is used, comes twice.")
 
 
-def plain_name(name: str) -> str:
+def column_key(name: str) -> str:
     """Return the name of a column as usual_columns.json writes names.
 
     Example:
-        >>> plain_name("True Label")
+        >>> column_key("True Label")
         'true_label'
     """
     return folded(name).replace(" ", "_")
 
 
 def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str | None:
-    """Find the first of some usual names, see `plain_name`.
+    """Find the first of some usual names, see `column_key`.
 
     Example:
         >>> usual_column({"ID": [1], "label": [0]}, ("item", "id"))
         'ID'
     """
-    own = {plain_name(name): name for name in reversed(_names(table))}
+    own = {column_key(name): name for name in reversed(_names(table))}
     return next((own[known] for known in usual if known in own), None)
 
 

@@ -55,13 +55,13 @@ from rightreasons.io.columns import (
     NamedLabels,
     all_found,
     check_once,
+    column_key,
     columns_in,
     in_cell,
     in_expression,
     named_column,
     one_column,
     one_label_each,
-    plain_name,
     read_columns,
     renamed_labels,
     renamed_values,
@@ -250,7 +250,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     where = source_name(path)
     columns, options = by_class(_answers_by_id(read_columns(path, log_filter=options.log_filter)), options)
     answers = _answer_columns(columns)
-    scored = {name: columns[name] for name in columns if name not in answers and plain_name(name) not in USUAL["label"]}
+    scored = {name: columns[name] for name in columns if name not in answers and column_key(name) not in USUAL["label"]}
     if answers and options.score_columns is None and not _candidates(scored, where):
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         confident = _called(columns, "confidence")
@@ -310,7 +310,7 @@ def find_predictions(
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
-        labels = [name for name in columns if plain_name(name) in LABEL_COLUMNS]
+        labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
         others = {name: column for name, column in others.items() if name not in labels}
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
@@ -356,7 +356,7 @@ def find_predictions(
     references, match, doubt = None, "", ""
     mapping: tuple[LabelRow, ...] = ()
     if values is not None:
-        first = 0 if plain_name(str(label)) == "label_ids" else options.first_label  # of transformers
+        first = 0 if column_key(str(label)) == "label_ids" else options.first_label  # of transformers
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
         mapping = label_rows(values, column)
@@ -415,11 +415,11 @@ def by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
     named = listed_names(options.score_columns) or ()
     columns = _of_pipeline(columns, options)
     for name in list(columns):
-        is_meant = name in named or plain_name(name) in USUAL["scores"]
+        is_meant = name in named or column_key(name) in USUAL["scores"]
         cells = [in_cell(cell) for cell in columns[name]] if isinstance(in_cell(columns[name][0]), (dict, list)) else []
         made = pipeline_columns(cells) if cells else {}
         if not made and is_meant and cells and all(isinstance(cell, dict) for cell in cells):
-            kind = USUAL["scores"].get(plain_name(name))
+            kind = USUAL["scores"].get(column_key(name))
             prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
             classes = dict.fromkeys(itertools.chain(*cells))
             made = {f"{prefix}_{each}": [cell.get(each) for cell in cells] for each in classes}
@@ -551,7 +551,7 @@ def has_scores(columns: Columns, where: str, label_column: str | None = None) ->
 
 def _candidates(columns: Columns, where: str) -> list[_Scores]:
     """Return what may be the scores by its name."""
-    single = [_Scores((name,), USUAL["scores"][plain_name(name)]) for name in _called(columns, "scores")]
+    single = [_Scores((name,), USUAL["scores"][column_key(name)]) for name in _called(columns, "scores")]
     single += [_Scores((name,), "probabilities") for name in _called(columns, "confidence") if _are_rows(columns[name])]
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
@@ -588,7 +588,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
         check_ids(names, "score_columns")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
-        stated = USUAL["scores"].get(plain_name(names[0]), CLASS_COLUMNS.get(prefix or ""))
+        stated = USUAL["scores"].get(column_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
         kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
@@ -924,7 +924,7 @@ def without_scores(columns: Columns, where: str, *, options: PredictionOptions) 
     told = _called(columns, "correct", options.correct_column)
     if len(answers) > 1 or not (answers or told):
         return None
-    is_models = UNREAD in columns or any(plain_name(name) in GIVEN_ANSWERS for name in answers)
+    is_models = UNREAD in columns or any(column_key(name) in GIVEN_ANSWERS for name in answers)
     if not told and (len(labels) != 1 or not is_models):
         return None
     right, taken = correctness(columns, where, labels, options)
@@ -947,12 +947,12 @@ def _check_named(columns: Columns, where: str, options: PredictionOptions) -> No
 
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
     """Return the column that is named for something, or those of a usual name of it."""
-    return [named] if named is not None else [name for name in columns if plain_name(name) in USUAL[what]]
+    return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
 
 
 def _answer_columns(columns: Columns) -> list[str]:
     answers = _called(columns, "answer")
-    return answers + [name for name in columns if plain_name(name) == "predictions" and _are_answers(columns[name])]
+    return answers + [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
 
 
 def _are_whole(column: Column) -> bool:

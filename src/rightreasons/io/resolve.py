@@ -7,7 +7,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import datasets
@@ -21,11 +20,9 @@ from rightreasons.io.columns import (
     LABEL_COLUMNS,
     TEXT_COLUMNS,
     Columns,
-    all_found,
+    column_key,
     columns_in,
-    nested_names,
     one_label_each,
-    plain_name,
     source_name,
     values_of,
     with_nested,
@@ -141,10 +138,9 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
         return "predictions"
     if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
         return str(given.get("task") or "multiple_choice")
-    first = next(iter(parts.values()))
-    form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
+    form = known_form(next(iter(parts.values())), given.get("label_column"))
     columns, _ = by_class(columns, told.options(PredictionOptions()))
-    lower = {plain_name(name) for name in columns}
+    lower = {column_key(name) for name in columns}
     if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
     confident = bool(lower & {*USUAL["confidence"]})
@@ -177,13 +173,12 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
-    find_texts = partial(tables.text_columns, data, options, where)
-    find_label = partial(tables.find_label_column, data, options.label_column, name=where)
     try:
-        (text, pair), label = find_texts(), find_label(required=False)
+        meant, labels = tables.read_meant(parts, options, where)
     except OptionError:  # where a person has to name columns, those of the labels are among them
-        all_found(find_texts, partial(find_label, required=True))
+        tables.read_meant(parts, options.replaced(require_labels=True), where)
         raise
+    text, pair, label = next(iter(meant.values()))
     # Every split is opened, so that nothing is found that a command would then refuse.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
@@ -194,9 +189,8 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     if label is None and others:
         doubts.append(f"No column is taken for the labels; `label_column` names one of {', '.join(others)}.")
     if label is not None:
-        read = tables.labels_of_splits(parts, options, where)
-        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])
-        others = [name for name in data.column_names if plain_name(name) in LABEL_COLUMNS and name != label]
+        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in labels.items()])
+        others = [name for name in data.column_names if column_key(name) in LABEL_COLUMNS and name != label]
         if "label" not in label.lower():
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
