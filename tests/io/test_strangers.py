@@ -56,6 +56,20 @@ def test_a_pipeline_s_label_is_the_label_where_a_person_says_so():
     assert read_predictions(table, label_column="gold", confidence_column="score").references.sum() == 5
 
 
+def test_what_looks_like_a_pipeline_s_output_and_is_none():
+    """One-hot labels beside scores by position, and the target of a stance beside its label."""
+    one_hot = {"labels": [[0, 1], [1, 0], [1, 0]], "scores": [[0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]}
+    read = read_predictions(one_hot)
+    assert (read.predictions.argmax(1).tolist(), read.references.tolist()) == ([1, 0, 1], [1, 0, 0])
+    stance = {"target": ["oil", "coal"], "label": ["favor", "against"], "score": [0.9, 0.8]}
+    with pytest.raises(OptionError, match="Expected one column with the labels .* label and target|target and label"):
+        read_predictions(stance)
+    with pytest.raises(OptionError, match="`confidence_column`"):
+        read_predictions({"answer": ["a", "b"], "correct": [1, 0], "probability": [0.9, 0.4]})
+    noted = {"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": ["no", "yes"], "annotation": ["unsure", "clear"]}
+    assert read_predictions(noted).references.tolist() == [0, 1]
+
+
 def test_tables_of_other_tools_are_read_on_the_first_try(tmp_path):
     frame = pd.DataFrame(SCORES, columns=NAMES)
     caret = frame.assign(pred=ANSWERS, obs=GOLD, rowIndex=range(7))

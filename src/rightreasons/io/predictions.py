@@ -309,7 +309,7 @@ def find_predictions(
     labels, confident = _called(columns, "label", options.label_column), _called(columns, "confidence")
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
-    if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
+    if not labels and not _called(columns, "correct") and has_scores(columns, where):  # by a name that items have
         labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
         others = {name: column for name, column in others.items() if name not in labels}
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
@@ -433,16 +433,22 @@ def _of_pipeline(columns: Columns, options: ScoreOptions) -> Columns:
     """Give what a pipeline calls labels and scores other names than labels and scores of classes have."""
     lists, scores = columns.get("labels"), columns.get("scores")
     rest = {name: column for name, column in columns.items() if name not in ("label", "score", "labels", "scores")}
-    if isinstance(lists, list) and scores is not None and all(isinstance(labels, list) for labels in lists):
+    if isinstance(lists, list) and scores is not None and all(map(_are_words, lists)):
         # Of zero-shot classification: each item has its classes in an order of its own.
-        by_class = [dict(zip(map(str, labels), each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
+        by_class = [dict(zip(labels, each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
         if all(len(own) == len(each) for own, each in zip(by_class, scores, strict=True)):
             return rest | {"scores": by_class}
     told = _called(rest, "label", getattr(options, "label_column", None))
-    if {"label", "score"} <= columns.keys() and len(told) == 1 != told.count("label") and not _called(rest, "answer"):
+    if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
+        return columns
+    if _are_words(columns["label"]) and {*map(str, columns[told[0]])} & {*columns["label"]}:
         score = {} if options.score_columns else {"confidence": columns["score"]}
         return rest | {"score": columns["score"], "prediction": columns["label"]} | score
     return columns
+
+
+def _are_words(column: Any) -> bool:
+    return isinstance(column, list) and all(isinstance(value, str) for value in column)
 
 
 def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
@@ -544,6 +550,7 @@ class _Scores:
 def has_scores(columns: Columns, where: str, label_column: str | None = None) -> bool:
     """Tell whether a table has columns of scores, by their names or by those of its labels."""
     labels = _called(columns, "label", label_column)
+    labels = labels or [name for name in columns if column_key(name) in LABEL_COLUMNS]
     others = {name: columns[name] for name in columns if name not in (*_answer_columns(columns), *labels)}
     named = len(labels) == 1 and labels[0] in columns and named_by_labels(others, columns[labels[0]])
     return bool(_candidates(others, where) or named)
@@ -828,8 +835,9 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
         raise OptionError(
             f"Expected labels in {where}, or probabilities of all classes beside a column that says whether the answer "
-            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
-            option="label_column",
+            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`, or the "
+            "confidence in the answer with `confidence_column`.",
+            option=("label_column", "confidence_column"),
         )
     right, told = correctness(columns, where, (), options)
     taken = {"confidence": chosen.columns, "right": told}
