@@ -129,9 +129,7 @@ def prompted_model(
     server: ServerOptions,
     label_names: tuple[str, ...] | None,
     *,
-    examples: Examples | None = None,
     seed: int = 0,
-    **how: Any,
 ) -> Prompted:
     """Open a language model, here or behind a server, and ask it through a prompt.
 
@@ -140,20 +138,17 @@ def prompted_model(
         prompt: How it is asked.
         server: How a server is asked.
         label_names: The names of the classes; None for multiple choice.
-        examples: What few-shot examples are drawn from.
-        seed: Decides them.
-        **how: `revision`, `device` and `dtype` of the model.
+        seed: As of `Prompted`.
     """
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.scorers import open_engine
 
-    engine = open_engine(model, prompt, server, **how)
-    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+    return Prompted(prompt, open_engine(model, prompt, server), label_names, seed=seed)
 
 
-def is_asked(model: Any, revision: str | None = None) -> bool:
+def is_asked(model: Any) -> bool:
     """Return whether a model is asked through a prompt: a language model, here or behind a server."""
-    return _kind(model, revision) in ("language model", "server")
+    return _kind(model, None) in ("language model", "server")
 
 
 def task_of_data(

@@ -973,8 +973,7 @@ class Described:
         changed = options.changed()
         new = {name: value for name, value in self.given.items() if name in options.names() and name not in changed}
         for name, value in new.items():
-            listed = isinstance(value, list)
-            if listed:
+            if isinstance(value, list):
                 new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
         return options.replaced(**new) if new else options
 

@@ -415,10 +415,12 @@ def by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
     named = listed_names(options.score_columns) or ()
     columns = _of_pipeline(columns, options)
     for name in list(columns):
-        is_meant = name in named or column_key(name) in USUAL["scores"]
-        cells = [in_cell(cell) for cell in columns[name]] if isinstance(in_cell(columns[name][0]), (dict, list)) else []
-        made = pipeline_columns(cells) if cells else {}
-        if not made and is_meant and cells and all(isinstance(cell, dict) for cell in cells):
+        first, is_meant = in_cell(columns[name][0]), name in named or column_key(name) in USUAL["scores"]
+        if not pipeline_columns([first]) and not (is_meant and isinstance(first, dict)):
+            continue
+        cells = list(map(in_cell, columns[name]))
+        made = pipeline_columns(cells)
+        if not made and is_meant and all(isinstance(cell, dict) for cell in cells):
             kind = USUAL["scores"].get(column_key(name))
             prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
             classes = dict.fromkeys(itertools.chain(*cells))
