@@ -94,8 +94,8 @@ def open_asked(
     from rightreasons.io.tables import open_splits
 
     # Texts without words are left out where the others are scored, with their ids.
-    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
-    data = open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
+    kept: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
+    data = open_splits(dataset, require_labels=require_labels, **kept, **given.source(task))
     return with_train(data, task, given), asked
 
 

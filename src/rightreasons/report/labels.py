@@ -223,7 +223,7 @@ def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
     told = described(dataset)
     opened = as_table(told, given.config, data_dir=given.data_dir)
     part = next(iter(opened.values())) if isinstance(opened, dict) else opened
-    column = given.label_column or told.given.get("label_column") or usual_column(part, LABEL_COLUMNS)
+    column = str(given.label_column or told.given.get("label_column") or usual_column(part, LABEL_COLUMNS))
     if column not in part.column_names:
         return False
     cells = values_of(part, column)
