@@ -620,8 +620,8 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
             option=("scores", "score_columns"),
         )
     raise OptionError(
-        f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1 in "
-        f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
+        f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
+        f" in {where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
