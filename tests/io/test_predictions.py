@@ -348,11 +348,15 @@ def test_options_name_what_no_name_tells():
         ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 holds 'yes'"),
         ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
         ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
-        ({"score_columns": "a,b"}, "a column with the labels .*; name it with label_column="),
         ({"scores": "softmax"}, "'softmax'"),
     ):
         with pytest.raises(ValueError, match=sentence):
             find_predictions(columns, **options)
+    # `y` is a name that labels of items have, and holds the names of the scores.
+    assert find_predictions(columns, score_columns="a,b").used == "scores: a, b; labels: y"
+    del columns["y"]
+    with pytest.raises(ValueError, match="a column with the labels .*; name it with label_column="):
+        find_predictions(columns, score_columns="a,b")
 
 
 def test_labels_and_columns_of_scores_meet_by_name():

@@ -391,6 +391,8 @@ def example_of(
     Returns:
         The example.
     """
+    tokens = split.planted[item] if split.planted is not None else ()
+    planted = tuple(Mark(token["start"], token["end"], "cue", note="planted cue") for token in tokens)
     if split.choices is not None:
         note = f"{' | '.join(f'{n + 1}. {choice}' for n, choice in enumerate(split.choices[item]))} {note}".rstrip()
     label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
@@ -405,16 +407,8 @@ def example_of(
         label=label,
         prediction=prediction,
         confidence=None if context.answers_once else min(confidence, 1.0),
-        marks=planted_marks(split, item) if marks is None else marks,
+        marks=planted if marks is None else marks,
         note=note,
-    )
-
-
-def planted_marks(split: AuditSplit, item: int) -> tuple[Mark, ...]:
-    """Mark the planted tokens, where the data names them."""
-    planted = split.planted
-    return (
-        () if planted is None else tuple(Mark(t["start"], t["end"], "cue", note="planted cue") for t in planted[item])
     )
 
 

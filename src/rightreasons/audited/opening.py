@@ -91,7 +91,12 @@ def open_asked(
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
     asked = model if loaded else _head(model, task, given)
-    return _items(dataset, task, given, require_labels=require_labels), asked
+    from rightreasons.io.tables import open_splits
+
+    # Texts without words are left out where the others are scored, with their ids.
+    kept: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
+    data = open_splits(dataset, require_labels=require_labels, **kept, **given.source(task))
+    return with_train(data, task, given), asked
 
 
 def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how: Any) -> Any:
@@ -124,9 +129,7 @@ def prompted_model(
     server: ServerOptions,
     label_names: tuple[str, ...] | None,
     *,
-    examples: Examples | None = None,
     seed: int = 0,
-    **how: Any,
 ) -> Prompted:
     """Open a language model, here or behind a server, and ask it through a prompt.
 
@@ -135,20 +138,17 @@ def prompted_model(
         prompt: How it is asked.
         server: How a server is asked.
         label_names: The names of the classes; None for multiple choice.
-        examples: What few-shot examples are drawn from.
-        seed: Decides them.
-        **how: `revision`, `device` and `dtype` of the model.
+        seed: As of `Prompted`.
     """
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.scorers import open_engine
 
-    engine = open_engine(model, prompt, server, **how)
-    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+    return Prompted(prompt, open_engine(model, prompt, server), label_names, seed=seed)
 
 
-def is_asked(model: Any, revision: str | None = None) -> bool:
+def is_asked(model: Any) -> bool:
     """Return whether a model is asked through a prompt: a language model, here or behind a server."""
-    return _kind(model, revision) in ("language model", "server")
+    return _kind(model, None) in ("language model", "server")
 
 
 def task_of_data(
@@ -204,15 +204,6 @@ def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> 
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool) -> Mapping[str, datasets.Dataset]:
-    """Open every split of the data in the common schema of a task."""
-    from rightreasons.io.tables import open_splits
-
-    # Texts without words are left out where the others are scored, with their ids.
-    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
-    return with_train(open_splits(dataset, require_labels=require_labels, **how, **given.source(task)), task, given)
 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -296,12 +296,16 @@ def take_splits(
     class_of, how = None, "the index of the right choice"
     if labeled and model_names is not None:
         names = tuple(chosen[labeled[0]].features["label"].names)
+        # A label that occurs in one split tells where the numbers of all of them begin.
+        used, seen = (
+            {label for each in split for label in np.unique(each).tolist() if label >= 0}
+            for split in (labels.values(), map(_labels, data.values()))
+        )
         match = match_labels(
             names,
             model_names,
-            used=_occurring(labels.values()),
-            # A label that occurs in one split tells where the numbers of all of them begin.
-            seen=_occurring(map(_labels, data.values())),
+            used=used,
+            seen=seen,
             first=settings.first_label,
             terms=MatchTerms(where, remedy="first_label says which", rename="label_names"),
         )
@@ -398,10 +402,6 @@ def limited(data: datasets.Dataset, settings: AuditOptions, where: str) -> datas
 def _labels(data: datasets.Dataset) -> NDArray[np.int64]:
     labels = data["label"][:] if "label" in data.column_names else [-1] * len(data)
     return np.array(labels, dtype=np.int64)
-
-
-def _occurring(labels: Iterable[NDArray[np.int64]]) -> set[int]:
-    return {label for each in labels for label in np.unique(each).tolist() if label >= 0}
 
 
 def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:

@@ -339,7 +339,7 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
 
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True
-    known = "choices" in columns or known_form({*columns}, settings.label_column) is not None
+    known = "choices" in columns or known_form(columns, settings.label_column) is not None
     return known and settings.task != "classification"
 
 

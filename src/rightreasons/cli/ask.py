@@ -36,7 +36,7 @@ from rightreasons.cli.show import (
     show_section,
     write_figures,
 )
-from rightreasons.core.errors import OptionError, counted
+from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.io.options import ScoreOptions
@@ -150,7 +150,7 @@ def run_audit(
         open_page: Whether the report is opened in a browser.
         top: How many of the hardest items are printed.
     """
-    from rightreasons.report.labels import ALL, audit_labels
+    from rightreasons.report.labels import ALL, audit_labels, have_several
     from rightreasons.report.runner import audit
 
     settings = dict[str, Any]()
@@ -165,15 +165,10 @@ def run_audit(
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
         apart = len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings))
-        try:
-            result = None if apart else audit(model, dataset, **settings)
-        except OptionError as error:
-            if not several or "target" not in error.option:  # items have one label each
-                raise
-            result = None
-        if result is None:
+        if apart or (several and have_several(dataset, settings)):
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
+        result = audit(model, dataset, **settings)
     _show_ranking(result, top)
     show_audit(result, open_page=open_page)
 

@@ -95,7 +95,9 @@ def look(
     doubts = [with_flags(doubt, NAMES) for doubt in (*found.doubts, *_of_model(found, model))]
     refusal = None if found.readable else doubts.pop(0)
     for doubt in doubts:
-        typer.secho(textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  "), fg="yellow")
+        typer.secho(
+            textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False), fg="yellow"
+        )
     if refusal is not None:
         raise ValueError(refusal)
     # Those of questions to read have fixed names.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import inspect
 import os
@@ -143,7 +144,7 @@ class Options(BaseModel):
             if isinstance(value, bool):
                 words.append(f"--{flag}" if value else f"--no-{flag}")
             else:
-                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                text = as_listed(value) if isinstance(value, tuple) else str(value)
                 words += [f"--{flag}", text]
         return words
 
@@ -232,8 +233,26 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
 
 
 def listed(names: str | None) -> list[str] | None:
-    """Read comma-separated names; None stays None."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    """Read comma-separated names, one with a comma in quotation marks; None stays None.
+
+    Example:
+        >>> listed('joy, "anger, mild"')
+        ['joy', 'anger, mild']
+    """
+    cells = [] if names is None else next(csv.reader([names], skipinitialspace=True), [])
+    return None if names is None else [name.strip() for name in cells if name.strip()]
+
+
+def as_listed(names: Iterable[object]) -> str:
+    """Return names as `listed` reads them.
+
+    Example:
+        >>> as_listed(["joy", "anger, mild"])
+        'joy,"anger, mild"'
+    """
+    texts = list(map(str, names))
+    quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
+    return ",".join(q if "," in text or text[:1] == '"' else text for q, text in zip(quoted, texts, strict=True))
 
 
 def one_or_more(names: str | None) -> str | list[str] | None:

@@ -71,8 +71,9 @@ def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], 
     return tuple(forms)
 
 
-def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None:
-    """Return the known format that columns have, if any; one whose label is the column named, where one is named."""
+def known_form(data: datasets.Dataset | columns.Columns, label_column: str | None) -> ChoiceForm | None:
+    """Return the known format that a table has, if any; one whose label is the column named, where one is named."""
+    present = {*data.column_names, *nested_names(data)} if isinstance(data, datasets.Dataset) else {*data}
     return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
 
 
@@ -128,7 +129,8 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         if not known:
             raise OptionError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
-                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column=.",
+                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column="
+                f"{columns.no_heading(data)}.",
                 option=("prompt_column", "choices_column"),
             )
         known.sort(key=lambda each: not columns.read_by(str(each.label)) <= present)

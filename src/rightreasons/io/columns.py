@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -84,14 +84,25 @@ def check_once(table: datasets.Dataset | Columns, names: Iterable[str | None], w
         raise ValueError(f"Expected distinct columns in {where}, but {twice!r}, which is used, comes twice.")
 
 
+def column_key(name: str) -> str:
+    """Return the name of a column as usual_columns.json writes names.
+
+    Example:
+        >>> column_key("True Label")
+        'true_label'
+    """
+    return folded(name).replace(" ", "_")
+
+
 def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str | None:
-    """Find the first of some usual names, which are in lower case, ignoring case.
+    """Find the first of some usual names, see `column_key`.
 
     Example:
         >>> usual_column({"ID": [1], "label": [0]}, ("item", "id"))
         'ID'
     """
-    return next((name for known in usual for name in _names(table) if name.lower() == known), None)
+    own = {column_key(name): name for name in reversed(_names(table))}
+    return next((own[known] for known in usual if known in own), None)
 
 
 def find_column(
@@ -146,6 +157,24 @@ columns are a; name it with label_column=.
         )
     remedy = f"; name it with {option}={no_heading(table) if not found else ''}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
+
+
+def all_found(*finders: Callable[[], Any]) -> list[Any]:
+    """Return what each function finds; what several of them miss is said at once.
+
+    Raises:
+        OptionError: Of those that raise one, with the sentences of all.
+    """
+    found, missing = [], list[OptionError]()
+    for find in finders:
+        try:
+            found.append(find())
+        except OptionError as error:
+            missing.append(error)
+    if missing:
+        options = tuple(dict.fromkeys(itertools.chain(*(error.option for error in missing))))
+        raise OptionError(" ".join(map(str, missing)), option=options)
+    return found
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:
@@ -265,7 +294,9 @@ def one_label_each(labels: Column, where: str) -> Column:
     for row, held in enumerate(cells):
         shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
         if not isinstance(shares, dict):
-            chosen.append(held[0] if isinstance(held, list) else held)
+            while isinstance(held, list) and len(held) == 1:
+                (held,) = held
+            chosen.append(held)
             continue
         shares = {name: share for name, share in shares.items() if share is not None}
         numbers = all(isinstance(share, (int, float)) and share >= 0 for share in shares.values())

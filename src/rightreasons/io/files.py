@@ -35,6 +35,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
@@ -49,7 +50,7 @@ import pyarrow.parquet
 from rightreasons.core.arrays import ingest
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
-from rightreasons.core.options import Options, check_options
+from rightreasons.core.options import Options, as_listed, check_options
 from rightreasons.core.store import write_text
 from rightreasons.core.validation import (
     MAX_CELL_CHARACTERS,
@@ -195,6 +196,10 @@ class FileForm:
     log_filter: str | None = None
 
 
+_NOTHING: dict[str, Parsed] = {}
+_KEPT = ContextVar("kept", default=_NOTHING)
+
+
 def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
     """Read a file with its columns unchanged.
 
@@ -211,6 +216,9 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         ValueError: If it is of no such type, is damaged or passes a limit, or has no rows.
     """
     where = where or str(path)
+    kept, asked = _KEPT.get(), f"{path.resolve()} {form}"
+    if asked in kept:
+        return kept[asked]
     with unpacked(path, where=where) as file:
         kind = data_type(file)
         if kind not in FILE_TYPES:
@@ -236,7 +244,19 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
     for part in table.values() if isinstance(table, dict) else [table]:
         if not part.num_rows or not part.num_columns:
             raise ValueError(f"Expected at least one row in {where}, but it has none.")
+    if kept is not _NOTHING:
+        kept[asked] = table
     return table
+
+
+@contextmanager
+def each_file_once() -> Iterator[None]:
+    """Read each file once, where several questions are about it."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def _shown_type(path: Path, form: FileForm) -> str:
@@ -362,8 +382,12 @@ def column_of(values: Any, name: str, where: str) -> pa.Array:
 
 
 def _as_json(values: Iterable[Any]) -> pa.Array:
-    texts = [None if value is None else json.dumps(value, default=str) for value in values]
+    texts = [None if value is None else json.dumps(value, default=_in_json) for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
+
+
+def _in_json(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:
@@ -490,7 +514,8 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
 def _quotes(path: Path, encoding: str, separator: str) -> bool:
     """Tell whether a tsv file quotes its cells, which few do, and its texts may begin with a quotation mark.
 
-    It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled.
+    It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled, or
+    its first heading is quoted, as R does, or it is in UTF-16, as Excel writes it.
     """
     if not _holds(path, b'"'):
         return False
@@ -499,6 +524,8 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     widths: set[int] = set()  # of the lines, if marks are no quotes
     with path.open(encoding=encoding, newline="") as text:
         for line in text:
+            if not widths and (encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', line)):
+                break
             if line.strip():
                 widths.add(line.count(separator))
             if len(widths) > 1 or ('""' in line and doubled.search(line)):
@@ -676,7 +703,9 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         values = list(content.values())
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
-        if content.keys() >= {"columns", "data"} and content.keys() <= {"columns", "data", "index"}:  # pandas, "split"
+        if lists and _are_rows(
+            content.get("data"), content.get("columns")
+        ):  # of pandas ("split"), MLflow, Weights & Biases
             form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
@@ -702,10 +731,18 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
     if content and is_log(content[0]):
         return table_of(log_columns(content, where, form.log_filter), where)
+    if found := pipeline_columns(content):
+        return table_of(found, where)
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
     return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
+
+
+def _are_rows(rows: Any, names: Any) -> bool:
+    """Tell whether lists are the rows of a table whose columns have these names."""
+    listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
+    return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
 
 
 def _are_records(value: Any) -> bool:
@@ -717,9 +754,7 @@ def _one(parsed: Parsed) -> pa.Table:
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
-    """Return records of rows of values whose columns have names, or of what a pipeline returns for each item."""
-    if all(row and all(is_class_score(cell) for cell in row) for row in rows):
-        return [{f"p_{cell['label']}": cell["score"] for cell in row} for row in rows]
+    """Return records of rows of values whose columns have names."""
     names = form.column_names
     odd = next((number for number, row in enumerate(rows) if len(row) != len(names or row)), None)
     if names is None or odd is not None:
@@ -732,9 +767,26 @@ def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def is_class_score(cell: Any) -> bool:
-    """Tell whether a value is one class with its score, as a pipeline of transformers returns it."""
-    return isinstance(cell, Mapping) and cell.keys() == {"label", "score"}
+def pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of what a pipeline of transformers returned for each item; {} of anything else.
+
+    Example:
+        >>> pipeline_columns([{"label": "up", "score": 0.9}])
+        {'prediction': ['up'], 'confidence': [0.9]}
+        >>> pipeline_columns([[{"label": "up", "score": 0.75}, {"label": "down", "score": 0.25}]])
+        {'p_up': [0.75], 'p_down': [0.25]}
+    """
+    if not _are_class_scores(items) and not all(map(_are_class_scores, items)):
+        return {}
+    if _are_class_scores(items):
+        return {"prediction": [item["label"] for item in items], "confidence": [item["score"] for item in items]}
+    by_class = [{str(each["label"]): each["score"] for each in item} for item in items]
+    return {f"p_{label}": [item.get(label) for item in by_class] for label in dict.fromkeys(itertools.chain(*by_class))}
+
+
+def _are_class_scores(cells: Any) -> bool:
+    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(one, Mapping) for one in cells)
+    return are_objects and all(one.keys() == {"label", "score"} for one in cells)
 
 
 def _lines(stream: IO[str], where: str) -> Iterator[str]:
@@ -842,20 +894,22 @@ def read_parquet(path: Path, where: str) -> pa.Table:
     """Read a parquet file; one that would fill the memory is refused."""
     allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
-        names = file.schema_arrow.names
+        names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
-        if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
+        if len(file.schema) > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in schema.types):
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
-        if 8 * parquet_values(file) + text_bytes(path, allowed - 8 * parquet_values(file), where) > allowed:
+        numbers = 8 * parquet_values(file)
+        if numbers > allowed:
             raise _too_full(path, where, allowed)
-        table = pa.parquet.read_table(path)
-        plain = [
-            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-            for field in table.schema
-        ]
-        return table.cast(pa.schema(plain, table.schema.metadata))
+    table = read_packed(path, where)
+    if numbers + text_bytes(table) > allowed:
+        raise _too_full(path, where, allowed)
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
+    ]
+    return table.cast(pa.schema(plain, schema.metadata))
 
 
 def parquet_values(file: pa.parquet.ParquetFile) -> int:
@@ -864,29 +918,18 @@ def parquet_values(file: pa.parquet.ParquetFile) -> int:
     return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
 
 
-def text_bytes(path: Path, allowed: int, where: str) -> int:
-    """Return the bytes of all texts of a parquet file, without making them: one that comes often is stored once.
-
-    Args:
-        path: The file.
-        allowed: Where the count stops.
-        where: What the file is called in errors.
-
-    Returns:
-        The bytes, or a number beyond `allowed` where there are more.
-    """
+def read_packed(path: Path, where: str) -> pa.Table:
+    """Read a parquet file whose texts stay packed: one that comes often is held once."""
     with _parquet(path, where) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
-    texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    size = 0
-    with _parquet(path, where, read_dictionary=[leaf.path for leaf in texts]) as file:
-        rest = {leaf.path.partition(".")[0] for leaf in texts}
-        columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
-        for batch in file.iter_batches(1 << 14, columns=columns) if rest else ():
-            size += sum(map(_text_bytes, batch.columns))
-            if size > allowed:
-                break
-    return size
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with _parquet(path, where, read_dictionary=texts) as file:
+        return file.read()
+
+
+def text_bytes(table: pa.Table) -> int:
+    """Return the bytes that the texts of a table that `read_packed` has read would take."""
+    return sum(_text_bytes(part) for column in table.columns for part in column.chunks)
 
 
 def _text_bytes(array: pa.Array) -> int:
@@ -930,9 +973,8 @@ class Described:
         changed = options.changed()
         new = {name: value for name, value in self.given.items() if name in options.names() and name not in changed}
         for name, value in new.items():
-            listed = isinstance(value, list)
-            if listed:
-                new[name] = ",".join(map(str, value)) if name == "score_columns" else tuple(map(str, value))
+            if isinstance(value, list):
+                new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
         return options.replaced(**new) if new else options
 
 

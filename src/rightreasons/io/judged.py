@@ -42,6 +42,7 @@ from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
+    column_key,
     find_column,
     named_column,
     read_columns,
@@ -311,7 +312,9 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         find_column(columns, named[what], usual, f"{what}_column", where) for what, usual in ROWS.items()
     )
     names = listed_names(options.confidence_column) or [
-        name for name in columns if name.lower() in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
+        name
+        for name in columns
+        if column_key(name) in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
     ]
     for name in names:
         named_column(columns, name, "confidence_column", where)
@@ -322,7 +325,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
             option="item_column",
         )
     if names:
-        labels = [name for name in columns if name.lower() in predictions.USUAL["label"]]
+        labels = [name for name in columns if column_key(name) in predictions.USUAL["label"]]
         of_right = PredictionOptions(correct_column=options.correct_column)
         right, told = predictions.correctness(columns, where, labels, of_right)
         read = {

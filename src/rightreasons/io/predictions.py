@@ -53,7 +53,9 @@ from rightreasons.io.columns import (
     Column,
     Columns,
     NamedLabels,
+    all_found,
     check_once,
+    column_key,
     columns_in,
     in_cell,
     in_expression,
@@ -66,7 +68,7 @@ from rightreasons.io.columns import (
     source_name,
     usual_column,
 )
-from rightreasons.io.files import collection_paused, described, is_class_score
+from rightreasons.io.files import collection_paused, described, pipeline_columns
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.reading import parse_table
@@ -246,9 +248,9 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     where = source_name(path)
-    columns, options = _by_class(_answers_by_id(read_columns(path, log_filter=options.log_filter)), options)
+    columns, options = by_class(_answers_by_id(read_columns(path, log_filter=options.log_filter)), options)
     answers = _answer_columns(columns)
-    scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in USUAL["label"]}
+    scored = {name: columns[name] for name in columns if name not in answers and column_key(name) not in USUAL["label"]}
     if answers and options.score_columns is None and not _candidates(scored, where):
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
         confident = _called(columns, "confidence")
@@ -303,12 +305,12 @@ def find_predictions(
         ValueError: If there is no column of scores or of labels, or more than one.
     """
     _check_named(columns, where, options)
-    columns, options = _by_class(columns, options)
+    columns, options = by_class(columns, options)
     labels, confident = _called(columns, "label", options.label_column), _called(columns, "confidence")
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
-    if not labels and _candidates(others, where) and not _called(columns, "correct"):  # by a name that items have
-        labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+    if not labels and not _called(columns, "correct") and has_scores(columns, where):  # by a name that items have
+        labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
         others = {name: column for name, column in others.items() if name not in labels}
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
@@ -325,10 +327,10 @@ def find_predictions(
         others = {name: columns[name] for name in columns if name not in labels}
     if with_labels and not labels and len(_called(columns, "correct")) == 1:
         return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
-    label = None
-    if with_labels:
-        label = one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
-    chosen, table, kind, remark = _scored(others, columns, where, options)
+    label, (chosen, table, kind, remark) = all_found(
+        lambda: one_column(labels, columns, "labels", USUAL["label"], "label_column", where) if with_labels else None,
+        lambda: _scored(others, columns, where, options),
+    )
     check_once(columns, (*chosen.columns, label), where)
     if options.score_columns is None and len(answers) == 1:
         _check_of_class(table, chosen.columns[0], columns[answers[0]], answers[0], where)
@@ -343,17 +345,18 @@ def find_predictions(
             values = values.numbers
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
-    if values is not None and chosen.class_names is not None and label_names is None:
+    if values is not None and label_names is None and (headings or getattr(table, "ndim", 2) == 1):
         words = _words(_plain(values))
-        endings = tuple(_ending(name, words) for name in chosen.class_names)
-        in_words = {*map(folded, chosen.class_names)} & words.keys()
+        own = chosen.class_names or chosen.columns
+        endings = tuple(_ending(name, words) for name in own)
+        in_words = {*map(folded, own)} & words.keys() if headings else ()
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
     references, match, doubt = None, "", ""
     mapping: tuple[LabelRow, ...] = ()
     if values is not None:
-        first = 0 if str(label).lower() == "label_ids" else options.first_label  # of transformers
+        first = 0 if column_key(str(label)) == "label_ids" else options.first_label  # of transformers
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
         mapping = label_rows(values, column)
@@ -407,21 +410,47 @@ def each_score(
     return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
 
 
-def _by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
-    """Make a column per class of scores that are an object of them per item, or a list of {label, score}."""
+def by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
+    """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
     named = listed_names(options.score_columns) or ()
-    for name in [name for name in columns if name in named or name.lower() in USUAL["scores"]]:
-        cells = [in_cell(cell) for cell in columns[name]] if isinstance(in_cell(columns[name][0]), (dict, list)) else []
-        if cells and all(isinstance(cell, list) and cell and all(map(is_class_score, cell)) for cell in cells):
-            cells = [{str(one["label"]): one["score"] for one in cell} for cell in cells]
-        if cells and all(isinstance(cell, dict) for cell in cells):
-            kind = USUAL["scores"].get(name.lower())
+    columns = _of_pipeline(columns, options)
+    for name in list(columns):
+        first, is_meant = in_cell(columns[name][0]), name in named or column_key(name) in USUAL["scores"]
+        if not pipeline_columns([first]) and not (is_meant and isinstance(first, dict)):
+            continue
+        cells = list(map(in_cell, columns[name]))
+        made = pipeline_columns(cells)
+        if not made and is_meant and all(isinstance(cell, dict) for cell in cells):
+            kind = USUAL["scores"].get(column_key(name))
             prefix = next(prefix for prefix, states in CLASS_COLUMNS.items() if states == kind)
             classes = dict.fromkeys(itertools.chain(*cells))
             made = {f"{prefix}_{each}": [cell.get(each) for cell in cells] for each in classes}
+        if made and not made.keys() & columns.keys():
             columns = {other: column for other, column in columns.items() if other != name} | made
             options = options.replaced(score_columns=None) if name in named else options
     return columns, options
+
+
+def _of_pipeline(columns: Columns, options: ScoreOptions) -> Columns:
+    """Give what a pipeline calls labels and scores other names than labels and scores of classes have."""
+    lists, scores = columns.get("labels"), columns.get("scores")
+    rest = {name: column for name, column in columns.items() if name not in ("label", "score", "labels", "scores")}
+    if isinstance(lists, list) and scores is not None and all(map(_are_words, lists)):
+        # Of zero-shot classification: each item has its classes in an order of its own.
+        by_class = [dict(zip(labels, each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
+        if all(len(own) == len(each) for own, each in zip(by_class, scores, strict=True)):
+            return rest | {"scores": by_class}
+    told = _called(rest, "label", getattr(options, "label_column", None))
+    if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
+        return columns
+    if _are_words(columns["label"]) and {*map(str, columns[told[0]])} & {*columns["label"]}:
+        score = {} if options.score_columns else {"confidence": columns["score"]}
+        return rest | {"score": columns["score"], "prediction": columns["label"]} | score
+    return columns
+
+
+def _are_words(column: Any) -> bool:
+    return isinstance(column, list) and all(isinstance(value, str) for value in column)
 
 
 def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
@@ -520,15 +549,18 @@ class _Scores:
     class_names: tuple[str, ...] | None = None
 
 
-def has_scores(columns: Columns, where: str) -> bool:
-    """Tell whether a table has columns of scores, by their names; answers and labels are none."""
-    others = {*_answer_columns(columns), *_called(columns, "label")}
-    return bool(_candidates({name: column for name, column in columns.items() if name not in others}, where))
+def has_scores(columns: Columns, where: str, label_column: str | None = None) -> bool:
+    """Tell whether a table has columns of scores, by their names or by those of its labels."""
+    labels = _called(columns, "label", label_column)
+    labels = labels or [name for name in columns if column_key(name) in LABEL_COLUMNS]
+    others = {name: columns[name] for name in columns if name not in (*_answer_columns(columns), *labels)}
+    named = len(labels) == 1 and labels[0] in columns and named_by_labels(others, columns[labels[0]])
+    return bool(_candidates(others, where) or named)
 
 
 def _candidates(columns: Columns, where: str) -> list[_Scores]:
     """Return what may be the scores by its name."""
-    single = [_Scores((name,), USUAL["scores"][name.lower()]) for name in _called(columns, "scores")]
+    single = [_Scores((name,), USUAL["scores"][column_key(name)]) for name in _called(columns, "scores")]
     single += [_Scores((name,), "probabilities") for name in _called(columns, "confidence") if _are_rows(columns[name])]
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
@@ -565,7 +597,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
         check_ids(names, "score_columns")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
-        stated = USUAL["scores"].get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
+        stated = USUAL["scores"].get(column_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
         kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
@@ -588,8 +620,8 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
             option=("scores", "score_columns"),
         )
     raise OptionError(
-        f"Expected a column of scores ({', '.join(USUAL['scores'])}) or one column per class such as p_0, p_1 in "
-        f"{where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
+        f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
+        f" in {where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
@@ -805,8 +837,9 @@ def _likeliest(columns: Columns, where: str, chosen: _Scores, options: Predictio
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
         raise OptionError(
             f"Expected labels in {where}, or probabilities of all classes beside a column that says whether the answer "
-            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`.",
-            option="label_column",
+            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`, or the "
+            "confidence in the answer with `confidence_column`.",
+            option=("label_column", "confidence_column"),
         )
     right, told = correctness(columns, where, (), options)
     taken = {"confidence": chosen.columns, "right": told}
@@ -891,14 +924,17 @@ def without_scores(columns: Columns, where: str, *, options: PredictionOptions) 
         ([1, 0], [1.0, 1.0])
         >>> without_scores({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
     """
-    if options.score_columns or options.confidence_column or _called(columns, "confidence"):
+    if options.score_columns or options.confidence_column:
         return None
     _check_named(columns, where, options)
+    seen, _ = by_class(columns, options)
+    if _called(seen, "confidence") or has_scores(seen, where, options.label_column):
+        return None
     labels, answers = _called(columns, "label", options.label_column), _called(columns, "answer")
     told = _called(columns, "correct", options.correct_column)
-    if len(answers) > 1 or not (answers or told) or has_scores(columns, where):
+    if len(answers) > 1 or not (answers or told):
         return None
-    is_models = UNREAD in columns or any(name.lower() in GIVEN_ANSWERS for name in answers)
+    is_models = UNREAD in columns or any(column_key(name) in GIVEN_ANSWERS for name in answers)
     if not told and (len(labels) != 1 or not is_models):
         return None
     right, taken = correctness(columns, where, labels, options)
@@ -920,13 +956,13 @@ def _check_named(columns: Columns, where: str, options: PredictionOptions) -> No
 
 
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
-    """Return the column that is named for something, or those of a usual name of it, letter case aside."""
-    return [named] if named is not None else [name for name in columns if name.lower() in USUAL[what]]
+    """Return the column that is named for something, or those of a usual name of it."""
+    return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
 
 
 def _answer_columns(columns: Columns) -> list[str]:
     answers = _called(columns, "answer")
-    return answers + [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
+    return answers + [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
 
 
 def _are_whole(column: Column) -> bool:

@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ import pyarrow as pa
 from rightreasons.core.arrays import columns_of, is_tensor, kind_of
 from rightreasons.core.errors import did_you_mean
 from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.core.label_names import listing
 from rightreasons.core.validation import check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
@@ -30,7 +32,7 @@ from rightreasons.io.files import (
     data_type,
     dataset_of,
     described,
-    is_class_score,
+    pipeline_columns,
     plain_name,
     read_file,
     records_table,
@@ -185,9 +187,9 @@ def _arrow_table(source: Any, where: str) -> pa.Table:
         return table_of(source, where)
     if _holds_rows(source):
         rows = list(source)
-        if all(map(is_class_score, rows)):  # of a pipeline: the likeliest class of each item
-            rows = [{"prediction": row["label"], "confidence": row["score"]} for row in rows]
-        elif all(isinstance(row, list) for row in rows):
+        if found := pipeline_columns(rows):
+            return table_of(found, where)
+        if not any(isinstance(row, Mapping) for row in rows):
             rows = rows_of(rows, NO_FORM, where)
         return records_table([[dict(row) for row in rows]], where, "row")
     raise TypeError(
@@ -207,7 +209,11 @@ def _holds_rows(value: Any) -> bool:
     """Tell whether a value is a list of rows or a dictionary of columns."""
     if isinstance(value, Mapping):
         return bool(value) and all(isinstance(column, (list, tuple)) for column in value.values())
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(row, (Mapping, list)) for row in value)
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(row, (Mapping, list, tuple)) for row in value)
+    )
 
 
 # ------------------------------------------------------------------------------------------------- files and addresses
@@ -339,6 +345,12 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
                 del splits[split]
                 splits |= _variants(split, held)
         if splits:
+            told = {*itertools.chain(*splits.values())}
+            unread = [
+                file for file in files if file not in told and data_type(Path(file)) in map(data_type, map(Path, told))
+            ]
+            if unread:
+                warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
     types = Counter(data_type(Path(file)) for file in files)

@@ -12,15 +12,16 @@ from typing import Any
 import datasets
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
 from rightreasons.io import tables
 from rightreasons.io.choices import choice_form, known_form
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     TEXT_COLUMNS,
     Columns,
+    column_key,
     columns_in,
-    nested_names,
     one_label_each,
     source_name,
     values_of,
@@ -31,9 +32,9 @@ from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptio
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
     USUAL,
+    by_class,
     find_predictions,
     has_scores,
-    named_by_labels,
     without_scores,
 )
 from rightreasons.io.reading import as_table
@@ -119,6 +120,12 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         found = readers[kind](found, told, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, doubts=(str(error), *doubts), readable=False)
+    without = [row for row in found.mapping if row.rule == "no label"]
+    if without:
+        shown = listing([row.value or "nothing" for row in without])
+        told_so = f"{sum(row.count for row in without):,} rows have no label ({shown})"
+        remedy = "; where that is one, `label_names` renames it" if any(row.value for row in without) else ""
+        doubts.insert(0, f"{told_so}, and are left out of what needs one{remedy}.")
     taken = {what: which for what, which in found.columns.items() if which}
     return dataclasses.replace(found, columns=taken, doubts=(*found.doubts, *doubts))
 
@@ -131,18 +138,18 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
         return "predictions"
     if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
         return str(given.get("task") or "multiple_choice")
-    first = next(iter(parts.values()))
-    form = known_form({*first.column_names, *nested_names(first)}, given.get("label_column"))
-    lower = {name.lower() for name in columns}
+    form = known_form(next(iter(parts.values())), given.get("label_column"))
+    columns, _ = by_class(columns, told.options(PredictionOptions()))
+    lower = {column_key(name) for name in columns}
     if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
-    confident = any(name.lower() in USUAL["confidence"] for name in columns)
+    confident = bool(lower & {*USUAL["confidence"]})
     try:
-        scored = has_scores(columns, where) or without_scores(columns, where, options=PredictionOptions()) is not None
+        scored = has_scores(columns, where, given.get("label_column"))
+        scored = scored or without_scores(columns, where, options=PredictionOptions()) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
-    label = str(given.get("label_column"))
-    if scored or confident or (label in columns and named_by_labels(columns, columns[label])):
+    if scored or confident:
         return "predictions"
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
@@ -166,11 +173,15 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
-    text, pair = tables.text_columns(data, options, where)
+    try:
+        meant, labels = tables.read_meant(parts, options, where)
+    except OptionError:  # where a person has to name columns, those of the labels are among them
+        tables.read_meant(parts, options.replaced(require_labels=True), where)
+        raise
+    text, pair, label = next(iter(meant.values()))
     # Every split is opened, so that nothing is found that a command would then refuse.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
-    label = tables.find_label_column(data, options.label_column, False, where)
     columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
     mapping: tuple[LabelRow, ...] = ()
     doubts = []
@@ -178,13 +189,16 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     if label is None and others:
         doubts.append(f"No column is taken for the labels; `label_column` names one of {', '.join(others)}.")
     if label is not None:
-        read = tables.labels_of_splits(parts, options, where)
-        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in read.items()])
-        others = [name for name in data.column_names if name.lower() in LABEL_COLUMNS and name != label]
+        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in labels.items()])
+        others = [name for name in data.column_names if column_key(name) in LABEL_COLUMNS and name != label]
         if "label" not in label.lower():
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
+    if len({row.label for row in mapping if row.label}) == 1:
+        doubts.append(
+            f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."
+        )
     return dataclasses.replace(
         found,
         columns=columns,

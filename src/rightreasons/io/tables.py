@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import datasets
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import kind_of
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
@@ -35,7 +37,14 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.io.columns import nested_names, read_labels, values_of, with_nested
+from rightreasons.io.columns import (
+    all_found,
+    find_column,
+    in_expression,
+    read_labels,
+    values_of,
+    with_nested,
+)
 from rightreasons.io.files import NAMES_OF_SPLITS, FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
@@ -225,12 +234,10 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     tables = {part: with_nested(data, named) for part, data in tables.items()}
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
-    # The class names are those of all splits together: one split may lack a class.
-    labels = labels_of_splits(tables, options, name)
+    meant, labels = read_meant(tables, options, name)
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
-        text, pair = text_columns(data, options, name)
-        label = find_label_column(data, options.label_column, options.require_labels, name)
+        text, pair, label = meant[part]
         texts = [text, *([pair] if pair else [])]
         columns.check_once(data, (*texts, label), name)
         ids, id_column = _ids(data, options.id_column, part, name)
@@ -467,7 +474,7 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
 def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
     """Refuse items of multiple choice: the position of the right choice is no class of the prompt."""
     for data in tables.values():
-        form = known_form({*data.column_names, *nested_names(data)}, label_column)
+        form = known_form(data, label_column)
         if form is not None:
             raise OptionError(
                 f"Expected texts to classify in {name}, but its columns {', '.join((*form.prompt, *form.choices))} are "
@@ -477,20 +484,24 @@ def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
             )
 
 
-def find_label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
-    """Return the column of labels, the named one or a usual one; None where there need not be one."""
-    what = "labels" if required else ""
-    return columns.find_column(data, label_column, columns.LABEL_COLUMNS, "label_column", name, what)
+def read_meant(
+    tables: Parts, options: TextOptions, name: str
+) -> tuple[dict[str, tuple[str, str | None, str | None]], dict[str, LabelColumn]]:
+    """Find what each split holds, and read its labels, whose classes are those of all splits together.
 
-
-def labels_of_splits(tables: Parts, options: TextOptions, name: str) -> dict[str, LabelColumn]:
-    """Read the labels of every split that has some."""
-    labeled = {}
+    Returns:
+        The columns of the texts, the second texts and the labels of each split, the last two None where there are none;
+        and the labels of each split that has some.
+    """
+    what, found = "labels" if options.require_labels else "", {}
     for part, data in tables.items():
-        column = find_label_column(data, options.label_column, options.require_labels, name)
-        if column is not None:
-            labeled[part] = (data, column)
-    return read_labels(labeled, options.label_names, options.first_label, name)
+        texts, label = all_found(
+            partial(text_columns, data, options, name),
+            partial(find_column, data, options.label_column, columns.LABEL_COLUMNS, "label_column", name, what),
+        )
+        found[part] = (*texts, label)
+    labeled = {part: (tables[part], label) for part, (_, _, label) in found.items() if label is not None}
+    return found, read_labels(labeled, options.label_names, options.first_label, name)
 
 
 def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
@@ -501,9 +512,10 @@ def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | 
     texts = values_of(data, column)
     odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
     if odd is not None:
+        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
+        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
         raise TypeError(
-            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {texts[odd]!r} "
-            f"({type(texts[odd]).__name__})."
+            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
         )
     try:
         return pa.array(texts, pa.string())

@@ -19,7 +19,7 @@ from rightreasons.core.validation import (
     MAX_UPLOAD_ROWS,
 )
 from rightreasons.io.columns import read_columns
-from rightreasons.io.files import data_type, parquet_values, text_bytes, unpacked
+from rightreasons.io.files import data_type, parquet_values, read_packed, text_bytes, unpacked
 
 _BLOCK = 1 << 20
 
@@ -123,6 +123,6 @@ def _check_parquet(file: Path, name: str) -> None:
             _at_most(MAX_COLUMNS, "columns", footer.num_columns, name)
             _at_most(MAX_UPLOAD_CELLS, "values", n_values, name)
             _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", size, name)
-            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(file, MAX_UNPACKED_BYTES, name), name)
+            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(read_packed(file, name)), name)
     except (OSError, pa.ArrowException):
         return

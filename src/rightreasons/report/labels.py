@@ -12,12 +12,20 @@ from typing import Any
 from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import safe_name
 from rightreasons.core.arrays import plain
-from rightreasons.core.errors import counted, in_one_sentence, unknown_name
+from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.options import listed
+from rightreasons.core.options import as_listed, listed
 from rightreasons.core.store import check_folder, csv_text, write_text
-from rightreasons.io.columns import each_label, source_name
-from rightreasons.io.files import described
+from rightreasons.io.columns import (
+    LABEL_COLUMNS,
+    each_label,
+    labels_in,
+    one_label_each,
+    source_name,
+    usual_column,
+    values_of,
+)
+from rightreasons.io.files import described, each_file_once
 from rightreasons.io.predictions import each_score
 from rightreasons.io.reading import as_table
 from rightreasons.models.wording import Prompt
@@ -117,13 +125,22 @@ def audit_labels(
         ValueError: If there are not several labels, one is unknown, or none can be audited.
     """
     if isinstance(settings.get("label_names"), (list, tuple)):
-        settings["label_names"] = ",".join(settings["label_names"])
+        settings["label_names"] = as_listed(settings["label_names"])
     model, dataset, predictions = told_apart(
         model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
     )
     settings |= {} if predictions is None else {"predictions": predictions}
+    with each_file_once():
+        return _audit_each(model, dataset, settings, target, out, tell)
+
+
+def _audit_each(
+    model: Any, dataset: Any, settings: dict[str, Any], target: str, out: Any, tell: Callable[[str], object] | None
+) -> LabelAudits:
+    predictions = settings.get("predictions")
     questions = label_questions(model, dataset, settings)
-    names = list(questions) if target == ALL else list(dict.fromkeys(listed(target) or ()))
+    names = list(questions) if target == ALL else [target] if target in questions else listed(target) or []
+    names = list(dict.fromkeys(names))
     for name in names:
         if name not in questions:
             raise unknown_name("label", name, [*questions, ALL])
@@ -177,7 +194,10 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
         headings = False
     else:
         scores, kind, headings = each_score(predictions, label_names=listed(given.label_names), options=stored)
-        its = {name: {"score_columns": column, "scores": kind, "target": None} for name, column in scores.items()}
+        its = {
+            name: {"score_columns": as_listed([column]), "scores": kind, "target": None}
+            for name, column in scores.items()
+        }
     told = described(predictions if dataset is None else dataset)
     opened = as_table(told, given.config, data_dir=given.data_dir)
     columns = each_label(
@@ -188,11 +208,28 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
         first=given.first_label,
         headings=headings,
     )
-    both = {name: f"not {name},{name}" for name in its}
+    both = {name: as_listed((f"not {name}", name)) for name in its}
     return {
         name: {**own, "label_column": columns[name], "label_names": both[name], "first_label": None}
         for name, own in its.items()
     }
+
+
+def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
+    """Tell whether items have several labels each, as their column shows: lists of them, or texts that list them."""
+    given = part_of(AuditOptions, settings)
+    told = described(dataset)
+    opened = as_table(told, given.config, data_dir=given.data_dir)
+    part = next(iter(opened.values())) if isinstance(opened, dict) else opened
+    column = str(given.label_column or told.given.get("label_column") or usual_column(part, LABEL_COLUMNS))
+    if column not in part.column_names:
+        return False
+    cells = values_of(part, column)
+    try:
+        parts = (labels_in(cell) for cell in one_label_each(cells, column))
+        return any(len(own) > 1 and (given.target in own or all(map(str.isdecimal, own))) for own in parts)
+    except OptionError:  # lists that are no shares or votes
+        return True
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.errors import OptionTypeError, needs, one_line, unknown_name
-from rightreasons.core.options import QuestionOptions
+from rightreasons.core.options import QuestionOptions, as_listed
 from rightreasons.cues.options import CuesOptions
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.probes.options import ProbesOptions
@@ -141,7 +141,7 @@ def audit_words(made: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif name not in ("model", "dataset"):
-            words += [f"--{flag}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+            words += [f"--{flag}", as_listed(value) if isinstance(value, list) else str(value)]
     return words
 
 

@@ -23,7 +23,7 @@ from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, one_line, unknown_name
 from rightreasons.core.label_names import BY_NUMBER, no_label_for, other_order
-from rightreasons.core.options import Options, QuestionOptions, check_options
+from rightreasons.core.options import Options, QuestionOptions, as_listed, check_options
 from rightreasons.core.scores import Scores
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
@@ -185,7 +185,8 @@ def audit(
     sections = {section.question: section for section in load_sections(questions)}
     for several in ("split", "label_names", "text_column", "choices_column"):
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
-            settings[several] = ",".join(map(str, settings[several]))
+            one = settings[several][0] if len(settings[several]) == 1 else None
+            settings[several] = one if one and several == "text_column" else as_listed(settings[several])
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     predictions = settings.pop("predictions", None)

@@ -1,0 +1,152 @@
+"""Tables as other tools write them, whose figures are known: seven items, of which the model answers five right."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rightreasons.core.errors import OptionError
+from rightreasons.io import as_table, open_dataset, read_predictions, resolve
+
+NAMES = ("contradiction", "entailment", "neutral")
+GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]
+SCORES = np.array(
+    [[1, 6, 3], [2, 1, 7], [5, 3, 2], [6, 1, 3], [2, 5, 3], [7, 2, 1], [3, 2, 5]]  # rows 3 and 6 are wrong
+) / 10  # fmt: skip
+TEXTS = [f"The film, {word} as it was, ended." for word in ("a", "b", "c", "d", "e", "f", "g")]
+BY_CLASS = [dict(zip(NAMES, row, strict=True)) for row in SCORES.tolist()]
+PIPELINE = [
+    [{"label": label, "score": score} for label, score in sorted(row.items(), key=lambda pair: -pair[1])]
+    for row in BY_CLASS
+]
+ANSWERS = [row[0]["label"] for row in PIPELINE]
+
+
+def right(source, **options):
+    """Return how many of the items are answered right, and in which kind of table."""
+    read = read_predictions(source, **options)
+    correct = read.references if read.kind == "confidence" else read.predictions.argmax(1) == read.references
+    return len(read), int(correct.sum()), resolve(source).kind
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"gold": gold, "text": text, "output": out} for gold, text, out in zip(GOLD, TEXTS, PIPELINE, strict=True)],
+        [{"gold": gold, "pred": out} for gold, out in zip(GOLD, PIPELINE, strict=True)],
+        [{"gold": gold, "output": out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
+        [{"gold": gold, "text": "a", **out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
+        [  # zero-shot classification lists the classes of each item by their scores
+            {"labels": [one["label"] for one in out], "scores": [one["score"] for one in out], "gold": gold}
+            for gold, out in zip(GOLD, PIPELINE, strict=True)
+        ],
+    ],
+)
+def test_what_a_pipeline_returned_is_read_beside_a_column_of_labels(tmp_path, rows):
+    (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert right(tmp_path / "out.jsonl") == right({name: [row[name] for row in rows] for name in rows[0]})
+    assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
+
+
+def test_a_pipeline_s_label_is_the_label_where_a_person_says_so():
+    table = {"gold": GOLD, "label": ANSWERS, "score": [0.5] * 7}
+    with pytest.raises(OptionError, match="Expected a column of scores"):
+        read_predictions(table, label_column="label")
+    assert read_predictions(table, label_column="gold", confidence_column="score").references.sum() == 5
+
+
+def test_what_looks_like_a_pipeline_s_output_and_is_none():
+    """One-hot labels beside scores by position, and the target of a stance beside its label."""
+    one_hot = {"labels": [[0, 1], [1, 0], [1, 0]], "scores": [[0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]}
+    read = read_predictions(one_hot)
+    assert (read.predictions.argmax(1).tolist(), read.references.tolist()) == ([1, 0, 1], [1, 0, 0])
+    stance = {"target": ["oil", "coal"], "label": ["favor", "against"], "score": [0.9, 0.8]}
+    with pytest.raises(OptionError, match="Expected one column with the labels .* label and target|target and label"):
+        read_predictions(stance)
+    with pytest.raises(OptionError, match="`confidence_column`"):
+        read_predictions({"answer": ["a", "b"], "correct": [1, 0], "probability": [0.9, 0.4]})
+    noted = {"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": ["no", "yes"], "annotation": ["unsure", "clear"]}
+    assert read_predictions(noted).references.tolist() == [0, 1]
+
+
+def test_tables_of_other_tools_are_read_on_the_first_try(tmp_path):
+    frame = pd.DataFrame(SCORES, columns=NAMES)
+    caret = frame.assign(pred=ANSWERS, obs=GOLD, rowIndex=range(7))
+    caret.to_csv(tmp_path / "caret.csv")  # has answers, too, which would do without the scores
+    tidy = frame.rename(columns=".pred_{}".format).assign(**{".pred_class": ANSWERS, "text": TEXTS, "truth": GOLD})
+    tidy.to_csv(tmp_path / "tidymodels.csv")
+    rows = [[gold, *scores] for gold, scores in zip(GOLD, SCORES.tolist(), strict=True)]
+    wandb = {"columns": ["True Label", *map("score_{}".format, NAMES)], "data": rows, "ncols": 4, "nrows": 7}
+    (tmp_path / "wandb.table.json").write_text(json.dumps(wandb))
+    for name in ("caret.csv", "tidymodels.csv", "wandb.table.json"):
+        assert right(tmp_path / name) == (7, 5, "predictions"), name
+    labels = [NAMES.index(gold) for gold in GOLD]
+    spark = {"label": labels, "probability": [json.dumps(row) for row in SCORES.tolist()], "prediction": labels}
+    assert right(spark) == (7, 5, "predictions")
+    torch = pytest.importorskip("torch")
+    assert (
+        right([{"logits": torch.tensor(row).log(), "label": label} for row, label in zip(SCORES, labels, strict=True)])[
+            1
+        ]
+        == 5
+    )
+
+
+def test_one_column_of_scores_is_named_after_a_label_in_words():
+    table = {"Bewertung": ["gut", "mies", "gut"], "Wert P(gut)": ["0,9", "0,2", "0,4"], "Nr.": [1, 2, 3]}
+    with pytest.raises(
+        OptionError, match="labels .* name it with label_column=.* name them with `score_columns`"
+    ) as told:
+        read_predictions(table)  # one sentence for both
+    assert {"label_column", "score_columns"} <= {*told.value.option}
+    read = read_predictions(table, label_column="Bewertung", score_columns="Wert P(gut)")
+    assert ((read.predictions > 0.5) == read.references).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8"])
+def test_marks_around_the_cells_of_a_tsv_are_quotes_where_excel_or_r_wrote_it(tmp_path, encoding):
+    quoted = '"text"\t"label"\n' if encoding == "utf-8" else "text\tlabel\n"
+    quoted += "".join(f'"{text}"\t{gold}\n' for text, gold in zip(TEXTS, GOLD, strict=True))
+    (tmp_path / "sheet.txt").write_text(quoted, encoding)
+    assert as_table(tmp_path / "sheet.txt")["text"][:] == TEXTS
+
+
+def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
+    for name in ("train", "heldout"):
+        pd.DataFrame({"text": TEXTS, "label": GOLD}).to_csv(tmp_path / f"{name}.csv", index=False)
+    with pytest.warns(UserWarning, match=r"heldout.csv of .* tells no split by its name, and is not read"):
+        assert {name: len(rows) for name, rows in open_dataset(tmp_path).items()} == {"train": 7}
+    assert "heldout.csv" in " ".join(resolve(tmp_path).doubts)
+
+
+def test_annotation_tools(tmp_path):
+    """One label for all is doubted; a list in a list is its one label; words in a list have an expression."""
+    accepted = {"text": TEXTS, "label": ["POSITIVE"] * 7, "answer": ["accept", "reject"] * 3 + ["accept"]}
+    assert "All items of 'label' have one label, POSITIVE" in resolve(accepted).doubts[0]
+    chosen = [{"text": text, "made": [{"result": [[gold]]}]} for text, gold in zip(TEXTS, GOLD, strict=True)]
+    opened = open_dataset(chosen, label_column="made.result")
+    assert [NAMES[label] for label in opened["label"][:]] == GOLD
+    words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
+    with pytest.raises(TypeError, match=r'an expression joins them: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
+        open_dataset(words, text_column="tokens")
+    assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
+
+
+def test_texts_and_labels_that_are_missing_are_said_at_once():
+    table = {"v1": GOLD, "v2": TEXTS}
+    said = "texts .* text_column=.* labels .* label_column="
+    with pytest.raises(OptionError, match=said):
+        open_dataset(table)
+    shown = resolve(table)
+    assert not shown.readable
+    assert all(name in shown.doubts[0] for name in ("text_column", "label_column"))
+    assert len(open_dataset(table, label_column="v1", text_column="v2")) == 7
+
+
+def test_rows_without_a_label_are_counted():
+    """-1 is no label beside 0 and 1, unless it is named one."""
+    table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
+    told = "2 rows have no label (-1), and are left out of what needs one; where that is one, `label_names` renames it."
+    assert told in resolve(table).doubts
+    assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)
