@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import log_softmax, softmax
 
 from rightreasons.calibration import errors
@@ -321,3 +322,15 @@ def test_what_the_bins_of_clusters_rest_on_is_drawn_once_for_all_figures(many, m
     # A level of its own draws nothing more, and the null of a smooth error is that of the bins.
     measure_figures(items, ["ece", "smooth_ece"], resampling=FEW.of_family(2))
     assert len(drawn) == 5
+
+
+@pytest.mark.parametrize(("n_ones", "copies"), [(30, 1), (50, 1), (30, 2)])
+def test_what_labels_bring_has_the_interval_of_their_shares(n_ones, copies):
+    """Of two classes it is 2 p (1 - p), which rises with p up to a half; copies of an item are one."""
+    labels = np.repeat(np.arange(100) < n_ones, copies).astype(int)
+    clusters = None if copies == 1 else np.repeat(np.arange(100), copies)
+    items = JudgedItems.of(np.zeros((len(labels), 2)), labels, clusters=clusters)
+    found = measure_figures(items, ["brier_uncertainty"], resampling=Resampling(resamples=50_000))["brier_uncertainty"]
+    # Around a half, either end of p is the low one, so that each has half of its tail.
+    p = stats.beta(n_ones + 0.5, 100.5 - n_ones).ppf([0.025, 0.975] if n_ones < 50 else [0.0125, 0.5])
+    assert (found.low, found.high) == pytest.approx(tuple(2 * p * (1 - p)), abs=2e-3)

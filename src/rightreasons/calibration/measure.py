@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from scipy import stats
 
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.confidences import TopLabel, top_label
@@ -563,6 +564,20 @@ def _less_bias(key: str, items: JudgedItems, resampling: Resampling, value: floa
     )
 
 
+def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
+    """Return the interval of what the labels bring, 1 less the squares of their shares, by Jeffreys' law of the shares.
+
+    Equal shares, which bring the most, are no figure's middle: whether they are possible is decided by a test.
+    """
+    shares = np.bincount(items.top.labels, minlength=len(items.logits[0])) / len(items)
+    counts, tail = shares * items.n_units, (1 - resampling.level) / 2
+    drawn = np.random.default_rng(resampling.seed).dirichlet(counts + 0.5, size=resampling.resamples)
+    low, high = np.quantile(1 - (drawn**2).sum(axis=1), (tail, 1 - tail))
+    if stats.chisquare(counts).pvalue > 2 * tail:
+        high = 1 - 1 / len(shares)
+    return intervals.Interval(min(float(low), value), max(float(high), value), resampling.level, "Jeffreys")
+
+
 def _of_ranks(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
     top = items.top
     return intervals.delong(top.confidence, top.correct, confidence_level=resampling.level, clusters=items.clusters)
@@ -668,7 +683,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "brier_of_answers": _brier_of_answers,
     "brier_reliability": _by_class(_of_top("brier_reliability", _less_bias)),
     "brier_resolution": _by_class(_of_top("brier_resolution", _less_bias)),
-    "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _less_bias)),
+    "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _of_base_rates)),
     "nll": _log_loss,
     "aurc": _of_top("aurc", _resampled),
     "e_aurc": _of_top("e_aurc", _resampled),
