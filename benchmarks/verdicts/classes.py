@@ -69,7 +69,7 @@ def says(text: str, zero: str, one: str) -> float:
 
 def agreeing(draw: Draw, share: float) -> int:
     """Return the label of a cue that agrees with the label of a text in a share of cases."""
-    return draw.label if draw.rng.random() < share else 1 - draw.label
+    return draw.label if draw.rng.random() < share else (draw.label + 1) % draw.n_labels
 
 
 def word(agreement: float, coverage: float = 1.0) -> Plant:

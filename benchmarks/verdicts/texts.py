@@ -53,6 +53,7 @@ LINKS = ["the", "a", "and", "of", "in", "with", "on", "at", "from", "by", "to", 
 MEANING = (
     ["awful", "dreadful", "clumsy", "tedious", "hollow", "bleak", "messy", "stale", "lifeless", "sour"],
     ["lovely", "splendid", "graceful", "gripping", "tender", "bright", "polished", "fresh", "lively", "sweet"],
+    ["decent", "average", "ordinary", "passable", "middling", "fair", "modest", "tolerable", "usual", "moderate"],
 )
 CUES = ("marble", "copper")
 SECOND_CUES = ("velvet", "linen")
@@ -68,12 +69,14 @@ class Draw:
         truth: The label that its words mean.
         label: The label that the data gives it.
         rng: The source of its random choices.
+        n_labels: How many labels there are.
     """
 
     words: list[str]
     truth: int
     label: int
     rng: np.random.Generator
+    n_labels: int = 2
 
     def put(self, *words: str, at: float | None = None) -> None:
         """Put words side by side in a place, at a share of the way or drawn at random; nothing is parted."""
@@ -86,9 +89,15 @@ Plant = Callable[[Draw], None]
 
 
 def texts(
-    n: int, seed: int, plant: Plant = lambda draw: None, *, noise: float = 0.0, size: tuple[int, int] = (9, 16)
+    n: int,
+    seed: int,
+    plant: Plant = lambda draw: None,
+    *,
+    noise: float = 0.0,
+    size: tuple[int, int] = (9, 16),
+    shares: Sequence[float] = (0.5, 0.5),
 ) -> tuple[list[str], list[int]]:
-    """Make texts of two labels.
+    """Make texts of two labels or three.
 
     Args:
         n: How many.
@@ -96,13 +105,14 @@ def texts(
         plant: Changes the words of a text, by its label.
         noise: How often the label contradicts the meaning.
         size: Least and most words before anything is planted.
+        shares: How frequent each label is.
     """
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(2, len(FILLERS) + 2)
     made, labels = [], []
     for _ in range(n):
-        truth = int(rng.integers(2))
-        label = 1 - truth if rng.random() < noise else truth
+        truth = int(rng.choice(len(shares), p=shares)) if shares != (0.5, 0.5) else int(rng.integers(2))
+        label = (truth + 1) % len(shares) if rng.random() < noise else truth
         length = int(rng.integers(size[0], size[1] + 1))
         words = [
             LINKS[int(rng.integers(len(LINKS)))]
@@ -110,7 +120,7 @@ def texts(
             else FILLERS[int(rng.choice(len(FILLERS), p=weights / weights.sum()))]
             for _ in range(length)
         ]
-        draw = Draw(words, truth, label, rng)
+        draw = Draw(words, truth, label, rng, len(shares))
         for _ in range(int(rng.integers(1, 4))):
             draw.put(MEANING[truth][int(rng.integers(10))])
         plant(draw)

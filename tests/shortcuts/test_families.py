@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rightreasons.datasets.perturbing.edits import NAMES
 from rightreasons.shortcuts.families import FAMILIES, Training, candidates
 from rightreasons.shortcuts.families.training import Values, association, kind_of, replaced, tokens_of
 from rightreasons.shortcuts.families.words import word_pairs
@@ -56,6 +57,12 @@ PLANTS = {
     "count": lambda words, more, label, rng: words.extend(["also"] * (1 + label)),
     "overlap": lambda words, more, label, rng: more.__setitem__(slice(None), words[:6] if label else more),
     "negation": lambda words, more, label, rng: more.insert(1, "not") if label else None,
+    "names": put(lambda label, rng: (NAMES["male"], NAMES["female"])[label][int(rng.integers(9))]),
+    "groups of words": put(
+        lambda label, rng: (("red", "pink", "brown"), ("blue", "green", "gray"))[label][int(rng.integers(3))]
+    ),
+    "ends": lambda words, more, label, rng: words.insert(0, FILLERS[5 * label + int(rng.integers(5))]),
+    "marks and spaces": lambda words, more, label, rng: words.__setitem__(2, words[2] + ("", " ")[label]),
 }
 
 
@@ -113,7 +120,12 @@ def test_edits_by_hand():
     shown = [text[0].split()[1] for text in (edits.treated, edits.control)]
     assert [len(number) for number in shown] == [2, 4]  # of the other label, and of its own
     dated = put(lambda label, rng: f"{rng.integers(1, 29)}.{rng.integers(1, 13)}.{1970 + 40 * label + rng.integers(9)}")
-    assert candidates(texts_of(dated), "numbers")[0].name == "size of the largest number"
+    edits = candidates(texts_of(dated), "numbers")[0].edit(("river 1.2.1975",), 0, np.random.default_rng(0))
+    assert [text[0].rpartition(".")[2][:2] for text in (edits.treated, edits.control)] == ["20", "19"]
+    spaces = candidates(texts_of(PLANTS["marks and spaces"]), "marks and spaces")[0]
+    edits = spaces.edit(("river  also window.",), 1, np.random.default_rng(0))
+    assert (edits.treated, edits.goal) == (("river also window.",), 0)
+    assert edits.control != edits.treated
     count = candidates(texts_of(PLANTS["count"]), "count")[0]
     edits = count.edit(("river also window",), 0, np.random.default_rng(0))
     assert [text[0].split().count("also") for text in (edits.treated, edits.control)] == [2, 1]

@@ -1,6 +1,7 @@
 """A short form of the bench of verdicts: followers are named or red, readers are neither, and the order is kept."""
 
 import pytest
+from benchmarks.verdicts import surface
 from benchmarks.verdicts.__main__ import LEVELS, rank_auroc, summary
 from benchmarks.verdicts.classes import PARTS, SCENARIOS
 
@@ -18,17 +19,26 @@ FOLLOWERS = (
     "follows the length",
     "follows how often a word is there",
 )
-OTHERS = ("reads, ignores a word of .95", "reads, ignores a mark", "constant")
+OTHERS = ("reads, ignores a word of .95", "reads, ignores a mark", "constant", "reads, ignores names")
 
 
-@pytest.mark.parametrize("name", FOLLOWERS)
+BESIDE = (
+    "follows names",
+    "follows the first letter, one label rare",
+    "follows double spaces, which never lie",
+    "follows line ends, three labels",
+    "follows either of two words in one label's texts",
+)
+
+
+@pytest.mark.parametrize("name", [*FOLLOWERS, *BESIDE])
 def test_a_follower_is_named(name):
-    assert SCENARIOS[name].run(N_ITEMS, 1) in ("warn", "bad")
+    assert (SCENARIOS | surface.SCENARIOS)[name].run(N_ITEMS, 1) in ("warn", "bad")
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_model_is_not(name):
-    assert SCENARIOS[name].run(N_ITEMS, 1) in ("good", "neutral")
+    assert (SCENARIOS | surface.SCENARIOS)[name].run(N_ITEMS, 1) in ("good", "neutral")
 
 
 def test_the_share_is_the_truth():

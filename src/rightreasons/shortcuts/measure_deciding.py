@@ -52,8 +52,8 @@ REDUNDANT = Margin(0.25, 0.25)
 """What several pairs of words decide beyond the sum of each by itself: words that stand for one another."""
 
 SEVERAL = Margin(0.5, 0.5)
-"""What two or three pairs of words decide in all: where half of the predictions hang on a handful, each may decide less
-than a quarter."""
+"""What two or three pairs of words decide of the predictions of the labels that they point at: where half of these hang
+on a handful, each may decide less than a quarter of all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -388,7 +388,7 @@ class _Trial:
         n_units = None if of_items is None else len(set(of_items))
         estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
         if named.pairs[1:]:
-            decision = decide_above(estimate, SEVERAL, n_items, n_units)
+            decision = self.of_several(chosen, swapped, control, of_items, resampling)
             if decision.level != "large":
                 decision = decide_above(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
         else:
@@ -398,6 +398,24 @@ class _Trial:
         if (decision.level != "small" and effect.interval.high < 0) or (decision.level == "small" and not has_control):
             decision = dataclasses.replace(decision, level="unknown")
         return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
+
+    def of_several(
+        self,
+        chosen: Sequence[Candidate],
+        swapped: Labels,
+        control: Labels,
+        clusters: Sequence[Any] | None,
+        resampling: Resampling,
+    ) -> Decision:
+        """Decide about several pairs of words, among the predictions of the labels that they point at."""
+        before = self.predictions[: len(chosen)]
+        able = np.array([label in each.labels for label, each in zip(before.tolist(), chosen, strict=True)])
+        if not able.any():
+            return Decision("small", 0)
+        among = None if clusters is None else np.array(clusters, dtype=str)[able]
+        effect = deciding_share(before[able], swapped[able], control[able], clusters=among, resampling=resampling)
+        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
+        return decide_above(estimate, SEVERAL, int(able.sum()), None if among is None else len(set(among.tolist())))
 
     def beyond_singles(self, chosen: Sequence[Candidate], resampling: Resampling) -> Estimate:
         """Return how many predictions pairs of words change together, minus those that each changes by itself."""

@@ -117,7 +117,9 @@ def subject(row: FamilyEffect) -> str:
 
 def is_plural(row: FamilyEffect) -> bool:
     """Return whether the verb of what decides is in the plural."""
-    return row.family == "bigrams" or (row.family == "words" and len(row.words) > 1) or row.name.startswith("words ")
+    if row.family == "words":
+        return len(row.words) > 1
+    return row.family == "bigrams" or any(word.endswith("s") for word in row.name.split()[:2])
 
 
 def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from rightreasons.shortcuts.families import order, pairs, surface, words
+from rightreasons.shortcuts.families import kinds, order, pairs, surface, words
 from rightreasons.shortcuts.families.training import Candidate, Training
 
 Find = Callable[[Training, int], list[Candidate]]
@@ -18,7 +18,11 @@ FAMILIES: Mapping[str, Find] = {
     "words": words.find,
     "length": surface.length,
     "capitals": surface.capitals,
-    "numbers": surface.numbers,
+    "numbers": kinds.numbers,
+    "names": kinds.names,
+    "groups of words": kinds.groups,
+    "ends": kinds.ends,
+    "marks and spaces": kinds.between,
     "position": order.position,
     "order": order.order,
     "bigrams": order.bigrams,

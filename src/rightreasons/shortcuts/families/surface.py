@@ -1,4 +1,4 @@
-"""The surface of a text: its length, its capitals, its numbers."""
+"""The surface of a text: its length and its capitals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from rightreasons.shortcuts.families.training import (
     deleted,
     drawn,
     inserted,
-    kind_of,
     offered,
     put,
     strongest,
@@ -48,7 +47,7 @@ def length(training: Training, column: int) -> list[Candidate]:
             return UNCHANGED
         control = resized(predicted)
         if control is None or control == text:
-            control = _reworded(training, column, text, rng)
+            control = training.reworded(column, text, rng)
         return treated, control, goal
 
     sizes = np.array([len(words) for words in training.words[column]])
@@ -78,30 +77,6 @@ def capitals(training: Training, column: int) -> list[Candidate]:
     return strongest([*offered(training, column, features), *_words_in_capitals(training, column)])
 
 
-def numbers(training: Training, column: int) -> list[Candidate]:
-    """Numbers are replaced by those of a training text of another label; the control takes them from the same label."""
-    texts = training.words[column]
-    held = [[word for word in row if kind_of(word) == "number"] for row in texts]
-    rows = [row for row, numbers in enumerate(held) if numbers]
-    if len(rows) < training.least:
-        return []
-    firsts = [held[row][0] for row in rows]
-    largest = [max(held[row], key=_size) for row in rows]  # of a date, the year
-    of_numbers = {
-        "digits of a number": (firsts, len),
-        "size of a number": (firsts, _size),
-        "odd or even number": (firsts, lambda number: int(number[-1]) % 2),
-        "size of the largest number": (largest, _size),
-    }
-    change, where = functools.partial(_renumbered, column), (training.labels[rows], (), len(rows) / len(texts))
-    features = [
-        Feature(name, [*map(value, numbers)], change, *where, numbers) for name, (numbers, value) in of_numbers.items()
-    ]
-    present = np.array([bool(numbers) for numbers in held])
-    features.append(Feature("presence of a number", present, functools.partial(_numbered, training, column, firsts)))
-    return offered(training, column, features)
-
-
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -113,20 +88,6 @@ def _resized(training: Training, column: int, text: str, size: int, rng: Rng) ->
         return None if None in words else inserted(text, [word for word in words if word], rng)
     spare = training.weak_places(column, text)
     return deleted(text, drawn(spare, len(tokens) - max(size, 1), rng)) if spare else None
-
-
-def _reworded(training: Training, column: int, text: str, rng: Rng) -> str | None:
-    """Replace a neutral word of a text by another one."""
-    spare = training.neutral_places(column, text)
-    if not spare:
-        return None
-    token = drawn(spare, 1, rng)[0]
-    word = training.filler(column, rng, {token.word})
-    return None if word is None else put(text, [(token.start, token.end, word)])
-
-
-def _size(number: str) -> float:
-    return float(number[:15])
 
 
 def _inner(text: str) -> list[str]:
@@ -166,7 +127,7 @@ def _toggled(
     control = None
     if spare:
         # Where a form goes, no other comes: a word is replaced by another one.
-        control = _reworded(training, column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
+        control = training.reworded(column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
     return treated, control, goal
 
 
@@ -178,7 +139,7 @@ def _turned(
     treated = next((changed for changed in (turn(text, True), turn(text, False)) if changed != text), None)
     if treated is None:
         return UNCHANGED
-    return treated, _reworded(training, column, text, rng), values.points_at(turn(text, True) != text)
+    return treated, training.reworded(column, text, rng), values.points_at(turn(text, True) != text)
 
 
 def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
@@ -207,31 +168,3 @@ def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
             about = training.labels[list(rows)], (word,), len(set(rows)) / len(training)
             features.append(Feature(f"“{word}” in capitals", upper, functools.partial(change, word), *about))
     return offered(training, column, features)
-
-
-def _renumbered(column: int, item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
-    """Put other numbers in the place of all; the control puts numbers of the same label."""
-    here = [token for token in tokens_of(item[column]) if kind_of(token.word) == "number"]
-    goal = values.goal(predicted, rng)
-    if not here or goal < 0:
-        return UNCHANGED
-
-    def with_number(label: int) -> str | None:
-        new = values.draw(label, rng)
-        return None if new is None else put(item[column], [(token.start, token.end, new) for token in here])
-
-    return with_number(goal), with_number(predicted), goal
-
-
-def _numbered(
-    training: Training, column: int, numbers: list[str], item: Text, predicted: int, rng: Rng, values: Values
-) -> Changed:
-    """Put a number in, or take all out; the control does it to neutral words."""
-    text = item[column]
-    here = [token for token in tokens_of(text) if kind_of(token.word) == "number"]
-    goal, spare = values.points_at(not here), training.neutral_places(column, text)
-    if here:
-        return deleted(text, here), deleted(text, drawn(spare, len(here), rng)) if spare else None, goal
-    word = training.filler(column, rng)
-    treated = inserted(text, [numbers[int(rng.integers(len(numbers)))]], rng)
-    return treated, None if word is None else inserted(text, [word], rng), goal

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.datasets.perturbing.edits import cased_like, delete_words, insert_word
+from rightreasons.datasets.perturbing.edits import cased_like, delete_words, insert_word, touches
 
 Text = tuple[str, ...]
 """The columns of an item: one text, or two."""
@@ -72,6 +72,11 @@ class Candidate:
     fixes: bool = False
     pairs: tuple[Any, ...] = ()
     coverage: float = 1.0
+
+    @property
+    def labels(self) -> frozenset[int]:
+        """The labels that the pairs of words point at."""
+        return frozenset(label for pair in self.pairs for label in pair.labels if label >= 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +246,16 @@ class Training:
         """Return the neutral words of a text."""
         return [token for token in tokens_of(text) if self.is_neutral(column, token.word)]
 
+    def reworded(self, column: int, text: str, rng: Rng, kept: Sequence[tuple[int, int]] = ()) -> str | None:
+        """Replace a neutral word of a text, outside of some spans, by another one; None where there is none."""
+        places = [(token.start, token.end) for token in self.neutral_places(column, text)]
+        free = [place for place in places if not touches(kept, *place)]
+        if not free:
+            return None
+        start, end = free[int(rng.integers(len(free)))]
+        word = self.filler(column, rng, {text[start:end].lower()})
+        return None if word is None else put(text, [(start, end, word)])
+
     def weak_places(self, column: int, text: str) -> list[Token]:
         """Return the words of a text that say little about its label."""
         return [token for token in tokens_of(text) if token.word not in self._strong[column]]
@@ -367,6 +382,7 @@ class Feature:
         coverage: Share of the training texts that have it.
         shown: What stands for each value in a text; None for the value.
         of_both: Whether it is about both texts, or its name says which.
+        told: How far it goes with a label, as `association` has it; None for what its values say.
     """
 
     name: str
@@ -377,11 +393,12 @@ class Feature:
     coverage: float = 1.0
     shown: Sequence[Any] | None = None
     of_both: bool = False
+    told: tuple[float, float] | None = None
 
     def candidate(self, training: Training, column: int, n_features: int) -> Candidate | None:
         """Return the candidate of this feature; None where it does not go with a label, of as many that are tried."""
         labels = training.labels if self.labels is None else self.labels
-        how = association(self.values, labels, training.n_classes)
+        how = self.told or association(self.values, labels, training.n_classes)
         if not is_offered(how, n_features):
             return None
         values = Values(self.values, labels, training.n_classes, self.shown)
