@@ -58,7 +58,7 @@ def test_verdicts():
     assert "good" not in {tone for _, tone in faults}
     assert "bad" not in others
     text = " ".join(README.split())
-    assert f"none of {len(faults)} runs of models with a fault is green" in text
+    assert f"none of {len(faults):,} runs of models with a clear fault is green" in text
     assert f"{named} of {len(enough)} are named; of {len(others)} runs of models without one, none is red" in text
 
 

@@ -208,7 +208,7 @@ def refuse(given: Mapping[str, Any], where: str) -> None:
     """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
     for name, value in given.items():
         if value is not None:
-            told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            told = ",".join(map(str, value)) if isinstance(value, tuple) else value
             raise OptionError(f"Expected no `{name}` {where}, but got {told!r}.", option=name)
 
 

@@ -149,7 +149,7 @@ def _say(text: str) -> None:
 
 
 def _columns() -> int:
-    return min(WIDTH, shutil.get_terminal_size((WIDTH, 1)).columns)
+    return min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
 
 
 def show_scores(collected: CollectedScores) -> None:
