@@ -114,7 +114,8 @@ class Adapter:
         try:
             if table in self.weights and len(self.weights[table]) != len(words.weight):
                 model.resize_token_embeddings(len(self.weights[table]))
-            with warnings.catch_warnings(action="ignore"):  # what it lacks is said below
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what it lacks is said below
                 own = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
                 adapted = PeftModel.from_pretrained(model, self.name, **own)
         except Exception as error:
