@@ -174,6 +174,8 @@ def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Pat
     typer.echo(f"It can answer: {', '.join(can) or 'nothing'}.")
     if cannot:
         typer.echo(f"Without labels it cannot answer: {', '.join(cannot)}.")
+    if not can:
+        return
     place = dataset if out is None else str(out)
     command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
     if found.kind == "question_answering":
