@@ -133,7 +133,7 @@ def as_scorer(
                 "Expected `label_names`, the classes of a function or of a zero-shot pipeline, but got None.",
                 option="label_names",
             )
-        called = name or str(getattr(model, "__qualname__", type(model).__name__))
+        called = name or str(getattr(model, "__name__", type(model).__name__)).replace("<lambda>", "function")
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
     raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")
 
