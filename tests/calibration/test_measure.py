@@ -41,8 +41,8 @@ def items():
 @pytest.fixture
 def many():
     rng = np.random.default_rng(5)
-    logits = rng.normal(size=(97, 3)) * 2
-    labels = np.where(rng.random(97) < 0.6, logits.argmax(axis=1), rng.choice(3, size=97, p=[0.6, 0.3, 0.1]))
+    logits = rng.normal(size=(139, 3)) * 2
+    labels = np.where(rng.random(139) < 0.6, logits.argmax(axis=1), rng.choice(3, size=139, p=[0.6, 0.3, 0.1]))
     return JudgedItems.of(logits, labels)
 
 
@@ -233,9 +233,9 @@ def copied(items, n):
 
 
 def test_copies_of_an_item_are_one_item(many):
-    # Three copies of each of 97 items tell as much as the items do: so wide is every interval, and no test is surer.
+    # Three copies of each of 139 items tell as much as the items do: so wide is every interval, and no test is surer.
     copies = copied(many, 3)
-    assert (len(copies), copies.n_units) == (291, 97)
+    assert (len(copies), copies.n_units) == (417, 139)
     how = Resampling(resamples=300)
     keys = [key for key in STATISTICS if key not in ("smooth_ece", "ece_sweep", "aurc", "e_aurc")]
     keys += ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "nll", "ece", "classwise_ece"]
@@ -334,3 +334,14 @@ def test_what_labels_bring_has_the_interval_of_their_shares(n_ones, copies):
     # Around a half, either end of p is the low one, so that each has half of its tail.
     p = stats.beta(n_ones + 0.5, 100.5 - n_ones).ppf([0.025, 0.975] if n_ones < 50 else [0.0125, 0.5])
     assert (found.low, found.high) == pytest.approx(tuple(2 * p * (1 - p)), abs=2e-3)
+
+
+@pytest.mark.parametrize(("n_items", "has_interval"), [(89, False), (90, True)])
+def test_bins_that_hold_few_items_of_a_class_give_no_interval(n_items, has_interval):
+    """Two classes in 15 bins: three items in each are 90."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(n_items, 2))
+    found = measure_figures(JudgedItems.of(logits, rng.integers(2, size=n_items)), resampling=Resampling(resamples=50))
+    for key in ("brier_reliability", "brier_resolution"):
+        assert (found[key].low is not None) == has_interval
+    assert found["brier_uncertainty"].low is not None

@@ -48,6 +48,10 @@ SLOW_RESAMPLES = 100
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
 
+BINNED_BY_CLASS = ("brier_reliability", "brier_resolution")
+MIN_PER_BIN, BRIER_BINS = 3, 15
+"""With fewer items than this per class and bin, the parts of the Brier score that bins make are mostly bias."""
+
 MIN_ERRORS = 5
 """With fewer wrong answers than this, or fewer right ones, little is known of how these fare, and resampling does not
 show it."""
@@ -503,7 +507,7 @@ def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], 
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         value = STATISTICS[key](items.top)
-        if few := _few(items.top):
+        if few := _few(key, items):
             return Estimate(value, method="" if value is None else few)
         found = interval(key, items, resampling, value or 0.0)
         # One that corrects for bias may lie to one side of its figure.
@@ -513,11 +517,13 @@ def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], 
     return estimate
 
 
-def _few(top: TopLabel) -> str:
-    """Say why so few wrong or right answers give no interval; "" where they are enough."""
-    for kind, flags in (("wrong", ~top.correct), ("right", top.correct)):
+def _few(key: str, items: JudgedItems) -> str:
+    """Say why so few items, or wrong or right answers, give no interval; "" where they are enough."""
+    for kind, flags in (("wrong", ~items.top.correct), ("right", items.top.correct)):
         if np.count_nonzero(flags) < MIN_ERRORS:
             return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
+    if key in BINNED_BY_CLASS and items.n_units < MIN_PER_BIN * BRIER_BINS * len(items.logits[0]):
+        return f"fewer than {MIN_PER_BIN} items per bin of a class, so without interval"
     return ""
 
 
@@ -599,7 +605,7 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     losses = _log_losses(items)
     if not np.isfinite(losses).all():  # a label of probability 0
         return Estimate(None)
-    if few := _few(items.top):
+    if few := _few("nll", items):
         return Estimate(float(losses.mean()), method=few)
     return mean(losses, resampling, clusters=items.clusters)
 
