@@ -223,20 +223,25 @@ class Classes:
         train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, size=self.size)
         items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise, size=self.size)
         model = RuleModel(self.rule)
-        return measure_swaps(
-            model,
-            [items],
-            model.predict(items).predicted,
-            Training([train], np.array(labels), 2),
-            ids=[str(row) for row in range(n_items)],
-            labels=np.array(gold),
-            resampling=Resampling(seed=seed),
-            seconds=3600.0,
-        )
+        return swapped(model, items, gold, Training([train], np.array(labels), 2), seed)
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
         return TONES[conclude(self.measure(n_items, seed), Judge())]
+
+
+def swapped(model: RuleModel, items: Sequence[str], gold: Sequence[int], training: Training, seed: int) -> Any:
+    """Measure what decides a rule on some items."""
+    return measure_swaps(
+        model,
+        [items],
+        model.predict(items).predicted,
+        training,
+        ids=[str(row) for row in range(len(items))],
+        labels=np.array(gold),
+        resampling=Resampling(seed=seed),
+        seconds=3600.0,
+    )
 
 
 def follows_word(text: str) -> float:

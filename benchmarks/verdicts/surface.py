@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 from benchmarks.verdicts import Scenario, Tone
-from benchmarks.verdicts.classes import N_TRAIN, RuleModel, agreeing
+from benchmarks.verdicts.classes import N_TRAIN, RuleModel, agreeing, swapped
 from benchmarks.verdicts.texts import FILLERS, LINKS, MEANING, Draw, texts
 
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
-from rightreasons.shortcuts.measure_deciding import measure_swaps
 
 NAMES = (
     ["Anna", "Maria", "Emma", "Laura", "Sarah", "Julia", "Alice", "Helen", "Clara", "Susan", "Nancy", "Karen"],
@@ -255,16 +253,7 @@ class Beside:
         train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, shares=self.shares)
         items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise, shares=self.shares)
         model = Labeler(self.label, label_names=tuple("abc"[: len(self.shares)]))
-        return measure_swaps(
-            model,
-            [items],
-            model.predict(items).predicted,
-            Training([train], np.array(labels), len(self.shares)),
-            ids=[str(row) for row in range(n_items)],
-            labels=np.array(gold),
-            resampling=Resampling(seed=seed),
-            seconds=3600.0,
-        )
+        return swapped(model, items, gold, Training([train], np.array(labels), len(self.shares)), seed)
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
