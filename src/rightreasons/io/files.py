@@ -703,9 +703,8 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         values = list(content.values())
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
-        if lists and _are_rows(
-            content.get("data"), content.get("columns")
-        ):  # of pandas ("split"), MLflow, Weights & Biases
+        # Of pandas ("split"), MLflow, Weights & Biases.
+        if lists and _are_rows(content.get("data"), content.get("columns")):
             form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
