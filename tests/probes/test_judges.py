@@ -52,6 +52,7 @@ def test_one_order_alone():
     ("call", "sentence"),
     [
         (lambda: judge_bias([2]), "from 0 to 1 in `first_wins`, but pair 0 has 2"),
+        (lambda: judge_bias([1, 0], longer=[1, 0.3]), "0, 0.5 or 1 in `longer`, but pair 1 has 0.3"),
         (lambda: judge_bias([NAN], [NAN]), "at least one pair with a judgment"),
         (lambda: judge_bias([1, 0], [1]), "of one length"),
         (lambda: judge_bias([]), "at least one"),

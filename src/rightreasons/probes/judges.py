@@ -164,13 +164,16 @@ def judge_bias(
 
 
 def _shares(values: Any, name: str) -> Floats:
-    """Check a vector of shares from 0 to 1 with NaN for none."""
+    """Check a vector of shares from 0 to 1, or of sides, with NaN for none."""
     shares = as_floats(values, name)
     if shares.ndim != 1 or not len(shares):
         raise ValueError(f"Expected `{name}` of shape (N,) with at least one pair, but got shape {shares.shape}.")
-    odd = np.flatnonzero(~(np.isnan(shares) | ((shares >= 0) & (shares <= 1))))
+    is_side = name in ("longer", "own")
+    known = np.isin(shares, (0, 0.5, 1)) if is_side else (shares >= 0) & (shares <= 1)
+    odd = np.flatnonzero(~(np.isnan(shares) | known))
     if odd.size:
-        raise ValueError(f"Expected values from 0 to 1 in `{name}`, but pair {odd[0]} has {shares[odd[0]]:g}.")
+        values_are = "0, 0.5 or 1" if is_side else "values from 0 to 1"
+        raise ValueError(f"Expected {values_are} in `{name}`, but pair {odd[0]} has {shares[odd[0]]:g}.")
     return shares
 
 
