@@ -115,6 +115,20 @@ def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
         assert {estimate.has_interval for estimate in figures.values()} == {known}
 
 
+@pytest.mark.parametrize(("n_misplaced", "known"), [(4, False), (5, True)])
+def test_an_excess_of_few_misplaced_errors_has_no_interval(n_misplaced, known):
+    # 30 right answers at .6 to .9, 8 wrong ones: some beside the surest, the others below all.
+    right, wrong = np.linspace(0.6, 0.9, 30), np.r_[np.full(n_misplaced, 0.95), np.full(8 - n_misplaced, 0.55)]
+    confidence = np.r_[right, wrong]
+    items = JudgedItems.of(
+        np.log(np.column_stack((confidence, 1 - confidence))), np.r_[np.zeros(30, int), np.ones(8, int)]
+    )
+    figures = measure_figures(items, ["aurc", "e_aurc"], resampling=FEW)
+    assert figures["aurc"].has_interval
+    assert figures["e_aurc"].has_interval is known
+    assert known or figures["e_aurc"].method == "fewer than 5 wrong answers are among the surest, so without interval"
+
+
 def test_classes_the_most_frequent_first(items):
     classes = measure_classes(items, resampling=FEW)
     assert [one.label for one in classes] == [0, 1, 2]  # 2, 1 and 1 items

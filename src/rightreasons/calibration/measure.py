@@ -522,6 +522,12 @@ def _few(key: str, items: JudgedItems) -> str:
     for kind, flags in (("wrong", ~items.top.correct), ("right", items.top.correct)):
         if np.count_nonzero(flags) < MIN_ERRORS:
             return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
+    if key == "e_aurc":
+        # What differs from the best ranking: wrong answers among as many of the surest as there are right ones.
+        wrong, confidence = ~items.top.correct, items.top.confidence
+        n_wrong = np.count_nonzero(wrong)
+        if np.count_nonzero(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong])) < MIN_ERRORS:
+            return f"fewer than {MIN_ERRORS} wrong answers are among the surest, so without interval"
     if key in BINNED_BY_CLASS and items.n_units < MIN_PER_BIN * BRIER_BINS * len(items.logits[0]):
         return f"fewer than {MIN_PER_BIN} items per bin of a class, so without interval"
     return ""
