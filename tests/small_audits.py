@@ -24,7 +24,7 @@ def small_outcomes():
     accuracy, ece = figure("accuracy", 0.9, 0.84, 0.94), figure("ece", 0.06, 0.02, 0.1, better="lower")
     rate = figure("deciding_share", 0.25, 0.125, 0.4, n=40)
     calibration = SectionResult(
-        Verdict("good", "No miscalibration found", "It is right as often as it says."),
+        Verdict("good", "Calibrated within 5 points", "It is right as often as it says."),
         (accuracy, ece),
         (Part("Figures", headlines=(accuracy, figure("nll", 0.3, unit="nats"), figure("auroc", None))),),
         data={
