@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rightreasons.io.judged import read_judgments
+from rightreasons.io.judged import read_confidence, read_judgments
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
@@ -357,6 +357,26 @@ def test_options_name_what_no_name_tells():
     del columns["y"]
     with pytest.raises(ValueError, match="a column with the labels .*; name it with label_column="):
         find_predictions(columns, score_columns="a,b")
+
+
+def test_every_reader_takes_columns_for_the_same():
+    # Columns that are named as the labels are those of P(label) for every reader, also beside an answer.
+    named = {"bad": [0.9, 0.25], "good": [0.1, 0.75], "gold": ["bad", "good"]}
+    for columns in (named, {**named, "prediction": ["good", "good"]}):
+        assert find_predictions(columns).taken["scores"] == ("p_bad", "p_good")
+        read = read_answers(columns)
+        assert (read.label_names, read.scores.tolist()) == (("bad", "good"), [[0.9, 0.1], [0.25, 0.75]])
+    # A label by a name that items have stands beside a confidence, where there are scores, too.
+    items = {"p_bad": [0.9, 0.25], "p_good": [0.1, 0.75], "category": ["bad", "good"]}
+    sure = read_confidence({**items, "confidence": [0.9, 0.75], "prediction": ["bad", "bad"]})
+    assert sure.correct["confidence"].tolist() == [1, 0]
+    # Odd numbers of columns that nobody needs refuse nothing; those that are meant can be named.
+    odd = {"p_0": [0.5, 0.1], "p_2": [0.25, 0.1], "p_5": [0.25, 0.8], "label": ["2", "5"]}
+    sure = read_confidence({**odd, "confidence": [0.5, 0.8], "correct": [0, 1]})
+    assert sure.correct["confidence"].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="numbered from 0 or from 1, but got p_0, p_2, p_5; `score_columns` names"):
+        find_predictions(odd)
+    assert find_predictions(odd, score_columns="p_0,p_2,p_5").references.tolist() == [1, 2]
 
 
 def test_labels_and_columns_of_scores_meet_by_name():

@@ -325,9 +325,8 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
             option="item_column",
         )
     if names:
-        labels = [name for name in columns if column_key(name) in predictions.USUAL["label"]]
         of_right = PredictionOptions(correct_column=options.correct_column)
-        right, told = predictions.correctness(columns, where, labels, of_right)
+        right, told = predictions.correctness(predictions.roles_of(columns, where, of_right))
         read = {
             re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
             for name in names
@@ -374,13 +373,13 @@ def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tupl
             f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
             option=("correct_column", "confidence_column"),
         )
-    if predictions.without_scores(columns, where, options=PredictionOptions()) is not None:
+    found = predictions.find_predictions(columns, where, answers_alone=True)
+    if found.answers_once:
         raise OptionError(
             f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
             "model how sure it is.",
             option="elicit",
         )
-    found = predictions.find_predictions(columns, where)
     if found.references is None or (found.references < 0).any():
         raise ValueError(f"Expected a label in each row of {where}, but some have none.")
     table, scores = found.predictions, found.scores or "probabilities"

@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,8 +72,6 @@ from rightreasons.io.files import collection_paused, described, pipeline_columns
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.reading import parse_table
-
-OfScores = TypeVar("OfScores", bound=ScoreOptions)
 
 USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""
@@ -226,9 +224,9 @@ def read_predictions(
     options, where = told.options(options), source_name(told)
     options = options if with_labels else options.replaced(label_names=label_names)
     columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns())
-    alone = without_scores(columns, where, options=options) if answers_alone and with_labels else None
+    alone = answers_alone and bool(with_labels)
     with_labels = with_labels(columns) if callable(with_labels) else with_labels
-    return alone or find_predictions(columns, where, with_labels=with_labels, options=options)
+    return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
 
 
 @takes(ScoreOptions, without=("confidence_column", "correct_column"))
@@ -247,18 +245,16 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    where = source_name(path)
-    columns, options = by_class(_answers_by_id(read_columns(path, log_filter=options.log_filter)), options)
-    answers = _answer_columns(columns)
-    scored = {name: columns[name] for name in columns if name not in answers and column_key(name) not in USUAL["label"]}
-    if answers and options.score_columns is None and not _candidates(scored, where):
+    columns = _answers_by_id(read_columns(path, log_filter=options.log_filter))
+    roles = roles_of(columns, source_name(path), options.of_predictions())
+    columns, where, answers, confident = roles.columns, roles.where, roles.answers, roles.confident
+    if answers and not roles.scored:
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
-        confident = _called(columns, "confidence")
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
         return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
-    chosen, scores, kind, _ = _scored(scored, columns, where, options)
+    chosen, scores, kind, _ = _scored(roles)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
     return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))
@@ -291,7 +287,12 @@ def parse_predictions(text: str, *, options: PredictionOptions) -> Predictions:
 
 @takes(PredictionOptions)
 def find_predictions(
-    columns: Columns, where: str = "the table", *, with_labels: bool = True, options: PredictionOptions
+    columns: Columns,
+    where: str = "the table",
+    *,
+    with_labels: bool = True,
+    answers_alone: bool = False,
+    options: PredictionOptions,
 ) -> Predictions:
     """Find scores and labels, or confidence and correctness, among named columns.
 
@@ -299,37 +300,32 @@ def find_predictions(
         columns: Column by name, in order.
         where: The name of the table, for errors.
         with_labels: As in `read_predictions`.
+        answers_alone: As in `read_predictions`.
         options: As in `read_predictions`.
 
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    _check_named(columns, where, options)
-    columns, options = by_class(columns, options)
-    labels, confident = _called(columns, "label", options.label_column), _called(columns, "confidence")
-    answers = _answer_columns(columns)
-    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
-    if not labels and not _called(columns, "correct") and has_scores(columns, where):  # by a name that items have
-        labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
-        others = {name: column for name, column in others.items() if name not in labels}
+    for option in ("confidence_column", "correct_column", "label_column"):
+        if (name := getattr(options, option)) is not None:
+            named_column(columns, name, option, where)
+    roles = roles_of(columns, where, options)
+    if answers_alone and (found := without_scores(roles)) is not None:
+        return found
+    columns, options, labels, answers = roles.columns, roles.options, roles.labels, roles.answers
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
         raise OptionError(
             f"Expected `score_columns` or `{named[0]}`, but got both: scores go with labels.",
             option=("score_columns", named[0]),
         )
-    if not _candidates(others, where) and len(labels) == 1:
-        others |= named_by_labels(others, columns[labels[0]])
-    scored = bool(_candidates(others, where))
-    if named or (confident and options.score_columns is None and not scored):
-        return _confidence(columns, where, labels, options)
-    if not scored:  # answers in the place of scores, whose sentence says so
-        others = {name: columns[name] for name in columns if name not in labels}
-    if with_labels and not labels and len(_called(columns, "correct")) == 1:
-        return _likeliest(columns, where, _chosen_scores(others, columns, where, options), options)
+    if named or (roles.confident and not roles.scored):
+        return _confidence(roles)
+    if with_labels and not labels and len(roles.correct) == 1:
+        return _likeliest(roles)
     label, (chosen, table, kind, remark) = all_found(
         lambda: one_column(labels, columns, "labels", USUAL["label"], "label_column", where) if with_labels else None,
-        lambda: _scored(others, columns, where, options),
+        lambda: _scored(roles),
     )
     check_once(columns, (*chosen.columns, label), where)
     if options.score_columns is None and len(answers) == 1:
@@ -410,7 +406,58 @@ def each_score(
     return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
 
 
-def by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Roles:
+    """What the columns of a table may hold, by their names and by those of the labels, or as options say.
+
+    Attributes:
+        columns: Column by name, with a column per class in the place of objects of them.
+        where: The name of the table, for errors.
+        options: Those that name columns.
+        labels: The columns that may be the labels.
+        answers: The columns that may be the answers.
+        confident: The columns that may be the confidence in the answer.
+        correct: The columns that may say whether the answer was right.
+        scores: What may be the scores.
+        named: Columns of P(label) that are named as the labels are, by names that say so.
+    """
+
+    columns: Columns
+    where: str
+    options: PredictionOptions
+    labels: list[str]
+    answers: list[str]
+    confident: list[str]
+    correct: list[str]
+    scores: list[_Scores]
+    named: Columns
+
+    @property
+    def scored(self) -> bool:
+        """Whether there are scores."""
+        return bool(self.scores) or self.options.score_columns is not None
+
+
+def roles_of(columns: Columns, where: str, options: PredictionOptions) -> Roles:
+    """Find what the columns of a table may hold."""
+    columns, options = by_class(columns, options)
+    answers = _called(columns, "answer")
+    answers += [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
+    correct = _called(columns, "correct", options.correct_column)
+    labels = own = _called(columns, "label", options.label_column)
+    if not own and not correct:  # by a name that items have
+        labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
+    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
+    scores, named = _candidates(others), dict[str, Column]()
+    if not scores and len(labels) == 1 and labels[0] in columns:
+        named = named_by_labels(others, columns[labels[0]])
+        scores = _candidates(named)
+    labels = labels if scores or options.score_columns else own
+    confident = _called(columns, "confidence", options.confidence_column)
+    return Roles(columns, where, options, labels, answers, confident, correct, scores, named)
+
+
+def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:
     """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
     named = listed_names(options.score_columns) or ()
     columns = _of_pipeline(columns, options)
@@ -431,7 +478,7 @@ def by_class(columns: Columns, options: OfScores) -> tuple[Columns, OfScores]:
     return columns, options
 
 
-def _of_pipeline(columns: Columns, options: ScoreOptions) -> Columns:
+def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
     """Give what a pipeline calls labels and scores other names than labels and scores of classes have."""
     lists, scores = columns.get("labels"), columns.get("scores")
     rest = {name: column for name, column in columns.items() if name not in ("label", "score", "labels", "scores")}
@@ -440,7 +487,7 @@ def _of_pipeline(columns: Columns, options: ScoreOptions) -> Columns:
         by_class = [dict(zip(labels, each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
         if all(len(own) == len(each) for own, each in zip(by_class, scores, strict=True)):
             return rest | {"scores": by_class}
-    told = _called(rest, "label", getattr(options, "label_column", None))
+    told = _called(rest, "label", options.label_column)
     if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
         return columns
     if _are_words(columns["label"]) and {*map(str, columns[told[0]])} & {*columns["label"]}:
@@ -485,29 +532,27 @@ def _settled(scores: str | None) -> str | None:
     return "probabilities" if scores == "percentages" else scores
 
 
-def _scored(
-    columns: Columns, whole: Columns, where: str, options: ScoreOptions
-) -> tuple[_Scores, NDArray[Any] | list[list[float]], str | None, str]:
-    """Return the columns of scores among some of a whole table, the scores, their kind, and what was done to them."""
-    chosen = _chosen_scores(columns, whole, where, options)
-    table = _score_table(chosen, columns if options.score_columns is None else whole)
-    kind = _settled(options.scores) or chosen.kind
-    table, remark = _rounded_sums(_as_fractions(table, options, kind, listing(chosen.columns), where), kind)
+def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], str | None, str]:
+    """Return the columns of scores, the scores, their kind, and what was done to them."""
+    chosen = _chosen_scores(roles)
+    kind = _settled(roles.options.scores) or chosen.kind
+    fractions = _as_fractions(_score_table(chosen, roles), roles, kind, listing(chosen.columns))
+    table, remark = _rounded_sums(fractions, kind)
     if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
         table, kind, remark = expit(table), "probabilities", " (its sigmoid)"
     return chosen, table, kind, remark
 
 
-def _as_fractions(table: Any, options: ScoreOptions, kind: str | None, shown: str, where: str) -> Any:
+def _as_fractions(table: Any, roles: Roles, kind: str | None, shown: str) -> Any:
     """Divide percentages by 100 where an option says that they are; refuse what can be nothing else."""
-    if options.scores == "percentages":
+    if roles.options.scores == "percentages":
         return table / 100 if isinstance(table, np.ndarray) else [[score / 100 for score in row] for row in table]
     if kind not in (None, "probabilities") or not isinstance(table, np.ndarray) or not table.size:
         return table
     percent = table.min() >= 0 and 1 < table.max() <= 100
     if percent and (np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1):
         raise OptionError(
-            f"Expected fractions from 0 to 1 in {shown} of {where}, but got {table.max():g}: where these are "
+            f"Expected fractions from 0 to 1 in {shown} of {roles.where}, but got {table.max():g}: where these are "
             "percentages, say scores=percentages.",
             option="scores",
         )
@@ -549,16 +594,7 @@ class _Scores:
     class_names: tuple[str, ...] | None = None
 
 
-def has_scores(columns: Columns, where: str, label_column: str | None = None) -> bool:
-    """Tell whether a table has columns of scores, by their names or by those of its labels."""
-    labels = _called(columns, "label", label_column)
-    labels = labels or [name for name in columns if column_key(name) in LABEL_COLUMNS]
-    others = {name: columns[name] for name in columns if name not in (*_answer_columns(columns), *labels)}
-    named = len(labels) == 1 and labels[0] in columns and named_by_labels(others, columns[labels[0]])
-    return bool(_candidates(others, where) or named)
-
-
-def _candidates(columns: Columns, where: str) -> list[_Scores]:
+def _candidates(columns: Columns) -> list[_Scores]:
     """Return what may be the scores by its name."""
     single = [_Scores((name,), USUAL["scores"][column_key(name)]) for name in _called(columns, "scores")]
     single += [_Scores((name,), "probabilities") for name in _called(columns, "confidence") if _are_rows(columns[name])]
@@ -568,24 +604,29 @@ def _candidates(columns: Columns, where: str) -> list[_Scores]:
         prefix, label = class_column(name)
         if prefix is not None and name not in taken:
             groups.setdefault(prefix, {})[label] = name
-    several = [(prefix, group) for prefix, group in groups.items() if len(group) > 1]
-    return single + [_group(group, CLASS_COLUMNS[prefix], where) for prefix, group in several]
+    several = [(CLASS_COLUMNS[prefix], group) for prefix, group in groups.items() if len(group) > 1]
+    return single + [_Scores(tuple(group.values()), kind, tuple(group)) for kind, group in several]
 
 
-def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
-    if all(name.isascii() and name.isdecimal() and len(name) < 19 for name in group):
-        group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
-        if [int(name) for name in group] not in ([*range(len(group))], [*range(1, len(group) + 1)]):
-            raise OptionError(
-                f"Expected the columns of scores in {where} to be numbered from 0 or from 1, but got "
-                f"{', '.join(group.values())}; `score_columns` names those that are meant.",
-                option="score_columns",
-            )
-    return _Scores(tuple(group.values()), kind, tuple(group))
+def _in_order(scores: _Scores, where: str) -> _Scores:
+    """Return columns that are numbered in the order of their numbers."""
+    names = scores.class_names or ("",)
+    if not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in names):
+        return scores
+    numbered = sorted(zip(map(int, names), names, scores.columns, strict=True))
+    numbers, names, columns = zip(*numbered, strict=True)
+    if numbers not in (tuple(range(len(names))), tuple(range(1, len(names) + 1))):
+        raise OptionError(
+            f"Expected the columns of scores in {where} to be numbered from 0 or from 1, but got "
+            f"{', '.join(columns)}; `score_columns` names those that are meant.",
+            option="score_columns",
+        )
+    return dataclasses.replace(scores, columns=columns, class_names=names)
 
 
-def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreOptions) -> _Scores:
-    """Return the scores that an option names, or else the only ones; an error names the columns of the whole table."""
+def _chosen_scores(roles: Roles) -> _Scores:
+    """Return the scores that an option names, or else the only ones."""
+    columns, where, options = roles.columns, roles.where, roles.options
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ())
         if not names:
@@ -593,7 +634,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
                 "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
             )
         for name in names:
-            named_column(table, name, "score_columns", where)
+            named_column(columns, name, "score_columns", where)
         check_ids(names, "score_columns")
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
@@ -601,8 +642,8 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
         kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
-    candidates = _candidates(columns, where)
-    fitting = candidates
+    unlabeled = {name: columns[name] for name in columns if name not in roles.labels}
+    candidates = fitting = roles.scores or _candidates(unlabeled)  # answers in their place are refused as such
     if options.scores is not None:
         fitting = [one for kind in (_settled(options.scores), None) for one in candidates if one.kind == kind]
         fitting = [one for one in fitting if one.kind == fitting[0].kind]
@@ -612,7 +653,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
                 f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
             )
     if len(fitting) == 1:
-        return fitting[0]
+        return _in_order(fitting[0], where)
     if fitting:
         groups = " and ".join(listing(one.columns) for one in fitting)
         raise OptionError(
@@ -621,7 +662,7 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: ScoreO
         )
     raise OptionError(
         f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
-        f" in {where}, but its columns are: {listing(list(table))}; name them with `score_columns`, or with "
+        f" in {where}, but its columns are: {listing(list(columns))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
@@ -641,8 +682,9 @@ def find_ids(columns: Columns) -> tuple[str, ...] | None:
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
+def _score_table(scores: _Scores, roles: Roles) -> NDArray[Any] | list[list[float]]:
     """Return (N, K), (N,), or rows of different lengths."""
+    columns = {**roles.columns, **roles.named}
     if len(scores.columns) == 1:
         return _score_column(columns[scores.columns[0]], scores.columns[0])
     single = {name: _numbers(columns[name], name) for name in scores.columns}
@@ -809,66 +851,62 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
 # ------------------------------------------------------------------------------------------- answers and confidence
 
 
-def _confidence(columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions) -> Predictions:
+def _confidence(roles: Roles) -> Predictions:
     """Read the confidence in given answers, and whether they were right."""
-    called = _called(columns, "confidence", options.confidence_column)
-    name = one_column(called, columns, "confidence", USUAL["confidence"], "confidence_column", where)
-    confidence = _as_fractions(_numbers(columns[name], name), options, _settled(options.scores), name, where)
+    columns, where, options = roles.columns, roles.where, roles.options
+    name = one_column(roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where)
+    kind = _settled(options.scores)
+    confidence = _as_fractions(_numbers(columns[name], name), roles, kind, name)
     if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
         )
-    if _settled(options.scores) in (None, "probabilities"):
+    if kind in (None, "probabilities"):
         check_each(
             confidence.tolist(),
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
-    right, told = correctness(columns, where, labels, options)
-    taken = {"confidence": (name,), "right": told}
-    return _of_answers(columns, confidence, right, scores=_settled(options.scores), taken=taken)
+    return _of_answers(roles, confidence, {"confidence": (name,)}, scores=kind)
 
 
-def _likeliest(columns: Columns, where: str, chosen: _Scores, options: PredictionOptions) -> Predictions:
+def _likeliest(roles: Roles) -> Predictions:
     """Read probabilities without labels beside whether the likeliest class was right."""
-    table = _score_table(chosen, columns)
+    chosen = _chosen_scores(roles)
+    table = _score_table(chosen, roles)
     table = table if isinstance(table, np.ndarray) and table.ndim > 1 else np.zeros((1, 1))
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
         raise OptionError(
-            f"Expected labels in {where}, or probabilities of all classes beside a column that says whether the answer "
-            f"was right, but its columns are: {listing(list(columns))}; name the labels with `label_column`, or the "
-            "confidence in the answer with `confidence_column`.",
+            f"Expected labels in {roles.where}, or probabilities of all classes beside a column that says whether the "
+            f"answer was right, but its columns are: {listing(list(roles.columns))}; name the labels with "
+            "`label_column`, or the confidence in the answer with `confidence_column`.",
             option=("label_column", "confidence_column"),
         )
-    right, told = correctness(columns, where, (), options)
-    taken = {"confidence": chosen.columns, "right": told}
-    return _of_answers(columns, table.max(axis=1), right, taken=taken, remark=" (the largest)")
+    return _of_answers(roles, table.max(axis=1), {"confidence": chosen.columns}, remark=" (the largest)")
 
 
-def _of_answers(columns: Columns, confidence: NDArray[Any], right: Any, **more: Any) -> Predictions:
+def _of_answers(
+    roles: Roles, confidence: NDArray[Any], taken: Mapping[str, tuple[str, ...]], **more: Any
+) -> Predictions:
     """Return the confidence in each answer, a probability unless more is said, and whether it was right."""
-    told = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "columns": columns, **more}
-    return Predictions(confidence, right, **told)
+    right, told = correctness(roles)
+    columns, taken = roles.columns, {**taken, "right": told}
+    if UNREAD in columns:
+        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
+    more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), **more}
+    return Predictions(confidence, right, columns=columns, taken=taken, **more)
 
 
 @naming("correct_column")
-def correctness(
-    columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
-
-    Args:
-        columns: Column by name.
-        where: The name of the table, for errors.
-        labels: The columns of labels, of which one is used.
-        options: Its `correct_column` names the column, where its name is not one that says whether it was right.
 
     Returns:
         (N,) 1 where the answer was right, or 0; and the column that says it, or those of answers and of labels.
     """
-    correct = _called(columns, "correct", options.correct_column)
-    answers = _answer_columns(columns)
+    columns, where, correct = roles.columns, roles.where, roles.correct
+    labels, answers = roles.labels, roles.answers
     if not correct and len(answers) == 1 and len(labels) == 1:
         return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
     if len(correct) != 1:
@@ -906,41 +944,27 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
     return np.asarray(answers.ids == gold.ids, dtype=np.int64)
 
 
-def without_scores(columns: Columns, where: str, *, options: PredictionOptions) -> Predictions | None:
+def without_scores(roles: Roles) -> Predictions | None:
     """Read answers that have neither scores nor a confidence; None where there are any, or no answers.
-
-    Args:
-        columns: Column by name.
-        where: The name of the table, for errors.
-        options: Those that name columns; where one names scores or a confidence, this is no such table.
 
     Returns:
         Predictions with `answers_once`, of kind="confidence": which answers were right, and nothing else.
 
     Example:
         >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
-        >>> found = without_scores(columns, "log.jsonl", options=PredictionOptions())
+        >>> found = without_scores(roles_of(columns, "log.jsonl", PredictionOptions()))
         >>> found.references.tolist(), found.predictions.tolist()
         ([1, 0], [1.0, 1.0])
-        >>> without_scores({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", options=PredictionOptions())
+        >>> without_scores(roles_of({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", PredictionOptions()))
     """
-    if options.score_columns or options.confidence_column:
-        return None
-    _check_named(columns, where, options)
-    seen, _ = by_class(columns, options)
-    if _called(seen, "confidence") or has_scores(seen, where, options.label_column):
-        return None
-    labels, answers = _called(columns, "label", options.label_column), _called(columns, "answer")
-    told = _called(columns, "correct", options.correct_column)
-    if len(answers) > 1 or not (answers or told):
+    columns, answers = roles.columns, roles.answers
+    if roles.scored or roles.confident or len(answers) > 1 or not (answers or roles.correct):
         return None
     is_models = UNREAD in columns or any(column_key(name) in GIVEN_ANSWERS for name in answers)
-    if not told and (len(labels) != 1 or not is_models):
+    if not roles.correct and (len(roles.labels) != 1 or not is_models):
         return None
-    right, taken = correctness(columns, where, labels, options)
-    if UNREAD in columns:
-        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    return _of_answers(columns, np.ones(len(right)), right, taken={"right": taken}, answers_once=True)
+    n_rows = len(next(iter(columns.values())))
+    return _of_answers(roles, np.ones(n_rows), {}, answers_once=True)
 
 
 def _are_rows(column: Column) -> bool:
@@ -948,21 +972,9 @@ def _are_rows(column: Column) -> bool:
     return (isinstance(column, np.ndarray) and column.ndim > 1) or isinstance(column[0], list)
 
 
-def _check_named(columns: Columns, where: str, options: PredictionOptions) -> None:
-    """Check that there are the columns of labels, of confidence and of correctness that are named."""
-    for option in ("confidence_column", "correct_column", "label_column"):
-        if (name := getattr(options, option)) is not None:
-            named_column(columns, name, option, where)
-
-
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
     """Return the column that is named for something, or those of a usual name of it."""
     return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
-
-
-def _answer_columns(columns: Columns) -> list[str]:
-    answers = _called(columns, "answer")
-    return answers + [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
 
 
 def _are_whole(column: Column) -> bool:

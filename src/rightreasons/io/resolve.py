@@ -31,10 +31,8 @@ from rightreasons.io.files import Described, described
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
-    USUAL,
-    by_class,
     find_predictions,
-    has_scores,
+    roles_of,
     without_scores,
 )
 from rightreasons.io.reading import as_table
@@ -139,24 +137,22 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
     if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
         return str(given.get("task") or "multiple_choice")
     form = known_form(next(iter(parts.values())), given.get("label_column"))
-    columns, _ = by_class(columns, told.options(PredictionOptions()))
     lower = {column_key(name) for name in columns}
     if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
-    confident = bool(lower & {*USUAL["confidence"]})
     try:
-        scored = has_scores(columns, where, given.get("label_column"))
-        scored = scored or without_scores(columns, where, options=PredictionOptions()) is not None
+        roles = roles_of(columns, where, told.options(PredictionOptions()))
+        scored = roles.scored or bool(roles.confident) or without_scores(roles) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
-    if scored or confident:
+    if scored:
         return "predictions"
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
 
 def _predictions(found: Resolution, told: Described, columns: Columns, where: str) -> Resolution:
     options = told.options(PredictionOptions())
-    read = without_scores(columns, where, options=options) or find_predictions(columns, where, options=options)
+    read = find_predictions(columns, where, answers_alone=True, options=options)
     items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
         found,
