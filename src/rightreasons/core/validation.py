@@ -306,6 +306,19 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | No
     return number
 
 
+def check_at_most(number: int, most: int, what: str, where: object) -> None:
+    """Check that something is within a limit.
+
+    Example:
+        >>> check_at_most(1_001, 1_000, "rows", "long.csv")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at most 1,000 rows in long.csv, but it has 1,001.
+    """
+    if number > most:
+        raise ValueError(f"Expected at most {most:,} {what} in {where}, but it has {number:,}.")
+
+
 def check_seed(value: object, name: str = "seed") -> int:
     """Check a seed: a whole number from 0."""
     return check_count(value, name, minimum=0)

@@ -274,10 +274,11 @@ def _read(
     ]
     numbers = {number for row in rows if (number := _whole(values[row])) is not None} | (form.seen or set())
     start = _start(numbers, max(map(len, choices)), form)
+    letters = [*string.ascii_uppercase]
     ways: dict[str, Callable[[Any, int], int | None]] = {
         "mark": lambda value, row: _position(str(_plain(value)), marks[row]),
         "number": lambda value, row: _number(value, len(choices[row]), start or 0),
-        "letter": lambda value, row: _letter(value, len(choices[row])),
+        "letter": lambda value, row: _position(str(value).strip("() ."), letters[: len(choices[row])]),  # also "(B)"
         "text": lambda value, row: _position(value.strip(), choices[row]) if isinstance(value, str) else None,
     }
     readings = {
@@ -345,12 +346,6 @@ def _position(value: str, names: Sequence[str]) -> int | None:
 def _number(value: Any, n_choices: int, first: int) -> int | None:
     number = _whole(value)
     return number - first if number is not None and 0 <= number - first < n_choices else None
-
-
-def _letter(value: Any, n_choices: int) -> int | None:
-    letters = string.ascii_uppercase[:n_choices]
-    letter = value.strip("() .").upper() if isinstance(value, str) else None  # also "(B)"
-    return letters.index(letter) if letter and letter in tuple(letters) else None
 
 
 def _unreadable(

@@ -58,6 +58,7 @@ from rightreasons.core.validation import (
     MAX_JSON_CHARACTERS,
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
+    check_at_most,
     check_ids,
     parse_json,
     read_text,
@@ -329,8 +330,7 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
         >>> table_of({"id": ["a", 7], "p": np.array([0.5, 1.0])}, "the table").schema.types
         [JsonType(extension<arrow.json>), DataType(double)]
     """
-    if len(columns) > MAX_COLUMNS:
-        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(columns):,}.")
+    check_at_most(len(columns), MAX_COLUMNS, "columns", where)
     made: dict[str, Any] = {}
     for name, column in columns.items():
         if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
@@ -423,8 +423,7 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
                 f"Expected each {unit} of {where} to be an object, but {unit} {number} is {type(record).__name__}."
             )
         keys = dict.fromkeys(itertools.chain(parts, *records))
-        if len(keys) > MAX_COLUMNS:
-            raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but its records have more keys.")
+        check_at_most(len(keys), MAX_COLUMNS, "columns", where)
         if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
             raise ValueError(
                 f"Expected records with the same keys in {where}, but {n_rows + len(records):,} records have "
@@ -558,8 +557,7 @@ def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> 
     headings = list(first if names is None else names)
     if names is not None:
         check_ids(names, f"column name of {where}")
-    if max(len(headings), len(first)) > MAX_COLUMNS:
-        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {where}, but it has {len(first):,}.")
+    check_at_most(max(len(headings), len(first)), MAX_COLUMNS, "columns", where)
     seen: dict[str, None] = {}
     for place, heading in enumerate(headings):
         name = heading.strip() or f"(column {place + 1})"
@@ -606,11 +604,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
-        if longest > MAX_CELL_CHARACTERS:
-            raise ValueError(
-                f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {where}, but the column {name!r} holds a "
-                f"cell of {longest:,}."
-            )
+        check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
     if table.num_rows and quote:
         # The last cell runs to the end of the file where a quotation mark is never closed.
         last = (quote + str(table[-1][-1]).replace(quote, 2 * quote)).encode(encoding.removesuffix("-sig"))
@@ -889,9 +883,9 @@ def _parquet(path: Path, where: str, **options: Any) -> Iterator[pa.parquet.Parq
         ) from None
 
 
-def read_parquet(path: Path, where: str) -> pa.Table:
-    """Read a parquet file; one that would fill the memory is refused."""
-    allowed = max(SMALL, EXPANSION * path.stat().st_size)
+def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table:
+    """Read a parquet file; one that would fill the memory, or take more than `at_most` bytes, is refused."""
+    allowed = max(SMALL, EXPANSION * path.stat().st_size) if at_most is None else at_most
     with _parquet(path, where) as file:
         names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
@@ -900,10 +894,13 @@ def read_parquet(path: Path, where: str) -> pa.Table:
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
         numbers = 8 * parquet_values(file)
-        if numbers > allowed:
-            raise _too_full(path, where, allowed)
-    table = read_packed(path, where)
-    if numbers + text_bytes(table) > allowed:
+        leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    if numbers > allowed:
+        raise _too_full(path, where, allowed)
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with _parquet(path, where, read_dictionary=texts) as file:  # a text that comes often is held once
+        table = file.read()
+    if numbers + sum(_text_bytes(part) for column in table.columns for part in column.chunks) > allowed:
         raise _too_full(path, where, allowed)
     plain = [
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
@@ -915,20 +912,6 @@ def parquet_values(file: pa.parquet.ParquetFile) -> int:
     """Return how many values a parquet file holds, those inside lists included, as its footer says."""
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
-
-
-def read_packed(path: Path, where: str) -> pa.Table:
-    """Read a parquet file whose texts stay packed: one that comes often is held once."""
-    with _parquet(path, where) as file:
-        leaves = [file.schema.column(number) for number in range(len(file.schema))]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    with _parquet(path, where, read_dictionary=texts) as file:
-        return file.read()
-
-
-def text_bytes(table: pa.Table) -> int:
-    """Return the bytes that the texts of a table that `read_packed` has read would take."""
-    return sum(_text_bytes(part) for column in table.columns for part in column.chunks)
 
 
 def _text_bytes(array: pa.Array) -> int:

@@ -22,7 +22,7 @@ from rightreasons.core.arrays import columns_of, is_tensor, kind_of
 from rightreasons.core.errors import did_you_mean
 from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.label_names import listing
-from rightreasons.core.validation import check_ids
+from rightreasons.core.validation import check_at_most, check_ids
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (
     FILE_TYPES,
@@ -311,8 +311,7 @@ def _data_files(path: Path) -> list[str]:
     files, n_entries = [], 0
     for folder, subfolders, names in os.walk(path):
         n_entries += len(subfolders) + len(names)
-        if n_entries > MAX_ENTRIES:
-            raise ValueError(f"Expected at most {MAX_ENTRIES:,} files in a folder of data, but {path} holds more.")
+        check_at_most(n_entries, MAX_ENTRIES, "files and folders", path)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith((".", "__")))
         for name in sorted(names):
             if not name.startswith((".", "__")) and name not in _NOT_DATA and data_type(Path(name)) in FILE_TYPES:

@@ -37,14 +37,6 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.io.columns import (
-    all_found,
-    find_column,
-    in_expression,
-    read_labels,
-    values_of,
-    with_nested,
-)
 from rightreasons.io.files import NAMES_OF_SPLITS, FileForm, described
 from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
@@ -231,7 +223,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     """
     name, tables, options = _opened(name_or_path, config, options)
     named = (options.text_column, options.text_pair_column, options.label_column)
-    tables = {part: with_nested(data, named) for part, data in tables.items()}
+    tables = {part: columns.with_nested(data, named) for part, data in tables.items()}
     if options.text_column is None:
         _refuse_choices(tables, options.label_column, name)
     meant, labels = read_meant(tables, options, name)
@@ -390,19 +382,17 @@ def open_task_items(
     if task is None and (label_names is not None or getattr(source, "text_pair_column", None)):
         task = "classification"
 
-    def opened(task: str) -> dict[str, datasets.Dataset]:
-        names: dict[str, Any] = {} if label_names is None else {"label_names": label_names}
-        return open_splits(name_or_path, **{**source.source(task), **names}, require_labels=require_labels)
-
-    if task is not None:
-        return task, opened(task)
-    try:
-        return "multiple_choice", opened("multiple_choice")
-    except ValueError as no_choices:
+    names: dict[str, Any] = {} if label_names is None else {"label_names": label_names}
+    refusals = ""
+    for each in ("multiple_choice", "classification") if task is None else (task,):
         try:
-            return "classification", opened("classification")
-        except ValueError as no_texts:
-            raise ValueError(f"{no_texts} As multiple choice: {no_choices}") from no_texts
+            options = {**source.source(each), **names}
+            return each, open_splits(name_or_path, **options, require_labels=require_labels)
+        except ValueError as error:
+            if task is not None:
+                raise
+            refusals = f"{error} As multiple choice: {refusals}" if refusals else str(error)
+    raise ValueError(refusals)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -416,7 +406,7 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     form = FileForm(options.column_names, options.separator, options.quote, options.encoding)
     tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
     parts = parts_of(tables)
-    return name, {part: with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
+    return name, {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
 
 
 def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
@@ -431,7 +421,7 @@ def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
         return dict(tables)
     column = columns.usual_column(tables, ("split",))
     known = {word: split for split, words in NAMES_OF_SPLITS.items() for word in words}
-    named = [known.get(str(value).lower()) for value in ([] if column is None else values_of(tables, column))]
+    named = [known.get(str(value).lower()) for value in ([] if column is None else columns.values_of(tables, column))]
     splits = [split for split in NAMES_OF_SPLITS if split in named]
     if None in named or len(splits) < 2:
         return {"": tables}
@@ -495,13 +485,13 @@ def read_meant(
     """
     what, found = "labels" if options.require_labels else "", {}
     for part, data in tables.items():
-        texts, label = all_found(
+        texts, label = columns.all_found(
             partial(text_columns, data, options, name),
-            partial(find_column, data, options.label_column, columns.LABEL_COLUMNS, "label_column", name, what),
+            partial(columns.find_column, data, options.label_column, columns.LABEL_COLUMNS, "label_column", name, what),
         )
         found[part] = (*texts, label)
     labeled = {part: (tables[part], label) for part, (_, _, label) in found.items() if label is not None}
-    return found, read_labels(labeled, options.label_names, options.first_label, name)
+    return found, columns.read_labels(labeled, options.label_names, options.first_label, name)
 
 
 def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
@@ -509,11 +499,13 @@ def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | 
     values = data.select_columns([column]).with_format("arrow")[:].column(column)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return values
-    texts = values_of(data, column)
+    texts = columns.values_of(data, column)
     odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
     if odd is not None:
         listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
-        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
+        remedy = (
+            f"; an expression joins them: '{{{{ {columns.in_expression(column)} | join(\" \") }}}}'" if listed else ""
+        )
         raise TypeError(
             f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
         )
@@ -529,18 +521,14 @@ def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty
     """Check that every text has words, and return the rows to keep."""
     full = np.ones(len(next(iter(texts.values()))), dtype=np.bool_)
     for column, values in texts.items():
-        # Most texts have a letter or a digit of ASCII, which Arrow finds fast; Python looks at the others.
-        clear = pc.fill_null(pc.match_substring_regex(values, "[0-9A-Za-z]"), False)
-        doubtful = np.flatnonzero(~np.asarray(clear))
-        for row, text in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
-            if text is None or not text.strip():
-                if not drop_empty:
-                    raise OptionError(
-                        f"Expected a text in each row of the column {column!r} of {name}, but row {row} is empty; "
-                        "`drop_empty` leaves such rows out.",
-                        option="drop_empty",
-                    )
-                full[row] = False
+        empty = np.asarray(pc.fill_null(pc.or_(pc.utf8_is_space(values), pc.equal(values, "")), True))
+        if empty.any() and not drop_empty:
+            raise OptionError(
+                f"Expected a text in each row of the column {column!r} of {name}, but row {empty.argmax()} is empty; "
+                "`drop_empty` leaves such rows out.",
+                option="drop_empty",
+            )
+        full &= ~empty
     if not full.any():
         raise ValueError(f"Expected at least one text in {name}, but there is none.")
     return np.flatnonzero(full)
@@ -550,10 +538,10 @@ def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) ->
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return pa.array(check_ids(values_of(data, column), column), pa.string()), column
+        return pa.array(check_ids(columns.values_of(data, column), column), pa.string()), column
     usual_id = columns.usual_column(data, columns.ID_COLUMNS)
     if usual_id is not None:
-        values = values_of(data, usual_id)
+        values = columns.values_of(data, usual_id)
         ids = [str(value) for value in values]
         if None not in values and len(set(ids)) == len(ids):
             return pa.array(ids, pa.string()), usual_id

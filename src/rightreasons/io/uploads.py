@@ -17,9 +17,10 @@ from rightreasons.core.validation import (
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_CELLS,
     MAX_UPLOAD_ROWS,
+    check_at_most,
 )
 from rightreasons.io.columns import read_columns
-from rightreasons.io.files import data_type, parquet_values, read_packed, text_bytes, unpacked
+from rightreasons.io.files import data_type, parquet_values, read_parquet, unpacked
 
 _BLOCK = 1 << 20
 
@@ -49,7 +50,7 @@ def check_upload(path: str | Path) -> Path:
         ValueError: Expected at most 1,000,000 rows in long.csv, but it has 1,000,001.
     """
     path = Path(path)
-    _at_most(MAX_UPLOAD_BYTES, "bytes", path.stat().st_size, path.name)
+    check_at_most(path.stat().st_size, MAX_UPLOAD_BYTES, "bytes", path.name)
     with unpacked(path, MAX_UNPACKED_BYTES, path.name) as file:
         kind = data_type(file)
         if kind in (".npz", ".eval"):
@@ -72,28 +73,24 @@ def column_names(path: str | Path) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _at_most(limit: int, unit: str, number: int, name: str) -> None:
-    if number > limit:
-        raise ValueError(f"Expected at most {limit:,} {unit} in {name}, but it has {number:,}.")
-
-
 def _check_text(file: Path, name: str, *, separated: bool) -> None:
     lines = commas = 0
-    _at_most(MAX_UNPACKED_BYTES, "bytes", file.stat().st_size, name)
+    check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", name)
     with file.open("rb") as stream:
         while block := stream.read(_BLOCK):
             lines += block.count(b"\n")
             commas += block.count(b",") + block.count(b"\t")
-    _at_most(MAX_UPLOAD_ROWS, "rows", lines - separated, name)
-    _at_most(MAX_UPLOAD_CELLS, "values", lines + commas, name)
+    check_at_most(lines - separated, MAX_UPLOAD_ROWS, "rows", name)
+    check_at_most(lines + commas, MAX_UPLOAD_CELLS, "values", name)
 
 
 def _check_archive(file: Path, name: str) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-            _at_most(MAX_COLUMNS, "files", len(entries), name)
-            _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", sum(entry.file_size for entry in entries), name)
+            check_at_most(len(entries), MAX_COLUMNS, "files", name)
+            size = sum(entry.file_size for entry in entries)
+            check_at_most(size, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
             for entry in entries:
                 if entry.filename.endswith(".npy"):
                     with archive.open(entry) as stream:
@@ -109,9 +106,9 @@ def _check_array(stream: Any, name: str) -> None:
         shape, _, kind = readers[np.lib.format.read_magic(stream)](stream)
     except (KeyError, ValueError):
         raise ValueError(f"Expected plain numpy arrays in {name}, but it cannot be read as such.") from None
-    _at_most(MAX_UPLOAD_ROWS, "rows", shape[0] if shape else 1, name)
-    _at_most(MAX_UPLOAD_CELLS, "values", math.prod(shape), name)
-    _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", math.prod(shape) * kind.itemsize, name)
+    check_at_most(shape[0] if shape else 1, MAX_UPLOAD_ROWS, "rows", name)
+    check_at_most(math.prod(shape), MAX_UPLOAD_CELLS, "values", name)
+    check_at_most(math.prod(shape) * kind.itemsize, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
 
 
 def _check_parquet(file: Path, name: str) -> None:
@@ -119,10 +116,10 @@ def _check_parquet(file: Path, name: str) -> None:
         with pq.ParquetFile(file) as table:
             footer, n_values = table.metadata, parquet_values(table)
             size = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
-            _at_most(MAX_UPLOAD_ROWS, "rows", footer.num_rows, name)
-            _at_most(MAX_COLUMNS, "columns", footer.num_columns, name)
-            _at_most(MAX_UPLOAD_CELLS, "values", n_values, name)
-            _at_most(MAX_UNPACKED_BYTES, "bytes once it is unpacked", size, name)
-            _at_most(MAX_UNPACKED_BYTES, "bytes of text", text_bytes(read_packed(file, name)), name)
+            check_at_most(footer.num_rows, MAX_UPLOAD_ROWS, "rows", name)
+            check_at_most(footer.num_columns, MAX_COLUMNS, "columns", name)
+            check_at_most(n_values, MAX_UPLOAD_CELLS, "values", name)
+            check_at_most(size, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
+        read_parquet(file, name, MAX_UNPACKED_BYTES)
     except (OSError, pa.ArrowException):
         return
