@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from rightreasons.io import files
+from rightreasons.io.columns import values_of
 from rightreasons.io.files import FileForm, read_file, values_in
 from rightreasons.io.reading import as_table
 
@@ -313,7 +314,6 @@ def folder_of(tmp_path, **contents):
         ),
         ({"train_test_DOT_csv": b"a\n1\n"}, "one split by its name, but train_test is named after train and test"),
         ({"a_DOT_csv": b"a,b\n1\n"}, "Expected 2 columns"),
-        ({"x_DOT_jsonl": b'{"a": 1}\n', "y_DOT_jsonl": b'{"a": "1"}\n'}, "columns of the same types"),
         ({"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"}, "train.csv.gz and train.csv are one"),
         ({"en__train_DOT_csv": b"a\n1\n", "fr__train_DOT_csv": b"a\n1\n"}, "train is in en and in fr: name one of"),
         ({"en__dev__a_DOT_csv": b"a\n1\n", "dev__a_DOT_csv": b"a\n1\n"}, "validation is in (en|.) and in (en|.)"),
@@ -324,6 +324,12 @@ def test_what_is_wrong_in_a_folder(tmp_path, contents, message):
     with pytest.raises(ValueError, match=message) as caught:
         as_table(folder_of(tmp_path, **contents))
     assert "\n" not in str(caught.value)
+
+
+def test_a_column_of_other_types_in_another_file_is_as_one_in_the_same_file(tmp_path):
+    folder = folder_of(tmp_path, x_DOT_jsonl=b'{"a": 1, "b": 1}\n', y_DOT_jsonl=b'{"b": 0.5, "a": "1"}\n')
+    rows = as_table(folder)["train"]
+    assert (values_of(rows, "a"), values_of(rows, "b")) == ([1, "1"], [1.0, 0.5])
 
 
 def test_names_that_no_data_set_has(tmp_path):

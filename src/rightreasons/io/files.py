@@ -436,7 +436,14 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
     return pa.table({key: _joined(column, key, where) for key, column in parts.items()})
 
 
-def _joined(parts: Sequence[pa.Array], key: str, where: str) -> pa.ChunkedArray | pa.Array:
+def concatenated(tables: Sequence[pa.Table], where: str) -> pa.Table:
+    """Put tables of the same columns below one another; one of unlike types is one of JSON."""
+    names, metadata = tables[0].column_names, tables[0].schema.metadata
+    columns = {name: _joined([table.column(name) for table in tables], name, where) for name in names}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _joined(parts: Sequence[pa.Array | pa.ChunkedArray], key: str, where: str) -> pa.ChunkedArray | pa.Array:
     tables = [pa.table({"": part}) for part in parts]
     try:
         return pa.concat_tables(tables, promote_options="permissive").column(0)

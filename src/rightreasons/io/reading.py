@@ -29,6 +29,7 @@ from rightreasons.io.files import (
     NAMED_TYPES,
     NAMES_OF_SPLITS,
     FileForm,
+    concatenated,
     data_type,
     dataset_of,
     described,
@@ -393,15 +394,7 @@ def _joined(files: Sequence[Path], form: FileForm) -> pa.Table:
                 f"{', '.join(tables[0].column_names)} and {file} has {', '.join(parsed.column_names)}."
             )
         tables.append(parsed)
-    try:
-        return pa.concat_tables(
-            [table.select(tables[0].column_names) for table in tables], promote_options="permissive"
-        )
-    except pa.ArrowException as error:
-        raise ValueError(
-            f"Expected columns of the same types in all files of a split, but those of {files[0]} and others differ: "
-            f"{short_reason(error)}."
-        ) from None
+    return concatenated(tables, str(files[0].parent))
 
 
 def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

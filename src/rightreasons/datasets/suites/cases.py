@@ -84,27 +84,24 @@ def by_number(functionality: Functionality, names: Sequence[str]) -> Functionali
         ValueError: If a label is a text, but none of the names.
     """
 
-    def number(label: Any) -> Any:
-        if not isinstance(label, str):
-            return label
-        if label not in names:
-            raise unknown_name(f"label of the functionality {functionality.name!r}", label, names)
-        return names.index(label)
-
-    def numbered(spec: Any, key: str = "") -> Any:
+    def numbered(spec: Any, key: str = "label") -> Any:
         if isinstance(spec, Mapping):
             return {key: numbered(value, key) for key, value in spec.items()}
         if isinstance(spec, (list, tuple)):
             return [numbered(value, key) for value in spec]
-        return number(spec) if key in _LABEL_KEYS else spec
+        if not isinstance(spec, str) or key not in _LABEL_KEYS:
+            return spec
+        if spec not in names:
+            raise unknown_name(f"label of the functionality {functionality.name!r}", spec, names)
+        return names.index(spec)
 
     cases = tuple(
         case
         if case.labels is None or not any(isinstance(label, str) for label in case.labels)
-        else dataclasses.replace(case, labels=tuple(map(number, case.labels)))
+        else dataclasses.replace(case, labels=tuple(numbered(case.labels)))
         for case in functionality.cases
     )
-    return dataclasses.replace(functionality, expectation=numbered(functionality.expectation), cases=cases)
+    return dataclasses.replace(functionality, expectation=numbered(functionality.expectation, ""), cases=cases)
 
 
 def check_functionality(functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None) -> None:
