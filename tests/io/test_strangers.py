@@ -1,13 +1,14 @@
 """Tables as other tools write them, whose figures are known: seven items, of which the model answers five right."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from rightreasons.core.errors import OptionError
-from rightreasons.io import as_table, open_dataset, read_predictions, resolve
+from rightreasons.io import as_table, open_dataset, open_multiple_choice, read_predictions, resolve
 
 NAMES = ("contradiction", "entailment", "neutral")
 GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]
@@ -150,3 +151,42 @@ def test_rows_without_a_label_are_counted():
     told = "2 rows have no label (-1), and are left out of what needs one; where that is one, `label_names` renames it."
     assert told in resolve(table).doubts
     assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)
+
+
+def test_a_table_of_another_tool_says_what_reads_it(tmp_path):
+    """Each sentence is followed, and what it names reads the table."""
+    choice = [{"result": [{"value": {"choices": [label]}}]} for label in GOLD]
+    studio = {"data": [{"text": text} for text in TEXTS], "annotations": [[one] for one in choice]}
+    with pytest.raises(OptionError, match=r"text_column=data\.text, as in an export of Label Studio") as told:
+        open_dataset(studio)
+    expression = re.search(r"label_column='([^']+)'", str(told.value))[1]
+    read = open_dataset(studio, text_column="data.text", label_column=expression)
+    assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, TEXTS)
+
+    shares = [{"exact_match": float(one == gold)} for one, gold in zip(ANSWERS, GOLD, strict=True)]
+    helm = {"instance_id": list("abcdefg"), "predicted_text": ANSWERS, "stats": shares}
+    with pytest.raises(OptionError, match=r"HELM's .*: correct_column=stats\.exact_match says which") as told:
+        read_predictions(helm)
+    assert "correct_column" in told.value.option
+    assert read_predictions(helm, answers_alone=True, correct_column="stats.exact_match").references.sum() == 5
+
+    texts = [text.replace(",", "") for text in TEXTS]
+    lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
+    (tmp_path / "cooking.txt").write_text("".join(lines))
+    with pytest.raises(OptionError, match=r"a column with column_names=line and separator='\\t'") as told:
+        open_dataset(tmp_path / "cooking.txt")
+    expression = re.search(r"text_column='([^']+)'", str(told.value))[1]
+    how = {"column_names": ("line",), "separator": "\t", "label_column": "{{ line.split()[0][9:] }}"}
+    read = open_dataset(tmp_path / "cooking.txt", text_column=expression, **how)
+    assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, texts)
+
+
+def test_released_choices_are_read_with_their_passage():
+    race = {"article": ["Ann met Bob."], "question": ["Whom?"], "options": [["Ann", "Bob"]], "answer": ["B"]}
+    read = open_multiple_choice(race)
+    assert (read["prompt"][:], read["label"][:]) == (["Ann met Bob. Whom?"], [1])
+    with pytest.raises(OptionError, match="it is RACE as released: jq -c .* writes a row for each question"):
+        open_multiple_choice({"article": ["A."], "questions": [["Q?"]], "options": [[["a", "b"]]], "answers": [["A"]]})
+    targets = [{"No.": 1, "Yes.": 0}, {"Ice.": 0, "Fire.": 1, "Tea.": 0}]
+    read = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})
+    assert (read["choices"][:], read["label"][:]) == ([["No.", "Yes."], ["Ice.", "Fire.", "Tea."]], [0, 1])

@@ -45,10 +45,11 @@ from rightreasons.io.files import (
 )
 from rightreasons.io.reading import as_table, only_part
 
-USUAL_COLUMNS: Mapping[str, Mapping[str, Any]] = json.loads(
-    Path(__file__).with_name("usual_columns.json").read_text("utf-8")
-)
-"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
+USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
+"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments.
+
+Tables of other tools, too: the columns that they are known by, and the columns that are meant, or else what to do.
+"""
 
 TEXT_COLUMNS = USUAL_COLUMNS["items"]["text"]
 PAIR_COLUMNS = USUAL_COLUMNS["items"]["pairs"]
@@ -150,12 +151,15 @@ columns are a; name it with label_column=.
     if len(found) == 1:
         return found[0]
     expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
+    known: Mapping[str, str] = {}
     if not found:
+        known = of_another_tool(table, where)
         expected = (
             f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
             f"{listing(_names(table))}"
         )
-    remedy = f"; name it with {option}={no_heading(table) if not found else ''}" if option else ""
+    meant = f"{known[option]}, as in {known['of']}" if option in known else "" if found else no_heading(table)
+    remedy = f"; name it with {option}={meant}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
@@ -173,8 +177,25 @@ def all_found(*finders: Callable[[], Any]) -> list[Any]:
             missing.append(error)
     if missing:
         options = tuple(dict.fromkeys(itertools.chain(*(error.option for error in missing))))
-        raise OptionError(" ".join(map(str, missing)), option=options)
+        raise OptionError(" ".join(dict.fromkeys(map(str, missing))), option=options)
     return found
+
+
+def of_another_tool(table: datasets.Dataset | Columns, where: str) -> Mapping[str, str]:
+    """Return which columns are meant where another tool wrote a table whose columns no name tells; {} of any other.
+
+    Raises:
+        OptionError: If there is something else to do about it.
+
+    Example:
+        >>> of_another_tool({"data": [{"text": "Fine."}], "annotations": [[]]}, "export.json")["text_column"]
+        'data.text'
+    """
+    known = next((row for row in USUAL_COLUMNS["of_others"] if {*row["columns"]} <= {*_names(table)}), {})
+    if "instead" in known:
+        sentence = f"Expected columns of usual names in {where}, but it is {known['of']}: {known['instead']}."
+        raise OptionError(sentence, option="correct_column")
+    return dict(known)
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:

@@ -162,6 +162,13 @@ def _too_full(path: Path, where: str, allowed: int) -> ValueError:
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
+REMEDIES = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".arff"), "save it as csv"),
+    ".txt": "its lines are a column with column_names=line and separator='\\t', and expressions take them apart, as "
+    "text_column='{{ line.partition(\" \")[2] }}'",
+}
+"""What can be done about files of other types."""
+
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
@@ -225,9 +232,12 @@ def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parse
         if kind not in FILE_TYPES:
             kind = _shown_type(file, form)
         if kind not in FILE_TYPES:
-            saved = ": save the sheet as csv" if data_type(file) in (".xlsx", ".xls", ".ods") else ""
+            remedy = f": {REMEDIES[data_type(file)]}" if data_type(file) in REMEDIES else ""
             types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
-            raise ValueError(f"Expected a file of type {types}, or text of such content, but got {where}{saved}.")
+            raise OptionError(
+                f"Expected a file of type {types}, or text of such content, but got {where}{remedy}.",
+                option=("column_names", "separator", "text_column"),
+            )
         if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
