@@ -143,7 +143,7 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
         (
             "run.xlsx",
-            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, but got run.xlsx: save the sheet as csv.",
+            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, but got run.xlsx: save it as csv.",
         ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),

@@ -80,17 +80,20 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda text: text.replace("\n", "3\n").replace("answer3", "answer"), "from 1 to 2 in row 2 of rater-1.csv"),
-        (lambda text: text, "but got ''"),
+        (
+            lambda text: text.replace("\n", "3\n").replace("answer3", "answer"),
+            "from 1 to 2 in rater-1.csv, but row 2 holds '3'",
+        ),
+        (lambda text: text, "but row 2 holds ''"),
         (
             lambda text: text.replace("answer", "reply", 1),
             "the columns item, answer in rater-1.csv, but it lacks answer; it has item",
         ),
         (lambda text: text.partition("\n")[0], "at least one row in rater-1.csv"),
-        (lambda text: "item,answer\nffff,1\n", "not in the data: 'ffff'"),
+        (lambda text: "item,answer\nffff,1\n", "items of the data in rater-1.csv, but row 2 holds 'ffff'"),
         (
             lambda text: text.replace("\n", "9" * 5000 + "\n").replace("answer" + "9" * 5000, "answer"),
-            "from 1 to 2 in row",
+            "from 1 to 2 in rater-1.csv, but row 2 holds '99",
         ),
         (
             lambda text: text + '"' + "x" * 200_000,
@@ -114,7 +117,7 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
     with pytest.raises(ValueError, match=r"16 items in rater-2.csv, but got 15"):
         read_rating_sheets(data, files)
     files[1].write_text("".join([*lines, lines[3]]), "utf-8")
-    with pytest.raises(ValueError, match="row 18 has an item twice"):
+    with pytest.raises(ValueError, match="each `item of rater-2.csv` once, but .* comes again at item 16"):
         read_rating_sheets(data, files)
     with pytest.raises(ValueError, match="at least 2 raters"):
         read_rating_sheets(data, files[:1])

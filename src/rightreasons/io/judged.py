@@ -187,23 +187,15 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
     columns = read_columns(file)
     check_columns([*columns], (ITEM, ANSWER), file.name)
-    answers: dict[str, int] = {}
-    for line, cells in enumerate(zip(columns[ITEM], columns[ANSWER], strict=True), 2):
-        code, answer = (str(cell).strip() for cell in cells)
-        if code not in sizes or code in answers:
-            what = "an item twice" if code in answers else "an item that is not in the data"
-            raise ValueError(
-                f"Expected each item of the data once in {file.name}, but row {line} has {what}: {code!r}."
-            )
+    codes, answers = ([str(cell).strip() for cell in columns[name]] for name in (ITEM, ANSWER))
+    check_ids(codes, f"item of {file.name}")
+    check_each(codes, sizes.__contains__, f"items of the data in {file.name}", first=2)
+    if len(codes) < len(sizes):
+        raise ValueError(f"Expected answers to {len(sizes)} items in {file.name}, but got {len(codes)}.")
+    for line, (code, answer) in enumerate(zip(codes, answers, strict=True), 2):
         numbers = list(map(str, range(1, sizes[code] + 1)))
-        if answer not in numbers:
-            raise ValueError(
-                f"Expected an answer from 1 to {sizes[code]} in row {line} of {file.name}, but got {answer!r}."
-            )
-        answers[code] = numbers.index(answer)
-    if len(answers) < len(sizes):
-        raise ValueError(f"Expected answers to {len(sizes)} items in {file.name}, but got {len(answers)}.")
-    return answers
+        check_each([answer], numbers.__contains__, f"an answer from 1 to {sizes[code]} in {file.name}", first=line)
+    return {code: int(answer) - 1 for code, answer in zip(codes, answers, strict=True)}
 
 
 # ------------------------------------------------------------------------------------------------- tables of confidence
