@@ -191,11 +191,12 @@ def of_another_tool(table: datasets.Dataset | Columns, where: str) -> Mapping[st
         >>> of_another_tool({"data": [{"text": "Fine."}], "annotations": [[]]}, "export.json")["text_column"]
         'data.text'
     """
-    known = next((row for row in USUAL_COLUMNS["of_others"] if {*row["columns"]} <= {*_names(table)}), {})
+    rows: Sequence[Mapping[str, Any]] = USUAL_COLUMNS["of_others"]
+    known = next((row for row in rows if {*row["columns"]} <= {*_names(table)}), dict[str, Any]())
     if "instead" in known:
         sentence = f"Expected columns of usual names in {where}, but it is {known['of']}: {known['instead']}."
         raise OptionError(sentence, option="correct_column")
-    return dict(known)
+    return known
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:
