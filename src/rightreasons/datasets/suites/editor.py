@@ -282,6 +282,8 @@ def _perturbation(
     if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
         raise ValueError(f'Expected a perturbation to be a name or {{"name": …}} with options, but got {given!r}.')
     options = {key: value for key, value in given.items() if key != "name"}
+    chosen = find_perturbation(given["name"])
+    check_options(options, (*chosen.options, "copies", "columns"), f"the perturbation {chosen.name!r}")
     for key in _WORD_LISTS:
         if isinstance(options.get(key), str):
             if options[key] not in lexicons:
