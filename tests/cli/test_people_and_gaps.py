@@ -72,7 +72,7 @@ class TestRatings:
         code, _, told = run(
             capsys, "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"
         )
-        assert (code, "Expected an answer from 1 to 2 in row 2 of rater-1.csv" in told) == (2, True)
+        assert (code, "Expected an answer from 1 to 2 in rater-1.csv, but row 2 holds" in told) == (2, True)
 
 
 class TestGaps:
