@@ -104,7 +104,9 @@ def test_exit_codes_lines_annotations_and_comment(capsys, report, tmp_path, monk
     text = comment.read_text("utf-8")
     assert text.startswith("<!-- rightreasons gate -->\n### rightreasons gate: 1 of 2 checks fails\n")
     assert "| **FAIL** | `shortcuts.deciding_share > 10%` | 25.0% \\[12.5, 40.0\\] on 40 items of test |" in text
-    worst, best = (text.index(verdict) for verdict in ("Follows \\| single words (problem)", "Calibrated within 5 points"))
+    worst, best = (
+        text.index(verdict) for verdict in ("Follows \\| single words (problem)", "Calibrated within 5 points")
+    )
     assert worst < best
     assert run(capsys, "gate", report, "--fail-if", "calibration.ece > 1").code == 0
     assert run(capsys, "gate", report, "--fail-if", "behavior.pass_rate < 1").code == 1
