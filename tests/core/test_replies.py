@@ -7,10 +7,15 @@ import json
 
 import pytest
 
-from rightreasons.core.replies import THINKING_TAGS, Reply, cut_thinking
+from rightreasons.core.replies import THINKING_TAGS, Reply, cut_thinking, words_of
+from rightreasons.io.answers import NO_ANSWER, read_answer
+
+NAMED = ("think", "thinking", "thought", "reasoning", "reason", "scratchpad", "seed:think", "Think", "|think|", "cot",
+         "longcat_think", "analysis", "inner_monologue")  # fmt: skip
+TAGS = (*THINKING_TAGS, *((f"<{name}>", f"<{'|/' if '|' in name else '/'}{name.lstrip('|')}>") for name in NAMED))
 
 
-@pytest.mark.parametrize(("begin", "end"), THINKING_TAGS)
+@pytest.mark.parametrize(("begin", "end"), TAGS)
 def test_thinking_between_tags_is_no_text(begin, end):
     whole = Reply.of(f"{begin}The answer is A? No, wait.{end}\n\n**B**")
     assert (whole.text, whole.thinking, whole.finish, whole.lack) == ("**B**", "The answer is A? No, wait.", "stop", "")
@@ -29,13 +34,27 @@ def test_thinking_that_begins_in_the_prompt_is_not_finished_without_its_end():
 
 def test_thoughts_of_several_kinds_are_parted_in_their_order():
     # A thought that names other tags does not end at them; a stray end takes what is before it with it.
-    pairs = list(itertools.permutations(THINKING_TAGS, 2))
+    pairs = list(itertools.permutations(TAGS, 2))
     for (begin, end), (other, other_end) in pairs:
         text, thoughts, closed = cut_thinking(f"{begin}a{end}x{other}b{other_end}y")
-        assert (text, thoughts, closed) == ("xy", ["a", "b"], True)
+        assert (text, thoughts, closed) == ("x\ny", ["a", "b"], True)
     assert cut_thinking("<think>I write <reasoning> and </reasoning> here</think>B")[0] == "B"
     assert cut_thinking("<think>a</think>A</think>B") == ("B", ["a", "A"], True)
     assert cut_thinking("2 < 3, as in <b>bold</b>") == ("2 < 3, as in <b>bold</b>", [], True)
+
+
+def test_what_is_said_to_a_tool_is_no_answer():
+    call = '<|channel|>commentary to=functions.say <|constrain|>json<|message|>{"answer": "A"}<|call|>'
+    assert Reply.of(call).lack == "not finished: its thinking does not end"
+    final = "<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"
+    assert Reply.of(f"<|channel|>analysis<|message|>A?{final}").thinking == "A?<|end|><|start|>assistant"
+    assert read_answer('<tool_call>{"arguments": {"answer": "A"}}</tool_call>', ["A", "B"]) == NO_ANSWER
+
+
+def test_parts_of_a_message_are_read_whatever_holds_them():
+    for content in ("B", ["B"], {"text": "B"}, [{"type": "output_text", "text": "B"}], [{"type": "text", "text": "B"}]):
+        assert words_of(content) == "B"
+    assert words_of([{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}]) == ""
 
 
 def test_tags_of_ones_own_are_known_beside_the_usual_ones():

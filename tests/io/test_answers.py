@@ -6,14 +6,17 @@ from __future__ import annotations
 import collections
 import time
 import unicodedata
+from pathlib import Path
 
 import pytest
+import yaml
 
 from rightreasons.io.answers import NO_ANSWER, read_answer, read_probability
 
 LETTERS = ["A", "B", "C", "D"]
 TEXTS = ["a loud dog", "A cat", "the old man", "In Paris"]
 OTHER = {"A": "B", "B": "C", "C": "D", "D": "A"}
+FORMS = yaml.safe_load(Path(__file__).with_name("answer_forms.yaml").read_text("utf-8"))
 
 STATEMENTS = {
     "English": [
@@ -291,6 +294,58 @@ def test_no_answer_is_read_wrongly_and_nearly_all_are_read():
         assert len({sum(own) / len(own) for own in shares.values()}) == 1, form
     lost = [form for form, rows in unread.items() if any(gone for _, gone in rows)]
     assert len(lost) < 0.03 * len(unread), lost
+
+
+def filled(form, truth):
+    """Return a form of answer_forms.yaml with an answer."""
+    letters = LETTERS[truth:] + LETTERS[:truth]
+    options = "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, TEXTS, strict=True))
+    return form.format(x=letters[0], y=letters[1], z=letters[2], t=TEXTS[truth], Q=options)
+
+
+def test_answers_of_2026_are_never_read_wrongly_and_alike_whatever_they_are():
+    assert len(FORMS["gives"]) > 600
+    lost = []
+    for form in FORMS["gives"]:
+        read = [read_answer(filled(form, truth), LETTERS, others=TEXTS) for truth in range(4)]
+        assert read in ([0, 1, 2, 3], [NO_ANSWER] * 4), (form, read)
+        lost += [form] * (NO_ANSWER in read)
+    assert len(lost) < 0.27 * len(FORMS["gives"]), lost
+
+
+def test_texts_of_2026_without_an_answer_are_unread():
+    assert len(FORMS["none"]) > 600
+    for form in FORMS["none"]:
+        read = [read_answer(filled(form, truth), LETTERS, others=TEXTS) for truth in range(4)]
+        assert read == [NO_ANSWER] * 4, (form, read)
+
+
+def test_words_of_2026_are_never_read_wrongly():
+    counts = collections.Counter()
+    for group in FORMS["words"]:
+        for truth, texts in group["texts"].items():
+            for text in texts:
+                read = read_answer(text, group["answers"])
+                assert read in ({NO_ANSWER} if truth == "none" else {truth, NO_ANSWER}), (text, read)
+                counts[truth != "none", read == NO_ANSWER] += 1
+    assert counts[True, True] < 0.16 * (counts[True, True] + counts[True, False]), counts
+
+
+@pytest.mark.parametrize(
+    "form", ["{}.", "Option {}", "#{}", "{}: {t}", "Choice {}", "1. a\n2. b\n3. c\n4. d\n\nAnswer: {}", "答案是{}。"]
+)
+def test_numbers_are_answers(form):
+    for truth in range(4):
+        assert read_answer(form.format(truth + 1, t=TEXTS[truth]), ["1", "2", "3", "4"], others=TEXTS) == truth
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}/4", "{}.5", "1{}", "Step {}:", "There are {} reasons.", "Confidence: {}", "-{}", "{}e5", "{}:30", "20{}6"],
+)
+def test_numbers_of_other_things_are_none(form):
+    for number in range(1, 5):
+        assert read_answer(form.format(number), ["1", "2", "3", "4"], others=TEXTS) == NO_ANSWER
 
 
 @pytest.mark.parametrize(

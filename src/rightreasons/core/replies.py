@@ -13,17 +13,20 @@ from rightreasons.core.arrays import Result
 Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
 
 THINKING_TAGS: tuple[tuple[str, str], ...] = (
-    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning", "reason", "scratchpad")),
-    ("<seed:think>", "</seed:think>"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<unused94>", "<unused95>"),
+    ("<|channel>thought", "<channel|>"),
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    ("<|channel|>commentary", "<|channel|>final<|message|>"),
 )
-"""Marks between which models think: of DeepSeek, Qwen and many others, Seed, Magistral, Kimi, OpenThinker, Command,
-MedGemma and gpt-oss."""
+"""Marks between which models think, beside `_TAG`: of Magistral, Kimi, OpenThinker, Command, MedGemma, Gemma 4 and
+gpt-oss."""
+
+_TAG = r"(?i:<\|?/?(?:cot|[\w:]*(?:think|thought|reason|analysis|reflection|scratchpad|monologue|rationale)[\w:]*)\|?>)"
+"""A tag of thinking by its name, such as <think> of DeepSeek, Qwen and many others, <seed:think> and <reasoning>."""
 
 _FINISHES: Mapping[str, Finish] = {
     "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
@@ -147,38 +150,42 @@ def cut_thinking(
     start, within = 0, "any" if opened else ""
     for match in marks.finditer(text):
         part, mark = text[start : match.start()], match[0]
-        if not within and mark in closes:
+        close = closes[mark] if mark in closes else "" if "/" in mark else re.sub(r"<\|?", r"\g<0>/", mark)
+        if not within and close:
             kept.append(part)
-            within = closes[mark]
+            within = close
         elif not within:  # what comes before a close without an open was thought as well
-            thoughts.append("".join((*kept, part)))
+            thoughts.append("\n".join(filter(None, (*kept, part))))
             kept = []
-        elif within in ("any", mark) and mark in closes.values():
+        elif within == mark or (within == "any" and not close):
             thoughts.append(part)
             within = ""
         else:
             continue  # a thought that speaks of thinking
         start = match.end()
     (thoughts if within else kept).append(text[start:])
-    return ("".join(kept).strip() if thoughts else text), thoughts, not within
+    return ("\n".join(kept).strip() if thoughts else text), thoughts, not within
 
 
 @functools.lru_cache(maxsize=16)
 def _marks(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return what closes each opening mark, and the pattern of all marks."""
-    closes = dict((*THINKING_TAGS, *tags))
-    return closes, re.compile("|".join(sorted(map(re.escape, {*closes, *closes.values()}), key=len, reverse=True)))
+    """Return what closes each mark, "" for one that closes, and the pattern of all marks."""
+    opens = dict((*THINKING_TAGS, *tags))
+    closes = dict.fromkeys(opens.values(), "") | opens
+    return closes, re.compile("|".join([*sorted(map(re.escape, closes), key=len, reverse=True), _TAG]))
 
 
 def words_of(content: Any, kind: str = "text") -> str:
-    """Return the words of a message: a text, or the parts of one kind of a list.
+    """Return the words of a message: a text, or the parts of one kind, alone or in a list.
 
     Example:
         >>> parts = [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]
         >>> words_of(parts), words_of(parts, "thinking")
         ('B', 'A?')
     """
+    if isinstance(content, Mapping):
+        told = str(content.get("type", "text")).removeprefix("output_")
+        return words_of(content.get(kind)) if told == kind else ""
     if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, Mapping) and part.get("type", "text") == kind]
-        return "".join(words_of(part.get(kind)) for part in parts)
+        return "".join(words_of(part, kind) for part in content)
     return content if isinstance(content, str) and kind == "text" else ""

@@ -193,7 +193,7 @@ class _Known:
         begun = first[0].lower() if first is not None else ""
         if not begun or (line.isascii() and begun not in self._firsts and f"\n{begun}" not in self._begin):
             return NO_ANSWER
-        if "%" in line or (line.endswith("?") and not line[:-1].endswith("?")):
+        if _SAID["no_line"].search(line):
             return NO_ANSWER
         words = _words(line)
         places = self._words.get(words, set())
@@ -312,12 +312,22 @@ class _Reading:
             if said is not None:
                 last = (lead.start(), *said)
                 break
+        rights = set[int]()
         for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
             right = _SAID["right"].match(text, match.end())
             if right is not None:
-                place = NO_ANSWER if self._denied(match.start()) else known.at(text, match.start())[0]
+                place = known.at(text, match.start())[0]
+                two = len(rights := rights | {place}) > 1
+                if two or self._denied(match.start()) or self._left_open(right.end(), place):
+                    place = NO_ANSWER
                 last = max(last or (0, 0, 0), (match.start(), right.end(), place))
         return last
+
+    def _left_open(self, end: int, place: int) -> bool:
+        """Return whether the rest of a sentence behind a statement asks, or names another answer with a "but"."""
+        stop = _SAID["stop"].search(self.text, end)
+        rest = self.text[end : stop.end() if stop else len(self.text)]
+        return rest.endswith("?") or bool(_SAID["open"].search(rest) and self.known.mentions(rest) - {place})
 
     def _line(self, start: int, end: int) -> tuple[int, int, int] | None:
         """Return the same of a line that is an answer by itself, as the first line and the last one may be."""
@@ -327,9 +337,11 @@ class _Reading:
         place = known.same(text[start:end].strip())
         if place == NO_ANSWER:
             return None
-        # Options that are listed again are no answer.
-        alike = {known.same(line.strip()) for line in text.split("\n") if line.strip()} - {NO_ANSWER}
-        return start, end, place if alike == {place} else NO_ANSWER
+        # Options that are listed again are no answer, but what is said beside a whole list is.
+        rest = text[end:] if start == 0 else text[:start]
+        others = [each for line in rest.split("\n") if (each := known.same(line.strip())) != NO_ANSWER]
+        listed = others == [*range(len(known.answers))]
+        return start, end, place if listed or set(others) <= {place} else NO_ANSWER
 
     def _said(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return the end and the answer of the statement that a lead begins; None where it begins none."""
@@ -340,10 +352,7 @@ class _Reading:
         )
         if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
             return self._corrected(lead)
-        stop = _SAID["stop"].search(text, end)
-        rest = text[end : stop.end() if stop else len(text)]
-        is_open = self.known.mentions(rest) - {place} and _SAID["open"].search(rest)
-        if rest.endswith("?") or is_open or self._denied(lead.start()):
+        if self._left_open(end, place) or self._denied(lead.start()):
             return end, NO_ANSWER
         more = _SAID["more"].match(text, end)
         if more is not None:
