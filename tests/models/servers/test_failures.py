@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from fake_server import serving
+from rightreasons.core.errors import OptionError
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers import client
 from rightreasons.models.servers.client import CHAT, TEXT, Endpoint
@@ -278,6 +279,20 @@ def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys
     assert not any(secret.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-ä"])
+def test_a_key_that_cannot_be_sent_is_refused_without_being_told(server, monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(OptionError, match="Expected one line of ASCII in .* OPENAI_API_KEY for the key") as raised:
+        opened(server)
+    assert "sk-" not in str(raised.value)
+
+
+def test_white_space_around_a_key_is_not_sent(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-a\n")
+    server.key = "sk-a"
+    assert opened(server).abilities
+
+
 def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a")
     server.key = "sk-a"
@@ -350,7 +365,7 @@ def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatc
         ),
         (
             "api-key: $NOWHERE",
-            "Expected one line of ASCII in the environment variable NOWHERE for the header api-key, but there is none.",
+            "Expected an environment variable NOWHERE for the header api-key, but there is none.",
         ),
     ],
 )

@@ -369,7 +369,7 @@ class Client:
         self.more = options.more()
         self.retries = options.retries
         self.ended = ""
-        self._key = os.environ.get(options.key_variable, "")
+        self._key = options.key()
         headers, secrets = options.headers()
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
         self.url = self._connect(url, headers)

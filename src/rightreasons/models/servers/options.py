@@ -79,15 +79,18 @@ class ServerOptions(Options):
         """
         own = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
         held = {name: value[1:] for name, value in own.items() if value.startswith("$")}
-        secrets = {name: os.environ.get(variable, "").strip() for name, variable in held.items()}
+        secrets = {name: _held_in(variable, f"the header {name}", "header") for name, variable in held.items()}
         for name, secret in secrets.items():
-            if not _VALUE.fullmatch(secret):
+            if not secret:
                 raise OptionError(
-                    f"Expected one line of ASCII in the environment variable {held[name]} for the header {name}, but "
-                    f"{'it holds something else' if secret else 'there is none'}.",
+                    f"Expected an environment variable {held[name]} for the header {name}, but there is none.",
                     option="header",
                 )
         return {**own, **secrets}, [*secrets.values()]
+
+    def key(self) -> str:
+        """Return the server's key; "" for none."""
+        return _held_in(self.key_variable, "the key", "key_variable")
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""
@@ -103,6 +106,18 @@ class ServerOptions(Options):
                 option="extra_body",
             )
         return {**effort, **body}
+
+
+def _held_in(variable: str, what: str, option: str) -> str:
+    """Return what an environment variable holds, without the white space around it; "" where there is none."""
+    held = os.environ.get(variable, "").strip()
+    if held and not _VALUE.fullmatch(held):
+        raise OptionError(
+            f"Expected one line of ASCII in the environment variable {variable} for {what}, but it holds something "
+            "else.",
+            option=option,
+        )
+    return held
 
 
 def is_address(model: object) -> bool:
