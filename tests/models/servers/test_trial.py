@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -10,11 +11,13 @@ from fake_server import ToyModel, serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.client import CONSTRAINTS
+from rightreasons.models.servers.client import CONSTRAINTS, BadReplyError, read_stream
 from rightreasons.models.servers.engine import open_server
 from rightreasons.models.servers.trial import Trial
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
+
+REQUESTS = [Request(f"item {n}", f"Review {n}: it was", (" positive", " negative")) for n in range(3)]
 
 
 @pytest.fixture
@@ -241,25 +244,60 @@ def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
         opened(server)
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ((400, {}, '{"error": {"message": "Stream must be set to true"}}'), "(400: Stream must be set to true)"),
-        (
-            (200, {"Content-Type": "text/event-stream"}, 'data: {"choices": []}\n\ndata: [DONE]\n\n'),
-            "what is no JSON: 'data:",
-        ),
-    ],
-)
-def test_a_server_that_only_streams_ends_in_a_sentence(server, fault, words):
-    server.faults = lambda number, body: fault
-    with pytest.raises(ValueError, match=r"^Expected .*") as raised:
-        opened(server)
-    assert words in str(raised.value)
+def streamed(reply):
+    """Return a reply as the events of a stream: two letters each, its tokens one by one, and last its usage."""
+    chat = "message" in reply["choices"][0]
+    events = []
+    for choice in reply["choices"]:
+        said, told = choice["message"]["content"] if chat else choice["text"], choice.get("logprobs")
+        pieces = [said[at : at + 2] for at in range(0, len(said), 2)]
+        for piece in pieces:
+            part = {"delta": {"content": piece}} if chat else {"text": piece}
+            events.append({"index": 0, **part, "finish_reason": None, "logprobs": None})
+        for place in range(len(next(iter(told.values()))) if told else 0):
+            own = {name: values[place : place + 1] for name, values in told.items()}
+            events.append({"index": 0, **({"delta": {}} if chat else {"text": ""}), "logprobs": own})
+        events.append({"index": 0, **({"delta": {}} if chat else {}), "finish_reason": choice["finish_reason"]})
+    lines = [json.dumps({"model": reply["model"], "choices": [event], "usage": None}) for event in events]
+    return [*lines, json.dumps({"choices": [], "usage": reply["usage"]}), "[DONE]"]
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_a_server_that_only_streams_is_read_as_any_other(server, always):
+    """Some stream whatever they are told; others refuse what asks for no stream."""
+    answer = server.answer
+
+    def streaming(path, body, headers):
+        if "models" not in path and not always and not body.get("stream"):
+            return 400, {}, '{"error": {"message": "This model only supports stream mode."}}'
+        if "models" not in path and not always and "stream_options" in body:
+            return 400, {}, '{"error": {"message": "stream_options is not supported"}}'
+        status, more, text = answer(path, body, headers)
+        if status != 200 or "models" in path:
+            return status, more, text
+        events = streamed(json.loads(text))
+        return 200, {"Content-Type": "text/event-stream"}, "".join(f"data: {event}\n\n" for event in events)
+
+    plain = open_server(server.url, chat="off", progress=False)
+    server.answer = streaming
+    other = open_server(server.url, chat="off", progress=False)
+    assert other.abilities == plain.abilities
+    assert other.trial.text.streams is not always
+    expected = [server.model.likelihood(one.prompt, text) for one in REQUESTS for text in one.continuations]
+    assert other.likelihoods(REQUESTS, progress=False).values.values == pytest.approx(expected)
+    assert other.client.usage.unreported == 0
+
+
+def test_a_stream_that_is_cut_is_no_answer():
+    events = b'data: {"choices": [{"delta": {"content": "It is"}, "finish_reason": null}]}\n\n'
+    with pytest.raises(BadReplyError, match="a stream that was cut"):
+        read_stream(events)
+    assert "choices" not in read_stream(b'data: {"error": {"message": "overloaded"}}')
 
 
 def test_an_address_of_another_path_leads_to_the_usual_one(server):
-    assert open_server(f"{server.url}/chat/completions", progress=False).client.url == server.url
+    for path in ("/", "/chat/completions", "/completions/", "/models"):
+        assert open_server(f"{server.url}{path}", progress=False).client.url == server.url
     for how in ({}, {"server_model": "toy"}):
         with pytest.raises(ValueError, match=r"Most addresses end in /v1\.$"):
             open_server(server.url.removesuffix("/v1"), progress=False, **how)

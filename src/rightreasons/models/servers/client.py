@@ -11,6 +11,7 @@ import math
 import os
 import queue
 import random
+import re
 import sys
 import threading
 import time
@@ -116,6 +117,41 @@ def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Compl
             return [Completion(Reply(finish="content_filter", usage=tokens_used(reply)))]
         usage = [tokens_used(reply), *({} for _ in reply["choices"][1:])]
         return [_read_choice(choice, used, tags) for choice, used in zip(reply["choices"], usage, strict=True)]
+
+
+def read_stream(data: bytes) -> dict[str, Any]:
+    r"""Return the events of a server that sends its answers bit by bit, as one reply.
+
+    Raises:
+        ValueError: If an event is no JSON.
+        BadReplyError: If the stream was cut.
+
+    Example:
+        >>> events = b'data: {"choices": [{"delta": {"content": "B"}}]}\n\ndata: [DONE]'
+        >>> read_stream(events)["choices"]
+        [{'message': {'content': 'B'}}]
+    """
+    events = [line[5:].strip() for line in data.splitlines() if line.startswith(b"data:")]
+    reply: dict[str, Any] = {}
+    choices: dict[int, Any] = {}
+    for event in events:
+        part = {} if event == b"[DONE]" else json.loads(event)
+        for choice in part.get("choices") or ():
+            own = {"message" if name == "delta" else name: value for name, value in choice.items()}
+            place = own.pop("index", 0)
+            choices[place] = _joined(choices.get(place), own)
+        reply |= {name: value for name, value in part.items() if value is not None}
+    if b"[DONE]" not in events and not all(choice.get("finish_reason") for choice in choices.values()):
+        raise BadReplyError("a stream that was cut")
+    return reply if "error" in reply else {**reply, "choices": [choice for _, choice in sorted(choices.items())]}
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Return two parts of a streamed value as one; what is no text, list or object is the last that is told."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {**first, **{name: _joined(first.get(name), value) for name, value in second.items()}}
+    together = type(first) is type(second) and isinstance(first, (str, list))
+    return first + second if together else first if second is None else second
 
 
 def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str, str]]) -> Completion:
@@ -404,7 +440,7 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         reply = self._pool.request("GET" if body is None else "POST", self.url + path, body=data, headers=self._headers)
         try:
-            told = json.loads(reply.data)
+            told = read_stream(reply.data) if reply.data.lstrip().startswith(b"data:") else json.loads(reply.data)
         except ValueError:
             told = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
@@ -590,7 +626,7 @@ def check_url(url: str) -> str:
             f"Expected the bare address of a server, but that of {parts.hostname} holds more, which a report would "
             "show: give a key by an environment variable."
         )
-    return url.rstrip("/").removesuffix(CHAT)
+    return re.sub("/(?:(?:chat/)?completions|models)$", "", url.rstrip("/"))
 
 
 def _message(body: Any) -> tuple[str, str]:
@@ -668,6 +704,7 @@ class Endpoint:
         drawing: What it wants beside a temperature above 0 before it draws.
         refused: Parameters that it refuses.
         renamed: Parameters that it knows by another name.
+        streams: Whether it answers only bit by bit.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
         echo: Whether its log-probabilities of given texts can be relied upon.
         thinks: Whether it thinks before it answers.
@@ -685,6 +722,7 @@ class Endpoint:
     drawing: dict[str, Any] = dataclasses.field(default_factory=dict)
     refused: set[str] = dataclasses.field(default_factory=set)
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
+    streams: bool = False
     top: int = 0
     echo: bool = False
     thinks: bool = False
@@ -762,7 +800,9 @@ class Endpoint:
             turns = body["messages"] = _turns(prompt)
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
-        known = {name: value for name, value in parameters.items() if name not in self.refused}
+        streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.streams else {}
+        asked = {**streaming, **parameters}
+        known = {name: value for name, value in asked.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
         body |= {**self.extra, **self.client.more}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}

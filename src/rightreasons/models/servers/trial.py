@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -91,7 +92,7 @@ _NEW_TOKENS = 12
 _RETRIES = 2
 _FEWEST_TOKENS = 8
 _DRAWING = {"generation_config": '{"do_sample": true}'}
-_OPTIONAL = ("logprobs", "seed", "temperature")
+_OPTIONAL = ("logprobs", "seed", "temperature", "stream_options")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -439,6 +440,9 @@ class _Attempt:
                 return self.endpoint.ask(prompt, **parameters)[0]
             except RequestError as failure:
                 words = str(failure)
+                if re.search(r"\bstream", words) and not (failure.gone or self.endpoint.streams):
+                    self.endpoint.streams = True
+                    continue
                 refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
                 if failure.gone or not (refused or "max_completion_tokens" in words):
                     raise
