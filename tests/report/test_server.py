@@ -135,3 +135,24 @@ def test_probes_of_generated_answers(files, capsys):
     assert "<legend>Answers" in page
     assert "<legend>Confidence" not in page
     assert "--scoring next_words" not in page
+
+
+def test_no_command_of_a_report_asks_again_what_another_asked(files, capsys):
+    report = files / "report"
+    commands = [
+        ("audit", "--questions", "calibration", "--out", report),
+        ("confidence", "--elicit", "samples", "--out", report / "confidence.json"),
+        ("ways", "--n-ways", "2", "--questions", "calibration", "--no-doubt", "--out", report),
+    ]
+    asked = []
+    with serving() as fake:
+        fake.lacks, fake.longest, fake.model.seed = {"echo", "logprobs"}, 1, 8
+        for name, *flags in commands:
+            fake.reset()
+            done = run(capsys, name, fake.url, files / "items.jsonl", "--n-resamples", "30", *flags)
+            assert done.code == 0, done.err
+            asked.append([json.dumps(body) for body in fake.bodies if "Why do" in str(body)])
+    told = [text for texts in asked for text in texts]
+    assert all(asked)
+    assert len(told) == len(set(told))
+    assert len([*(report / ".work").rglob("answers.jsonl")]) == 1

@@ -19,7 +19,7 @@ from rightreasons.audited.stored import StoredModel
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import digest_of_value
+from rightreasons.core.store import WORK, digest_of_value
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.page.parts import Example, Mark, Reads
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
     from rightreasons.models.occlusion import Occlusion
     from rightreasons.models.protocol import Engine, Scorer
-
-
-WORK = ".work"
-"""The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

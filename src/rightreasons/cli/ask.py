@@ -267,25 +267,26 @@ def behavior(
 def ways(
     model: Model,
     dataset: Dataset,
-    out: Annotated[Path, typer.Option(help="Folder for ways.json, and for answers under way.")] = Path("ways"),
+    out: Annotated[Path, typer.Option(help="Folder for ways.json and answers under way, or a report's.")] = Path("ways"),
     **declared: Any,
 ) -> None:
     """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import WORK, AuditContext
+    from rightreasons.audited.context import AuditContext
     from rightreasons.audited.opening import open_asked
     from rightreasons.audited.splits import choose_splits, take_splits
-    from rightreasons.core.store import check_folder
+    from rightreasons.core.store import WORK, check_folder
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.runner import verdicts
+    from rightreasons.report.schema import AUDIT_FILE
     from rightreasons.ways.measure import measure_ways
     from rightreasons.ways.question import WAYS_ASKED
 
     settings, options = declared["settings"], declared["options"]
-    folder = check_folder(out, own=(WAYS, WORK))
+    folder = check_folder(out, own=(AUDIT_FILE if (out / AUDIT_FILE).is_file() else WAYS,))
     data, source = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
     asked = prompted_of(source)
     if asked is None:

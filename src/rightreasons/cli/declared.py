@@ -199,9 +199,12 @@ def asked_file(flag: str) -> Any:
     return typer.Option(help=told, callback=writable)
 
 
-def answers_beside(out: Path | None) -> Path | None:
-    """Return the folder where a command keeps what a model answers, beside the file of its figures."""
-    return None if out is None else out.with_name(f"{out.stem}-answers")
+def answers_beside(out: Path | None) -> tuple[Path | None, Path | None]:
+    """Return folders beside the file of a command's figures: for a table of answers, and for work under way."""
+    from rightreasons.core.store import WORK
+
+    name = "" if out is None else f"{out.stem}-answers"
+    return (None, None) if out is None else (out.with_name(name), out.parent / WORK / name)
 
 
 def refuse(given: Mapping[str, Any], where: str) -> None:

@@ -90,8 +90,8 @@ def confidence(
         named = {"max_new_tokens": prompt.max_new_tokens, "temperature": prompt.temperature}
         how |= {name: value for name, value in named.items() if value is not None}
         declared["prompt"] = prompt.replaced(temperature=None)  # that of what is drawn, not of the answer
-        kept, declared["settings"] = answers_beside(out), settings.replaced(split=split)
-        elicited = _elicited(files, declared, declared["drawn"].replaced(**how), kept)
+        declared["settings"], (kept, work) = settings.replaced(split=split), answers_beside(out)
+        elicited = _elicited(files, declared, declared["drawn"].replaced(**how), work)
         if elicited is None:
             return
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
@@ -233,7 +233,7 @@ def judges(
         check_unread("ask", "names a model", {**alone, **prompt.changed(), **declared["server"].changed()})
         judgments = read_judgments(file, options=declared["options"])
     else:
-        judged = _judged(file, ask, declared, judge_name, answers_beside(out))
+        judged = _judged(file, ask, declared, judge_name, *answers_beside(out))
         if judged is None:
             return
         judgments = judged
@@ -255,11 +255,11 @@ def judges(
 
 
 def _judged(
-    file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None
+    file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None, work: Path | None
 ) -> Judgments | None:
-    """Have a model judge the pairs of a file in both orders; what it answers is kept in the folder `out`.
+    """Have a model judge the pairs of a file in both orders; its judgments are written into the folder `out`.
 
-    None of a plan.
+    What it answers is kept in `work`, to go on from. None of a plan.
     """
     from rightreasons.audited.opening import prompted_model
     from rightreasons.core.store import json_lines, write_text
@@ -283,7 +283,7 @@ def _judged(
     if declared["settings"].plan:
         show_plan(plan_of_one("judges", judge, functools.partial(ask, progress=False)))
         return None
-    columns = ask(judge, out=None if out is None else out / "answers")
+    columns = ask(judge, out=work)
     if out is not None:
         judged = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', json_lines(judged))}")

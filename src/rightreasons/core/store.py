@@ -240,6 +240,9 @@ fcntl: Any = None
 with contextlib.suppress(ImportError):  # Windows: without leases
     fcntl = import_module("fcntl")
 
+WORK = ".work"
+"""The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
+
 LEASE = ".lease"
 """The file of a folder that leases are taken on."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from rightreasons.audited.context import WORK, AuditContext
+from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import predictions_file, save_predictions
 from rightreasons.core.arrays import Result, plain
 from rightreasons.core.errors import counted
@@ -23,6 +23,7 @@ from rightreasons.core.options import Options, QuestionOptions
 from rightreasons.core.stopping import tell
 from rightreasons.core.store import (
     SET_ASIDE,
+    WORK,
     csv_text,
     digest_of_files,
     digest_of_value,

@@ -169,6 +169,25 @@ def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):
         assert later.client.earlier.requests == 12
 
 
+def test_all_that_is_asked_for_a_report_has_one_file_of_answers(tmp_path):
+    work = tmp_path / "report" / ".work"
+    with serving() as fake:
+        first = open_server(fake.url, chat="off", progress=False)
+        first.generate(REQUESTS, progress=False, max_new_tokens=3, out=work / "items" / "answers")
+        later = open_server(fake.url, chat="off", progress=False)
+        tried = len(fake.bodies)
+        later.generate(REQUESTS[3:], progress=False, max_new_tokens=3, out=work / "probes")
+        assert len(fake.bodies) == tried
+        later.generate([Request("new", "Is it new?"), *REQUESTS], progress=False, max_new_tokens=3, out=work / "ways")
+        assert len(fake.bodies) == tried + 1
+        # Eleven of an earlier command, each counted once.
+        assert later.client.earlier.requests == 11
+        later.generate(REQUESTS, progress=False, max_new_tokens=3, out=tmp_path / "elsewhere")
+        assert len(fake.bodies) == tried + 1
+    assert len((work / "answers.jsonl").read_bytes().splitlines()) == 12
+    assert [path.name for path in work.iterdir()] == ["answers.jsonl"]
+
+
 def test_a_changed_model_in_the_middle_is_told(tmp_path):
     with serving() as fake:
         engine = open_server(fake.url, chat="off", progress=False)

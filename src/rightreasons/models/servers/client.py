@@ -29,7 +29,7 @@ from urllib3 import exceptions
 from rightreasons.core.errors import escaped, one_line
 from rightreasons.core.replies import Finish, Reply, words_of
 from rightreasons.core.stopping import waits
-from rightreasons.core.store import leased
+from rightreasons.core.store import WORK
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.running import progress_bar
 from rightreasons.models.servers.options import ServerOptions
@@ -41,7 +41,8 @@ NOT_ASKED = "not asked, as the server had failed before: "
 """What is said of a request that is not sent, before the reason."""
 
 JOURNAL = "answers.jsonl"
-"""The file of answers: each in a line when it comes, so that a run that is killed loses only what was in flight."""
+"""The file of answers: each in a line when it comes, so that a run that is killed loses only what was in flight. All
+that is asked for a report has one, so that no command asks again what another one was told."""
 
 SWITCH_SECONDS = 0.0005
 """How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
@@ -390,7 +391,7 @@ class Client:
         ended: Why no more requests are sent; "" while they are.
         spent: The bound of requests or of the price that ended them; "" for none.
         known: What was answered so far, by what was asked (`keys_of`).
-        journals: The files of answers that were read, by their folders.
+        journals: The files of answers that were read, by their paths.
 
     Raises:
         ValueError: If the address is none, or holds a secret.
@@ -846,7 +847,8 @@ def fly(
         run: What the answers depend on beside the requests; with "drawn", also on their names.
         begin: Told the requests that are still to be asked.
         progress: Whether to show a progress bar.
-        out: A folder for the answers; None keeps them in memory.
+        out: A folder for the answers, of which all within the work of one report have one file; None keeps them in
+            memory.
 
     Returns:
         The rows, and why others have none.
@@ -855,18 +857,17 @@ def fly(
     with contextlib.ExitStack() as held:
         journal = None
         if out is not None:
-            Path(out).mkdir(parents=True, exist_ok=True)
-            held.enter_context(leased(Path(out)))
-            stored = client.journals.setdefault(Path(out).resolve(), Journal(Path(out, JOURNAL).resolve()))
-            stored.read()
+            folder = Path(out).resolve()
+            file = next((each for each in folder.parents if each.name == WORK), folder) / JOURNAL
+            file.parent.mkdir(parents=True, exist_ok=True)
             # An answer counts where it was asked: a copy of it costs nothing.
-            rows = stored.rows
+            rows = client.journals.setdefault(file, Journal(file)).read()
             paid = {key for key in keys if key in rows and not known.get(key, _FREE)["requests"]}
             client.earlier += sum((Usage(**{name: rows[key][name] for name in COUNTED}) for key in paid), Usage())
-            journal = held.enter_context(stored.file.open("ab", buffering=0))
+            journal = held.enter_context(file.open("ab", buffering=0))
             for key in known.keys() & set(keys) - rows.keys():
                 journal.write(_line(key, {**known[key], **_FREE}))
-            known.update({key: row for key, row in rows.items() if key in paid or key not in known})
+            known.update({key: rows[key] for key in rows.keys() & set(keys) if key in paid or key not in known})
         first = {key: item for item, key in reversed([*enumerate(keys)])}
         waiting = [item for item, key in enumerate(keys) if key not in known and first[key] == item]
         failures: dict[str, str] = {}
@@ -917,8 +918,8 @@ class Journal:
     rows: dict[str, Row] = dataclasses.field(default_factory=dict)
     end: int = 0
 
-    def read(self) -> None:
-        """Read what was written since, and end a line that was cut."""
+    def read(self) -> Mapping[str, Row]:
+        """Read what was written since, end a line that was cut, and return all rows."""
         with self.file.open("a+b") as opened:
             opened.seek(self.end)
             told = opened.read()
@@ -929,6 +930,7 @@ class Journal:
             if hashlib.blake2b(line[16:], digest_size=8).hexdigest().encode() == line[:16]:
                 key, row = json.loads(line[16:])
                 self.rows[key] = row
+        return self.rows
 
 
 def _flown(
