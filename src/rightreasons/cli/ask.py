@@ -267,7 +267,7 @@ def behavior(
 def ways(
     model: Model,
     dataset: Dataset,
-    out: Annotated[Path, typer.Option(help="Folder for ways.json and answers under way, or a report's.")] = Path("ways"),
+    out: Annotated[Path, typer.Option(help="Folder for ways.json and answers, or a report's.")] = Path("ways"),
     **declared: Any,
 ) -> None:
     """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
