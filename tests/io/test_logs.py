@@ -270,6 +270,39 @@ def test_epochs_are_answers_to_one_item(tmp_path):
     assert (columns["id"], columns["source_id"]) == (["1/1", "1/2"], ["1", "1"])
 
 
+def test_a_sample_that_was_run_again_is_one_item(tmp_path):
+    again = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A"), inspected(1, ["x", "y"], "A", "A")]
+    columns = read_columns(log(tmp_path / "log.json", again))
+    assert (columns["id"], columns["source_id"]) == (["1/1", "2/1", "1/2"], ["1", "2", "1"])
+    row = {"sample_id": "s", "interaction_type": "single_turn", "input": {"raw": "Why?"}, "output": {"raw": ["so"]}}
+    columns = log_columns([{**row, "evaluation": {"is_correct": right}} for right in (True, False)], "every.jsonl")
+    assert (columns["id"], columns["source_id"], columns["correct"]) == (["s/1", "s/2"], ["s", "s"], [1, 0])
+
+
+@pytest.mark.parametrize(("value", "right"), [("C", 1), ("I", 0), ("N", 0), (True, 1), (False, 0), (1.0, 1), (0, 0)])
+def test_what_a_scorer_says_of_an_answer(tmp_path, value, right):
+    one = inspected(1, None, "yes", "yes", scores={"match": {"value": value, "answer": "yes"}})
+    assert read_columns(log(tmp_path / "log.json", [one]))["correct"] == [right]
+
+
+@pytest.mark.parametrize("value", ["P", 0.5, {"a": 1}])
+def test_a_score_between_right_and_wrong_says_nothing(tmp_path, value):
+    told = [inspected(n, None, "yes", "yes", scores={"match": {"value": each}}) for n, each in enumerate(["C", value])]
+    assert "correct" not in read_columns(log(tmp_path / "log.json", told))
+
+
+def test_samples_without_a_score_are_left_out_and_counted(tmp_path):
+    values = ["C", None, math.nan, "I"]
+    told = [inspected(n, None, "yes", "yes", scores={"match": {"value": value}}) for n, value in enumerate(values)]
+    with pytest.warns(UserWarning, match=r"2 of 4 samples of log\.json have no score and are left out"):
+        columns = read_columns(log(tmp_path / "log.json", told))
+    assert (columns["id"], columns["correct"]) == (["0", "3"], [1, 0])
+    rows = [sample(n, [("Why?", {})], ["so"], "so", exact_match=value) for n, value in enumerate([None, 1.0, True])]
+    with pytest.warns(UserWarning, match=r"1 of 3 samples of samples\.jsonl have no score and are left out"):
+        columns = read_columns(write(tmp_path / "samples.jsonl", rows))
+    assert (columns["id"], columns["correct"]) == (["1", "2"], [1, 1])
+
+
 def test_samples_that_failed_are_counted(tmp_path):
     samples = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A", error={"message": "timed out"})]
     with pytest.warns(UserWarning, match=r"1 of 2 samples of log\.json ended in an error"):

@@ -22,7 +22,8 @@ import math
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -163,10 +164,42 @@ def _lacks(replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool
 
 
 def _correct(metrics: Sequence[Row]) -> LogColumns:
-    """Return whether each answer was right, by the first metric that says it of all."""
+    """Return whether each answer was right, by the first metric that says nothing else of any: 1, 0, or None for null.
+
+    {} where there is no such metric.
+    """
     names = sorted(metrics[0], key=lambda name: _METRICS.index(name) if name in _METRICS else len(_METRICS))
-    told = next((name for name in names if all(own.get(name) in (0, 1) for own in metrics)), None)
-    return {} if told is None else {"correct": [int(own[told]) for own in metrics]}
+    for name in names:
+        values = [own.get(name) for own in metrics]
+        right = [_RIGHT.get(str(value)) for value in values]
+        untold = [value for value, own in zip(values, right, strict=True) if own is None]
+        if len(untold) < len(right) and all(value is None or value != value for value in untold):
+            return {"correct": right}
+    return {}
+
+
+_RIGHT = {"C": 1, "True": 1, "1": 1, "1.0": 1, **dict.fromkeys(("I", "N", "False", "0", "0.0"), 0)}
+"""What harnesses say of a right and of a wrong answer; inspect_ai says N of none."""
+
+
+def _judged(columns: LogColumns, where: str) -> LogColumns:
+    """Leave out the samples that were not judged."""
+    right = columns.get("correct", [])
+    _warn(right.count(None), len(right), where, "have no score")
+    kept = [row for row, value in enumerate(right) if value is not None]
+    return columns if len(kept) == len(right) else {name: [each[row] for row in kept] for name, each in columns.items()}
+
+
+def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
+    """Return the ids of samples; where one was answered several times, its answers belong together."""
+    names = list(map(str, ids))
+    if len(set(names)) == len(names):
+        return {"id": names}
+    each = [f"{name}/{epoch}" for name, epoch in zip(names, epochs, strict=True)]
+    if len(set(each)) < len(each):  # a sample was run again, or its log does not count
+        again = defaultdict[str, Iterator[int]](lambda: itertools.count(1))
+        each = [f"{name}/{next(again[name])}" for name in names]
+    return {"id": each, "source_id": names}
 
 
 def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
@@ -325,11 +358,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
             samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
         return _exported(samples, [sample["metadata"] for sample in samples], where, scorer)
     scores = _scores(samples, scorer, where)
-    ids = [str(one["id"]) for one in samples]
-    columns: LogColumns = {"id": ids}
-    if len({str(sample.get("epoch", 1)) for sample in samples}) > 1:  # the answers to one sample belong together
-        columns["id"] = [f"{name}/{one.get('epoch', 1)}" for name, one in zip(ids, samples, strict=True)]
-        columns["source_id"] = ids
+    columns = _units([one["id"] for one in samples], [one.get("epoch", 1) for one in samples])
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
@@ -337,7 +366,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     columns |= field_columns(metadata, columns)
     told = columns.get("confidence")
     if told is None:
-        return columns
+        return _judged(columns, where)
     n_unread = columns.pop("answer").count("")
     if n_unread:
         columns[LEFT_OUT] = [n_unread] * len(told)
@@ -485,8 +514,7 @@ def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColu
     answers = [str(score.get("answer") or "") for score in scores]
     lacks = _lacks(map(_reply_of, samples), [not answer.strip() for answer in answers], read_alone=True)
     columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
-    right = [{"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}.get(str(score.get("value"))) for score in scores]
-    return columns if None in right else {**columns, "correct": right}
+    return columns | _correct([{"value": score.get("value")} for score in scores])
 
 
 def _answer(score: Row) -> str:
@@ -667,7 +695,7 @@ def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) 
         unit="line",
         first=1,
     )
-    return _by_paths(rows, where, form) if own else _lm_eval(rows, where, log_filter)
+    return _judged(_by_paths(rows, where, form) if own else _lm_eval(rows, where, log_filter), where)
 
 
 def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
@@ -683,8 +711,7 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     )
     choices = [[str(text).removeprefix(" ") for text in own] for own in choices]
     asked = [str(text or "") for text in held("asked")]
-    ids = list(map(str, held("id")))
-    columns: LogColumns = {"id": ids if len(set(ids)) == len(ids) else list(map(str, range(len(ids))))}
+    columns = _units(held("id"), [1] * len(rows))
     if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
         check_each(golds, lambda own: len(own) == 1, expected, unit="item", names=columns["id"])
