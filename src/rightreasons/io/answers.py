@@ -5,7 +5,6 @@ Whether a text is read must not depend on which answer it gives: every rule trea
 
 from __future__ import annotations
 
-import copy
 import functools
 import re
 import unicodedata
@@ -19,6 +18,8 @@ NO_ANSWER = -1
 _UNUSUAL = str.maketrans(
     dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff") | dict.fromkeys("‘’ʼ", "'")
     | dict.fromkeys("“”„«»「」『』【】", '"')
+    | dict.fromkeys(map(chr, (*range(0x2600, 0x2758), *range(0x2795, 0x27C0), *range(0x1F300, 0x1FB00), 0xFE0F)), " ")
+    | dict.fromkeys("❌✗✘✖🚫👎", " not ")
 )  # fmt: skip
 _PLAIN = re.compile(r"[a-zA-Z0-9 \n.,;:!?()'\"%/=+]*")
 _WORD = re.compile(r"\w+")
@@ -156,8 +157,8 @@ class _Known:
 
     def beside(self, others: tuple[str, ...]) -> _Known:
         """Return the answers with the texts of an item."""
-        known = copy.copy(self)
-        known._others = others
+        known = object.__new__(_Known)  # which is a copy.copy without its detours
+        known.__dict__ = {**self.__dict__, "_others": others}
         if not self.marks and others:
             known._words = _places([*self.answers.items(), *known.texts])
         return known
