@@ -8,7 +8,7 @@ import functools
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,7 +29,16 @@ from rightreasons.core.validation import (
     check_texts,
 )
 from rightreasons.io.answers import NO_ANSWER, read_answer
-from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts, wordless
+from rightreasons.models.prompts import (
+    ChoiceItems,
+    Examples,
+    Item,
+    Rendering,
+    check_shots,
+    distinct_texts,
+    shots_of,
+    wordless,
+)
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
@@ -108,10 +117,7 @@ class Prompted:
         self.label_names = None if label_names is None else tuple(label_names)
         self.examples = examples
         self.seed = check_seed(seed)
-        if prompt.shots and (examples is None or not examples.items):
-            raise ValueError(
-                f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
-            )
+        check_shots(prompt, examples)
         self.rendering = Rendering.of(
             prompt,
             chat=_chat(prompt, engine),
@@ -276,9 +282,7 @@ class Prompted:
 
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
-        if not self.prompt.shots or self.examples is None:
-            return []
-        return self.examples.draw(item, self.prompt.shots, seed=self.seed, shared=self.prompt.draw == "run")
+        return shots_of(self.prompt, self.examples, item, seed=self.seed)
 
     def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
         """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
@@ -337,38 +341,28 @@ class Prompted:
             rows = [row / size for row, size in zip(rows, lengths, strict=True)]
         # What failed is not asked again: it would take along the items that share its request.
         able = [place for place, item in enumerate(items) if item.id not in failures]
-        if asked.scoring == "unconditional":
-            alone = _Distinct([asked.without_item(items[place]) for place in able])
-            known = self.engine.likelihoods(alone.requests, progress=False, out=_part(out, "alone"))
-            for place, own in zip(able, alone.rows(known.values), strict=True):
-                rows[place] = rows[place] - own
+        empty: list[list[NDArray[np.float64]]] = []
+        for name, without in self._without_content().items():
+            alone = _Distinct([without(items[place]) for place in able])
+            known = self.engine.likelihoods(alone.requests, progress=False, out=_part(out, name))
+            empty.append(alone.rows(known.values))
             failures |= alone.failures(known.failures)
-        if asked.scoring == "calibrated":
-            prior, missing = self._prior([items[place] for place in able], out)
-            for place, own in zip(able, prior, strict=True):
-                rows[place] = log_softmax(rows[place]) - own
-            failures |= missing
+        for place, *own in zip(able, *empty, strict=True):
+            if asked.scoring == "unconditional":
+                rows[place] = rows[place] - own[0]
+            elif asked.scoring == "calibrated":
+                rows[place] = log_softmax(rows[place]) - np.log(np.mean([np.exp(log_softmax(row)) for row in own], 0))
         return rows, failures, found.truncated, found.way
 
-    def _prior(
-        self, items: Sequence[Item], out: str | os.PathLike[str] | None
-    ) -> tuple[list[NDArray[np.float64]], dict[str, str]]:
-        """Return the logarithm of the mean probability of each answer where the item is without content."""
-        total: list[NDArray[np.float64]] = []
-        failures: dict[str, str] = {}
-        for place, word in enumerate(CONTENT_FREE):
-            asked = [
-                self.rendering.request(self.rendering.content_free(item, word), self.shots(item)) for item in items
-            ]
-            seen = _Distinct(asked)
-            found = self.engine.likelihoods(seen.requests, progress=False, out=_part(out, f"content_free_{place}"))
-            shares = [np.exp(log_softmax(row)) for row in seen.rows(found.values)]
-            total = shares if not total else [a + b for a, b in zip(total, shares, strict=True)]
-            own = seen.failures(found.failures)
-            failures |= {
-                item.id: own[request.name] for item, request in zip(items, asked, strict=True) if request.name in own
-            }
-        return [np.log(row / len(CONTENT_FREE)) for row in total], failures
+    def _without_content(self) -> dict[str, Callable[[Item], Request]]:
+        """Return what is asked about an item beside it, by names: the answers where the item is without content."""
+        asked = self.rendering
+
+        def with_word(word: str, item: Item) -> Request:
+            return dataclasses.replace(asked.request(asked.content_free(item, word), self.shots(item)), name=item.id)
+
+        words = {f"content_free_{n}": functools.partial(with_word, word) for n, word in enumerate(CONTENT_FREE)}
+        return {"unconditional": {"alone": asked.without_item}, "calibrated": words}.get(asked.scoring, {})
 
     def _generated(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]

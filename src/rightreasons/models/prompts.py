@@ -17,7 +17,7 @@ from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length
 from rightreasons.models.protocol import Message, Request
-from rightreasons.models.wording import Prompt
+from rightreasons.models.wording import Prompt, Wording
 
 if TYPE_CHECKING:
     import jinja2
@@ -197,6 +197,23 @@ class Examples:
                 f"items beside {item.id!r}."
             )
         return drawn
+
+
+def check_shots(prompt: Wording, examples: Examples | None) -> None:
+    """Check that there are examples where a prompt asks for some.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    if prompt.shots and (examples is None or not examples.items):
+        raise ValueError(f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none.")
+
+
+def shots_of(prompt: Wording, examples: Examples | None, item: Item, *, seed: int) -> list[Item]:
+    """Return the few-shot examples of an item, as many as a prompt asks for."""
+    if not prompt.shots or examples is None:
+        return []
+    return examples.draw(item, prompt.shots, seed=seed, shared=prompt.draw == "run")
 
 
 def _is_origin(example: Item, item: Item) -> bool:

@@ -81,20 +81,16 @@ def request_rows(
         >>> row["text"], row["options"]
         ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
     """
-    from rightreasons.models.prompts import Item
+    from rightreasons.models.prompts import Item, check_shots, shots_of
 
     prompt, rows = rendering.prompt, []
-    if prompt.shots and (examples is None or not examples.items):
-        raise ValueError(f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none.")
+    check_shots(prompt, examples)
     for number, request in enumerate(requests):
         columns: dict[str, Any] = {"prompt": request.prompt, "choices": list(request.choices)}
         if rendering.task == "classification":
             columns = {"text": request.prompt, "text_pair": request.text_pair}
         item = Item(request.id, columns)
-        shots: Sequence[Item] = ()
-        if examples is not None and prompt.shots:
-            shots = examples.draw(item, prompt.shots, seed=seed, shared=prompt.draw == "run")
-        worded = rendering.request(item, shots)
+        worded = rendering.request(item, shots_of(prompt, examples, item, seed=seed))
         if not rendering.chat and any(text[:1] != " " for text in worded.continuations):
             raise ValueError(
                 "Expected a prompt that a space and the answer follow, as harnesses ask it, but it ends in white "

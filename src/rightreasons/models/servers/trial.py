@@ -236,7 +236,7 @@ class _Attempt:
 
     def generates(self) -> bool:
         """Find the parameters with which the path generates text."""
-        path, part = self.endpoint.path, f"{self._what}: answers"
+        path, part = self.endpoint.path, "answers"
         try:
             self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
         except RequestError as failure:
@@ -251,7 +251,7 @@ class _Attempt:
 
     def settles_thinking(self, wanted: str) -> None:
         """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
-        endpoint, part = self.endpoint, f"{self._what}: thinking"
+        endpoint, part = self.endpoint, "thinking"
         used, wants = self._counts_tokens(), wanted != "off"
         bounds = [{name: int(wanted)} for name in BOUNDED] if wanted.isdecimal() else []
         turning = [*bounds, *TURNED["on" if wants else "off"]] if wanted != "auto" else []
@@ -315,7 +315,7 @@ class _Attempt:
 
     def holds_answers(self) -> None:
         """Ask for one of some answers that nobody would give to the question."""
-        endpoint, part = self.endpoint, f"{self._what}: answers held to given ones"
+        endpoint, part = self.endpoint, "answers held to given ones"
         for way in CONSTRAINTS:
             endpoint.constraint = way
             parameters = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
@@ -330,7 +330,7 @@ class _Attempt:
 
     def repeats_itself(self) -> None:
         """Compare two equal greedy requests."""
-        part = f"{self._what}: greedy answers"
+        part = "greedy answers"
         if "temperature" in self.endpoint.refused:
             self._find(part, False, "The server takes no temperature: its answers are drawn at random.")
             return
@@ -340,7 +340,7 @@ class _Attempt:
 
     def draws(self) -> None:
         """Draw answers at a high temperature, which a server that draws gives but once."""
-        part = f"{self._what}: drawn answers"
+        part = "drawn answers"
         for self.endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
             self.endpoint.draws = _tried(self._draws_differ) is True
             if self.endpoint.draws:
@@ -363,7 +363,7 @@ class _Attempt:
 
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""
-        part = f"{self._what}: likeliest next tokens"
+        part = "likeliest next tokens"
         if self.endpoint.thinks:
             words = "It thinks first, so that its next token is no answer: thinking off asks without."
             self._find(part, False, words)
@@ -391,7 +391,7 @@ class _Attempt:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
         if self.endpoint.thinks:
             words = "It thinks first, so that what follows a question at once is no answer: thinking off asks without."
-            self._find(f"{self._what}: log-probabilities of given texts", False, words)
+            self._find("log-probabilities of given texts", False, words)
             return
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
@@ -417,7 +417,7 @@ class _Attempt:
         self._judge(pairs, trouble)
 
     def _judge(self, pairs: Sequence[tuple[float, float, str]], trouble: str) -> None:
-        part = f"{self._what}: log-probabilities of given texts"
+        part = "log-probabilities of given texts"
         values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
         if not pairs:
             self._find(part, False, f"{trouble}.")
@@ -454,7 +454,7 @@ class _Attempt:
                     self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
 
     def _find(self, part: str, passed: bool, words: str) -> bool:
-        self.findings.append(Finding(part, passed, words))
+        self.findings.append(Finding(f"{self._what}: {part}", passed, words))
         return passed
 
 
