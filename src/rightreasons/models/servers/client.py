@@ -24,16 +24,20 @@ from typing import Any, TypeVar
 
 import certifi
 import urllib3
+import yaml
 from urllib3 import exceptions
 
 from rightreasons.core.errors import escaped, one_line
-from rightreasons.core.replies import Finish, Reply, words_of
+from rightreasons.core.replies import Reply, words_of
 from rightreasons.core.stopping import waits
 from rightreasons.core.store import WORK
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.running import progress_bar
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, characters_of, keys_of, price, tokens_used
+
+DIALECTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("dialects.yaml").read_text("utf-8"))
+"""What servers say and want beside the protocol that they share."""
 
 CHAT, TEXT = "/chat/completions", "/completions"
 
@@ -159,12 +163,12 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
     with _reading("a choice without text", choice):
         message = choice.get("message")
         said = message if isinstance(message, dict) else {"content": choice["text"] + ""}
-        if choice.get("finish_reason") in _BROKEN:
+        if choice.get("finish_reason") in DIALECTS["broken"]:
             raise BadReplyError(f"an answer that ended by {choice['finish_reason']!r}")
     with _reading("log-probabilities that cannot be read", choice.get("logprobs")):
         tokens, logprobs, tops = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
-    thinking = [*(words_of(said.get(name)) for name in _THINKING), words_of(content, "thinking")]
+    thinking = [*(words_of(said.get(name)) for name in DIALECTS["thinking"]), words_of(content, "thinking")]
     reply = Reply.of(
         words_of(content),
         thinking=next(filter(None, thinking), ""),
@@ -174,13 +178,6 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         tags=tags,
     )
     return Completion(reply, tokens, logprobs, tops)
-
-
-_BROKEN = ("error", "insufficient_system_resource", "network_error")
-"""What OpenRouter, Mistral, DeepSeek and Zhipu say of an answer that the server could not end."""
-
-_THINKING = ("reasoning_content", "reasoning", "thinking")
-"""Where servers put thinking: DeepSeek, SGLang, llama.cpp and vLLM; vLLM, OpenRouter, Groq; Cohere and others."""
 
 
 def _read_logprobs(
@@ -659,12 +656,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-_ENDS: Mapping[str, Finish] = {
-    "output limit was reached": "thinking",
-    "content management policy": "content_filter",
-}
-"""What OpenAI, which does not cut thinking, and Azure refuse requests with that have been answered otherwise."""
-
 CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
     "structured_outputs": lambda answers: {"choice": answers},
     "guided_choice": lambda answers: answers,
@@ -742,7 +733,7 @@ class Endpoint:
     def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
         """Send a request in the words that this path knows, and return the choices of the reply.
 
-        A refusal that tells how an answer ended is a reply: see `_ENDS`.
+        A refusal that tells how an answer ended is a reply: see dialects.yaml.
 
         Raises:
             RequestError: If there is no answer.
@@ -751,7 +742,7 @@ class Endpoint:
         try:
             return self.client.ask(self.path, body, lambda reply: read_choices(reply, self.tags))
         except RequestError as failure:
-            finish = next((finish for words, finish in _ENDS.items() if words in str(failure)), None)
+            finish = next((finish for words, finish in DIALECTS["ends"].items() if words in str(failure)), None)
             if finish is None:
                 raise
             return [Completion(Reply(finish=finish))]

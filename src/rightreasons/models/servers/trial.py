@@ -25,6 +25,7 @@ from rightreasons.models.protocol import BRIEF, LONG, Message
 from rightreasons.models.servers.client import (
     CHAT,
     CONSTRAINTS,
+    DIALECTS,
     TEXT,
     BadReplyError,
     Client,
@@ -37,20 +38,8 @@ from rightreasons.models.servers.client import (
 
 T = TypeVar("T")
 
-BEGINNINGS = (
-    "The capital of France is",
-    "One, two, three, four,",
-    "The first month of the year is January, and the second one is",
-)
-QUESTIONS = (
-    "What is the capital of France?",
-    "Count from one to ten in words.",
-    "Which month comes after January?",
-)
-"""What is asked in the trial."""
-
-UNLIKELY = ("quartz", "heron")
-"""What no question of the trial is answered with, unless answers are held to it."""
+BEGINNINGS, QUESTIONS, CHOICE, UNLIKELY = (DIALECTS[name] for name in ("beginnings", "questions", "choice", "unlikely"))
+TURNED, BOUNDED = DIALECTS["turned"], DIALECTS["bounded"]
 
 MEAN_DIFFERENCE = 0.1
 LARGEST_DIFFERENCE = 0.5
@@ -58,33 +47,6 @@ LARGEST_DIFFERENCE = 0.5
 
 TOPS = (20, 10, 5)
 """How many likeliest tokens are asked for, until the server agrees."""
-
-CHOICE = "Which of these is a color?\nA. run\nB. seven\nC. green\nD. house\nAnswer with the letter alone."
-
-TURNED: Mapping[str, tuple[Mapping[str, Any], ...]] = {
-    "off": (
-        {"chat_template_kwargs": {"enable_thinking": False}},
-        {"chat_template_kwargs": {"thinking": False}},
-        {"enable_thinking": False},
-        {"thinking": {"type": "disabled"}},
-        {"reasoning": {"enabled": False}},
-        {"reasoning_effort": "none"},
-        {"reasoning_effort": "minimal"},
-    ),
-    "on": (
-        {"chat_template_kwargs": {"enable_thinking": True}},
-        {"chat_template_kwargs": {"thinking": True}},
-        {"enable_thinking": True},
-        {"thinking": {"type": "enabled"}},
-        {"reasoning": {"enabled": True}},
-        {"reasoning_effort": "medium"},
-    ),
-}
-"""How thinking is turned off and on: vLLM, SGLang and llama.cpp by their templates, DashScope, DeepSeek, OpenRouter,
-OpenAI and providers of inspect_ai."""
-
-BOUNDED = ("thinking_token_budget", "thinking_budget", "thinking_budget_tokens", "reasoning_tokens")
-"""How servers, and last providers of inspect_ai, are told the most tokens of thinking."""
 
 _BRIEF = 8
 _REACHES = (1024, 4096, 16384)
@@ -318,7 +280,11 @@ class _Attempt:
         endpoint, part = self.endpoint, "answers held to given ones"
         for way in CONSTRAINTS:
             endpoint.constraint = way
-            parameters = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
+            parameters = {
+                "max_tokens": endpoint.budget,
+                "temperature": 0.0,
+                **endpoint.constrained(UNLIKELY),
+            }
             told = _tried(endpoint.ask, self._prompts[0], **parameters)
             reply = Reply() if isinstance(told, RequestError) else told[0].reply
             # A constraint that stops the thinking asks another model.
