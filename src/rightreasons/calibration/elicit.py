@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
-from rightreasons.calibration.options import CalibrationOptions, ElicitOptions
+from rightreasons.calibration.options import ELICITED, CalibrationOptions, ElicitOptions
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.options import takes
-from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.io.answers import read_probability
 from rightreasons.io.judged import ConfidenceTable
@@ -130,15 +128,11 @@ def elicit_confidence(
     names = [str(name) for name in rows["id"]]
     if (labels < 0).any() or not len(labels):
         raise ValueError("Expected a label of each item, to know which answers are right, but there are items without.")
+    how: dict[str, Any] = {"ids": names, "labels": labels, "progress": progress, "out": _part(folder, "answers")}
     if "choices" in rows:
-        scores = scorer.choose(
-            rows["prompt"], rows["choices"], ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
-        )
+        scores = scorer.choose(rows["prompt"], rows["choices"], **how)
     else:
-        pairs = rows.get("text_pair")
-        scores = scorer.predict(
-            rows["text"], text_pairs=pairs, ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
-        )
+        scores = scorer.predict(rows["text"], text_pairs=rows.get("text_pair"), **how)
     engine = None if prompted is None else prompted.engine
     _check_there(engine, folder)
     answers = np.full(len(names), -1)
@@ -155,19 +149,13 @@ def elicit_confidence(
         prompts["probability"] = str(prompted.describe()["example"])
         asked = [_item(prompted, rows, row) for row in places]
         asking = _Asking(prompted, asked, answers[places], options, progress=progress)
-        for source in options.sources:
-            if source in ("p_true", "verbalized"):
-                values, prompts[source], texts = getattr(asking, source)(_part(folder, source))
-                _check_there(engine, folder)
-                if texts:
-                    said[source] = dict(zip(scores.ids, texts, strict=True))
-                confidence[source] = _spread(values, places, len(names))
-        if "samples" in options.sources:
-            prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
+        for source in sorted(set(options.sources) - {"probability"}, key=ELICITED.index):
+            values, requests, texts = getattr(asking, source)(_part(folder, source))
             _check_there(engine, folder)
-            texts = [[reply.text for reply in row] for row in drawn]
-            said["samples"] = dict(zip(scores.ids, texts, strict=True))
-            confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
+            prompts[source] = prompted.engine.render(requests[0].prompt) if requests else ""
+            if texts:
+                said[source] = dict(zip(scores.ids, texts, strict=True))
+            confidence[source] = _spread(values, places, len(names))
         failures |= asking.failures
     right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
     table = ConfidenceTable(
@@ -208,6 +196,10 @@ def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
+Asked: TypeAlias = "tuple[NDArray[np.float64], list[Request], list[Any]]"
+"""The confidence in each answer, what was asked, and what the model wrote: a text, or texts, for each."""
+
+
 class _Asking:
     """Further questions about items and the answers that a prompted model gave to them."""
 
@@ -226,7 +218,7 @@ class _Asking:
         self.given = [asked.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
         self.failures: dict[str, Mapping[str, str]] = {}
 
-    def p_true(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+    def p_true(self, out: Path | None) -> Asked:
         """Return the probability that the model calls its answer true."""
         engine = self.scorer.engine
         chat = self.scorer.rendering.chat
@@ -244,9 +236,9 @@ class _Asking:
                 for request, row in zip(requests, found.values, strict=True)
             ]
         )
-        return values, self._render(requests), []
+        return values, requests, []
 
-    def verbalized(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+    def verbalized(self, out: Path | None) -> Asked:
         """Return the probability that the model says; NaN where none can be read."""
         end = "" if self.scorer.rendering.chat else "\n\nProbability:"
         requests = self._follow(lambda words: VERBALIZED + end)
@@ -261,48 +253,37 @@ class _Asking:
         # Outside a chat the model goes on writing: the first line that says something is its answer.
         lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
         values = [read_probability(line) for line in lines]
-        return np.array([np.nan if value is None else value for value in values]), self._render(requests), texts
+        return np.array([np.nan if value is None else value for value in values]), requests, texts
 
-    def draw(self, out: Path | None) -> tuple[str, list[list[Reply]]]:
-        """Return replies that are drawn at a temperature."""
-        asked = self._drawing
+    def samples(self, out: Path | None) -> Asked:
+        """Return the share of drawn answers that are the answer; NaN where none can be read."""
+        scorer = self.scorer
+        prompt = scorer.prompt.replaced(scoring="generated", samples=1)
+        drawing = Prompted(prompt, scorer.engine, scorer.label_names, examples=scorer.examples, seed=scorer.seed)
         requests = [
-            dataclasses.replace(asked.rendering.request(item, self.scorer.shots(item)), continuations=())
+            dataclasses.replace(drawing.rendering.request(item, scorer.shots(item)), continuations=())
             for item in self.items
         ]
-        found = self.scorer.engine.generate(
+        found = scorer.engine.generate(
             requests,
-            options=self._drawing.generation(
+            options=drawing.generation(
                 n=self.options.n_samples, temperature=self.options.temperature, brief=self.options.max_new_tokens
             ).replaced(seed=self.options.seed),
             progress=self.progress,
             out=out,
         )
         self.failures["samples"] = found.failures
-        return self._render(requests), found.replies
-
-    def agreement(self, drawn: Sequence[Sequence[Reply]]) -> NDArray[np.float64]:
-        """Return the share of drawn answers that are the answer; NaN where none can be read."""
         shares = []
-        for item, answer, replies in zip(self.items, self.answers.tolist(), drawn, strict=True):
-            known = [each for reply in replies if (each := self._drawing.read(item, reply)) >= 0]
+        for item, answer, replies in zip(self.items, self.answers.tolist(), found.replies, strict=True):
+            known = [each for reply in replies if (each := drawing.read(item, reply)) >= 0]
             shares.append(known.count(answer) / len(known) if known else np.nan)
-        return np.array(shares)
-
-    @functools.cached_property
-    def _drawing(self) -> Prompted:
-        scorer = self.scorer
-        prompt = scorer.prompt.replaced(scoring="generated", samples=1)
-        return Prompted(prompt, scorer.engine, scorer.label_names, examples=scorer.examples, seed=scorer.seed)
+        return np.array(shares), requests, found.texts
 
     def _follow(self, question: Any) -> list[Request]:
         return [
             _followed(request, given, question(words))
             for request, given, words in zip(self.requests, self.given, self.words, strict=True)
         ]
-
-    def _render(self, requests: Sequence[Request]) -> str:
-        return self.scorer.engine.render(requests[0].prompt) if requests else ""
 
 
 def _check_there(engine: Engine | None, folder: Path | None) -> None:
