@@ -18,10 +18,11 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import part_of
 from rightreasons.io.answers import read_probability
 from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted, prompted_of
-from rightreasons.models.prompts import Item
+from rightreasons.models.prompts import Item, items_of
 from rightreasons.models.protocol import Ability, Engine, Message, Request, Scorer, lacking
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def elicit_confidence(
     names = [str(name) for name in rows["id"]]
     if (labels < 0).any() or not len(labels):
         raise ValueError("Expected a label of each item, to know which answers are right, but there are items without.")
-    how: dict[str, Any] = {"ids": names, "labels": labels, "progress": progress, "out": _part(folder, "answers")}
+    how: dict[str, Any] = {"ids": names, "labels": labels, "progress": progress, "out": part_of(folder, "answers")}
     if "choices" in rows:
         scores = scorer.choose(rows["prompt"], rows["choices"], **how)
     else:
@@ -147,10 +148,12 @@ def elicit_confidence(
         confidence["probability"] = _spread(scores.confidence, places, len(names))
     if prompted is not None:
         prompts["probability"] = str(prompted.describe()["example"])
-        asked = [_item(prompted, rows, row) for row in places]
+        fields = ("prompt", "choices") if "choices" in rows else ("text", "text_pair")
+        columns = {name: [rows[name][row] for row in places] for name in fields if name in rows}
+        asked = items_of([names[row] for row in places], **columns)
         asking = _Asking(prompted, asked, answers[places], options, progress=progress)
         for source in sorted(set(options.sources) - {"probability"}, key=ELICITED.index):
-            values, requests, texts = getattr(asking, source)(_part(folder, source))
+            values, requests, texts = getattr(asking, source)(part_of(folder, source))
             _check_there(engine, folder)
             prompts[source] = prompted.engine.render(requests[0].prompt) if requests else ""
             if texts:
@@ -315,19 +318,10 @@ def _followed(request: Request, answer: str, question: str) -> Request:
     return Request(request.name, tuple(turns))
 
 
-def _item(scorer: Prompted, rows: Mapping[str, Sequence[Any]], row: int) -> Item:
-    fields = ("prompt", "choices") if scorer.label_names is None else ("text", "text_pair")
-    return Item(str(rows["id"][row]), {name: rows[name][row] if name in rows else None for name in fields})
-
-
 def _spread(values: NDArray[np.float64], places: NDArray[np.int64], n_items: int) -> NDArray[np.float64]:
     spread = np.full(n_items, np.nan)
     spread[places] = values
     return spread
-
-
-def _part(out: Path | None, name: str) -> Path | None:
-    return None if out is None else out / name
 
 
 BY_GROUP = ("accuracy", "mean_confidence", "confidence_gap", "ece")

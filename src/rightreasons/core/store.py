@@ -243,6 +243,12 @@ with contextlib.suppress(ImportError):  # Windows: without leases
 WORK = ".work"
 """The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
 
+
+def part_of(out: str | os.PathLike[str] | None, name: str) -> Path | None:
+    """Return a folder inside that for the results of a run; None where none are kept."""
+    return None if out is None else Path(out) / name
+
+
 LEASE = ".lease"
 """The file of a folder that leases are taken on."""
 

@@ -6,10 +6,8 @@ import copy
 import dataclasses
 import functools
 import itertools
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,7 +18,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import digest_of_value
+from rightreasons.core.store import digest_of_value, part_of
 from rightreasons.core.validation import (
     check_ids,
     check_labels,
@@ -36,6 +34,7 @@ from rightreasons.models.prompts import (
     Rendering,
     check_shots,
     distinct_texts,
+    items_of,
     shots_of,
     wordless,
 )
@@ -238,9 +237,7 @@ class Prompted:
         names = check_ids(range(len(first)) if ids is None else ids, "ids")
         check_same_length(texts=first, text_pairs=pairs, ids=names, labels=first if labels is None else labels)
         gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
-        rows = zip(names, first, pairs, strict=True)
-        items = [Item(name, {"text": text, "text_pair": pair}) for name, text, pair in rows]
-        return self.score_items(items, gold, **how)
+        return self.score_items(items_of(names, text=first, text_pair=pairs), gold, **how)
 
     def choose(
         self,
@@ -333,7 +330,7 @@ class Prompted:
         asked, out = self.rendering, how.get("out")
         ask = self.engine.next_words if asked.scoring == "next_words" else self.engine.likelihoods
         seen = _Distinct(requests)
-        found = ask(seen.requests, progress=how.get("progress", True), out=_part(out, "items"))
+        found = ask(seen.requests, progress=how.get("progress", True), out=part_of(out, "items"))
         rows = seen.rows(found.values)
         failures = seen.failures(found.failures)
         if asked.scoring == "mean":
@@ -344,7 +341,7 @@ class Prompted:
         empty: list[list[NDArray[np.float64]]] = []
         for name, without in self._without_content().items():
             alone = _Distinct([without(items[place]) for place in able])
-            known = self.engine.likelihoods(alone.requests, progress=False, out=_part(out, name))
+            known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, name))
             empty.append(alone.rows(known.values))
             failures |= alone.failures(known.failures)
         for place, *own in zip(able, *empty, strict=True):
@@ -373,7 +370,7 @@ class Prompted:
             requests,
             options=self.generation(n=prompt.samples).replaced(constrained=asked.form == "constrained"),
             progress=how.get("progress", True),
-            out=_part(how.get("out"), "answers"),
+            out=part_of(how.get("out"), "answers"),
         )
         rows, failures = list[list[int]](), dict(found.failures)
         lacks: Counter[str] = Counter()
@@ -490,10 +487,6 @@ class _Distinct:
 def _key(request: Request) -> Any:
     prompt = request.prompt
     return prompt if isinstance(prompt, str) else tuple((turn["role"], turn["content"]) for turn in prompt)
-
-
-def _part(out: str | os.PathLike[str] | None, name: str) -> Path | None:
-    return None if out is None else Path(out) / name
 
 
 def _chat(prompt: Prompt, engine: Engine) -> bool:

@@ -64,6 +64,20 @@ class Item:
     follow: tuple[Message, ...] = ()
 
 
+def items_of(ids: Sequence[object], labels: Sequence[int] | None = None, **fields: Sequence[Any]) -> list[Item]:
+    """Return items of columns.
+
+    Args:
+        ids: Their ids.
+        labels: The right answers; None where they are not known.
+        **fields: The fields of an item by name; a text may be without `text_pair`.
+    """
+    if "text" in fields:
+        fields.setdefault("text_pair", [None] * len(ids))
+    rows = zip(ids, [-1] * len(ids) if labels is None else labels, zip(*fields.values(), strict=True), strict=True)
+    return [Item(str(name), dict(zip(fields, own, strict=True)), int(label)) for name, label, own in rows]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ChoiceItems:
     """Checked multiple-choice items.
@@ -113,8 +127,7 @@ class ChoiceItems:
 
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
-        rows = zip(self.ids, self.prompts, self.choices, strict=True)
-        return [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
+        return items_of(self.ids, prompt=self.prompts, choices=self.choices)
 
 
 def wordless(keys: Iterable[Key], names: Iterable[str], rows: Iterable[Sequence[str]]) -> dict[Key, str]:
@@ -169,11 +182,8 @@ class Examples:
     @classmethod
     def of(cls, ids: Sequence[object], labels: Sequence[int], **fields: Sequence[Any]) -> Examples:
         """Make examples of columns: their ids, the right answers, and the fields of an item by name."""
-        if "text" in fields:
-            fields.setdefault("text_pair", [None] * len(ids))
         check_same_length(ids=ids, labels=labels, **fields)
-        rows = zip(ids, labels, zip(*fields.values(), strict=True), strict=True)
-        return cls([Item(str(name), dict(zip(fields, own, strict=True)), int(label)) for name, label, own in rows])
+        return cls(items_of(ids, labels, **fields))
 
     def draw(self, item: Item, count: int, *, seed: int, shared: bool = False) -> list[Item]:
         """Draw examples for an item: never the item itself, nor one of its id or its words.

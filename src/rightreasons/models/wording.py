@@ -20,10 +20,8 @@ SCORINGS = ("auto", *LIKELIHOODS, "next_words", "generated")
 """How answers are scored; see `Prompted`."""
 
 
-CHATS = ("auto", "on", "off")
-
-
-THINKING = ("auto", "on", "off")
+SWITCHED = ("auto", "on", "off")
+"""What a server or a model may do, does or does not: answer conversations, think."""
 
 FORMS = ("auto", "constrained", "line", "free")
 """How a generated answer gets its form: the server holds it, a line is asked for, or the rules find it."""
@@ -112,7 +110,7 @@ missing ), unterminated subpattern at position 0.
     """
 
     chat: str = option(
-        "auto", "Whether the model is asked through its chat template; auto is where it has one.", choices=CHATS
+        "auto", "Whether the model is asked through its chat template; auto is where it has one.", choices=SWITCHED
     )
     scoring: str = option(
         "auto",
@@ -165,7 +163,7 @@ missing ), unterminated subpattern at position 0.
                     f"Expected `pattern` to be a regular expression, but {self.pattern!r} is none: {error}.",
                     option="pattern",
                 ) from error
-        if self.thinking not in THINKING and not (self.thinking.isdecimal() and int(self.thinking)):
+        if self.thinking not in SWITCHED and not (self.thinking.isdecimal() and int(self.thinking)):
             raise OptionError(
                 f"Expected auto, on, off or a number of tokens in `thinking`, but got {self.thinking!r}.",
                 option="thinking",

@@ -16,9 +16,10 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, bounded_mean, cluster_codes, estimate_of, mean, paired_means, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
+from rightreasons.core.store import part_of
 from rightreasons.io.answers import NO_ANSWER
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item, instruction
+from rightreasons.models.prompts import instruction, items_of
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
 from rightreasons.ways.formats import Ordered, Way, ways_of
 from rightreasons.ways.options import WaysOptions
@@ -278,12 +279,11 @@ class _Asking:
 
     def __init__(self, asked: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
         self.asked, self.split, self.out, self.progress = asked, split, out, progress
-        pairs: Sequence[str | None] = split.text_pairs or [None] * len(split)
-        fields: list[dict[str, Any]] = [{"text": t, "text_pair": p} for t, p in zip(split.texts, pairs, strict=True)]
+        pairs = split.text_pairs or [None] * len(split)
+        fields: dict[str, Sequence[Any]] = {"text": split.texts, "text_pair": pairs}
         if split.choices is not None:
-            fields = [{"prompt": t, "choices": c} for t, c in zip(split.texts, split.choices, strict=True)]
-        rows = zip(split.ids, fields, split.labels.tolist(), strict=True)
-        self.items = [Item(name, own, label) for name, own, label in rows]
+            fields = {"prompt": split.texts, "choices": split.choices}
+        self.items = items_of(split.ids, split.labels.tolist(), **fields)
         self.place_of = {item.id: place for place, item in enumerate(self.items)}
 
     def picks(self, scores: Scores) -> Picks:
@@ -353,6 +353,6 @@ class _Asking:
                 if place != NO_ANSWER
             ]
         name = way.name.replace("/", "-") + {"": "", DOUBT: " doubted", NEUTRAL_TURN: " again"}[follow]
-        out = None if self.out is None else self.out / name
+        out = part_of(self.out, name)
         labels = np.array([item.label for item in items], dtype=np.int64)
         return scorer.score_items(items, labels, progress=self.progress, out=out)

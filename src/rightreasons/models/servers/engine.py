@@ -39,13 +39,12 @@ from rightreasons.models.servers.client import (
 from rightreasons.models.servers.options import INSPECT, ServerOptions
 from rightreasons.models.servers.trial import Finding, Trial, kept_trial
 from rightreasons.models.servers.usage import Usage, cost_of
+from rightreasons.models.wording import SWITCHED
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from rightreasons.models.protocol import HowToKeep
-
-WAYS = ("auto", "on", "off")
 
 
 @takes(ServerOptions)
@@ -68,7 +67,7 @@ def open_server(
     Raises:
         ValueError: If the server cannot be reached, refuses the key, has no such model, or generates nothing.
     """
-    check_one_of(chat, WAYS, "chat")
+    check_one_of(chat, SWITCHED, "chat")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise OptionError(
             "Expected one process for a server, which answers several requests at once: use `in_flight`.",
