@@ -41,6 +41,8 @@ def test_thoughts_of_several_kinds_are_parted_in_their_order():
     assert cut_thinking("<think>I write <reasoning> and </reasoning> here</think>B")[0] == "B"
     assert cut_thinking("<think>a</think>A</think>B") == ("B", ["a", "A"], True)
     assert cut_thinking("2 < 3, as in <b>bold</b>") == ("2 < 3, as in <b>bold</b>", [], True)
+    asked = "<sentiment_analysis>positive</sentiment_analysis>"
+    assert cut_thinking(asked) == (asked, [], True)
 
 
 def test_what_is_said_to_a_tool_is_no_answer():

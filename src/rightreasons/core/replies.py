@@ -25,7 +25,8 @@ THINKING_TAGS: tuple[tuple[str, str], ...] = (
 """Marks between which models think, beside `_TAG`: of Magistral, Kimi, OpenThinker, Command, MedGemma, Gemma 4 and
 gpt-oss."""
 
-_TAG = r"(?i:<\|?/?(?:cot|[\w:]*(?:think|thought|reason|analysis|reflection|scratchpad|monologue|rationale)[\w:]*)\|?>)"
+_NAMES = r"cot|reason|analysis|reflection|rationale|scratchpad|[\w:]*(?:think|thought|reasoning|monologue)[\w:]*"
+_TAG = rf"(?i:<\|?/?(?:{_NAMES})\|?>)"
 """A tag of thinking by its name, such as <think> of DeepSeek, Qwen and many others, <seed:think> and <reasoning>."""
 
 _FINISHES: Mapping[str, Finish] = {
