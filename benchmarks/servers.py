@@ -83,8 +83,8 @@ def requests() -> list[Request]:
 def try_llama(python: Path) -> None:
     with llama(python) as url:
         engine = open_server(url, chat="off", timeout=600)
-        if engine.abilities != {"next_words", "text"}:
-            raise SystemExit(f"Expected next words and text, but the server gives {sorted(engine.abilities)}.")
+        if engine.abilities != {"next_words", "text", "constrained_text"}:
+            raise SystemExit(f"Expected next words and held texts, but the server gives {sorted(engine.abilities)}.")
         served = engine.next_words(requests(), progress=False)
         answers = engine.generate([Request("a", "The capital of France is")], max_new_tokens=6, progress=False)
     local = LocalEngine(load_causal(demo_language_model())).next_words(requests(), progress=False)

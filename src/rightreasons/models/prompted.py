@@ -358,8 +358,10 @@ class Prompted:
         def with_word(word: str, item: Item) -> Request:
             return dataclasses.replace(asked.request(asked.content_free(item, word), self.shots(item)), name=item.id)
 
-        words = {f"content_free_{n}": functools.partial(with_word, word) for n, word in enumerate(CONTENT_FREE)}
-        return {"unconditional": {"alone": asked.without_item}, "calibrated": words}.get(asked.scoring, {})
+        if asked.scoring == "unconditional":
+            return {"alone": asked.without_item}
+        words = CONTENT_FREE if asked.scoring == "calibrated" else ()
+        return {f"content_free_{n}": functools.partial(with_word, word) for n, word in enumerate(words)}
 
     def _generated(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]

@@ -279,8 +279,9 @@ class _Asking:
 
     def __init__(self, asked: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
         self.asked, self.split, self.out, self.progress = asked, split, out, progress
-        pairs = split.text_pairs or [None] * len(split)
-        fields: dict[str, Sequence[Any]] = {"text": split.texts, "text_pair": pairs}
+        fields: dict[str, Sequence[Any]] = {"text": split.texts}
+        if split.text_pairs is not None:
+            fields["text_pair"] = split.text_pairs
         if split.choices is not None:
             fields = {"prompt": split.texts, "choices": split.choices}
         self.items = items_of(split.ids, split.labels.tolist(), **fields)

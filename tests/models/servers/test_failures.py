@@ -365,7 +365,7 @@ def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatc
         ),
         (
             "api-key: $NOWHERE",
-            "Expected an environment variable NOWHERE for the header api-key, but there is none.",
+            "Expected one line of ASCII in the environment variable NOWHERE for the header api-key, but there is none.",
         ),
     ],
 )

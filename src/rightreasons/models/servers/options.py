@@ -80,17 +80,11 @@ class ServerOptions(Options):
         own = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
         held = {name: value[1:] for name, value in own.items() if value.startswith("$")}
         secrets = {name: _held_in(variable, f"the header {name}", "header") for name, variable in held.items()}
-        for name, secret in secrets.items():
-            if not secret:
-                raise OptionError(
-                    f"Expected an environment variable {held[name]} for the header {name}, but there is none.",
-                    option="header",
-                )
         return {**own, **secrets}, [*secrets.values()]
 
     def key(self) -> str:
         """Return the server's key; "" for none."""
-        return _held_in(self.key_variable, "the key", "key_variable")
+        return _held_in(self.key_variable, "the key", "key_variable", needed=False)
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""
@@ -108,13 +102,13 @@ class ServerOptions(Options):
         return {**effort, **body}
 
 
-def _held_in(variable: str, what: str, option: str) -> str:
+def _held_in(variable: str, what: str, option: str, *, needed: bool = True) -> str:
     """Return what an environment variable holds, without the white space around it; "" where there is none."""
     held = os.environ.get(variable, "").strip()
-    if held and not _VALUE.fullmatch(held):
+    if (held or needed) and not _VALUE.fullmatch(held):
         raise OptionError(
-            f"Expected one line of ASCII in the environment variable {variable} for {what}, but it holds something "
-            "else.",
+            f"Expected one line of ASCII in the environment variable {variable} for {what}, but "
+            f"{'it holds something else' if held else 'there is none'}.",
             option=option,
         )
     return held
