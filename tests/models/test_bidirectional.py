@@ -1,5 +1,7 @@
 """Encoder-decoders and masked language models: their numbers are those of plain calls, one answer at a time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -214,3 +216,22 @@ def test_an_adapter_is_opened_on_its_base(kind, says, auto, layers, folders, tmp
         for folder in (tmp_path, folders[kind])
     ]
     assert np.abs(told[0] - told[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+@pytest.mark.parametrize("method", ["PromptTuningConfig", "PrefixTuningConfig"])
+def test_a_tuned_prompt_stands_before_what_the_encoder_reads(method, kind, folders, tmp_path):
+    peft = pytest.importorskip("peft")
+    base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders[kind])
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        adapted = peft.get_peft_model(base, getattr(peft, method)(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3))
+        for weight in adapted.parameters():
+            if weight.requires_grad:
+                weight.data.normal_(0, 0.5)
+    adapted.eval().save_pretrained(tmp_path)
+    opened = load_language_model(tmp_path, device="cpu")
+    whole, (request, *_) = SimpleNamespace(tokenizer=opened.tokenizer, model=adapted), REQUESTS
+    want = [alone(whole, request, text) for text in request.continuations]
+    for engine in (LocalEngine(opened), as_scorer(adapted, tokenizer=opened.tokenizer).engine):
+        assert engine.likelihoods([request], progress=False).values.values == pytest.approx(want, abs=1e-5)

@@ -225,7 +225,8 @@ def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str
     """
     adapter, config = None, cast("Any", None)
     if isinstance(model, torch.nn.Module):
-        config, built = getattr(model, "config", None), [type(model).__name__]
+        inner = getattr(model, "get_base_model", lambda: model)()  # what an adapter of peft is put on
+        config, built = getattr(model, "config", None), [type(inner).__name__]
     elif gguf_path(model):
         return "causal"
     else:

@@ -111,10 +111,14 @@ class EncoderDecoder(Bidirectional):
         before[:, 1:] = wanted[:, :-1]
         prompts = sent(np.array([asked.prompt for asked in items], dtype=np.int64), device)
         mask = torch.ones_like(prompts)
-        encoded = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)
         owners = sent(np.repeat(np.arange(len(items)), [len(asked.choices) for asked in items]), device)
+        if hasattr(self.model, "active_peft_config"):  # prompt tuning puts tokens before those that the encoder reads
+            read = {"input_ids": prompts[owners]}
+        else:
+            encoded = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)
+            read = {"encoder_outputs": dataclasses.replace(encoded, last_hidden_state=encoded[0][owners])}
         logits = self.model(
-            encoder_outputs=dataclasses.replace(encoded, last_hidden_state=encoded[0][owners]),
+            **read,
             attention_mask=mask[owners],
             decoder_input_ids=sent(before, device),
             use_cache=False,
