@@ -425,9 +425,15 @@ def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
     return [rows]
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
-    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
-    before = 0 if prefix is None else len(prefix)
+def inputs_of(model: Any, rows: Sequence[_Row], way: str, before: int = 0) -> dict[str, Any]:
+    """Return rows as the inputs of a model, padded on the right.
+
+    Args:
+        model: A causal language model.
+        rows: The rows.
+        way: One of `WAYS`.
+        before: Tokens of a prefix, which all rows see.
+    """
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     segments = np.full(shape, -1, dtype=np.int64)
@@ -440,16 +446,22 @@ def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> 
     elif way in (SHARED, PADDED) and (segments < 0).any():
         mask = np.pad((segments >= 0).astype(np.int64), ((0, 0), (before, 0)), constant_values=1)
         inputs["attention_mask"] = _tensor(model, mask)
+    if "use_cache" in inspect.signature(model.forward).parameters:
+        inputs["use_cache"] = before > 0
+    return inputs
+
+
+def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
+    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
+    inputs = inputs_of(model, rows, way, 0 if prefix is None else len(prefix))
     columns = np.unique(np.concatenate([row.columns for row in rows]))
-    options = inspect.signature(model.forward).parameters
-    if "use_cache" in options:
-        inputs["use_cache"] = prefix is not None
     if prefix is not None:
         inputs["past_key_values"] = prefix.before(len(rows))
-    if "logits_to_keep" in options:
+    if "logits_to_keep" in inspect.signature(model.forward).parameters:
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
-    return log_of_wanted(logits, rows, columns if logits.shape[1] == len(columns) < shape[1] else None).double()
+    kept = columns if logits.shape[1] == len(columns) < inputs["input_ids"].shape[1] else None
+    return log_of_wanted(logits, rows, kept).double()
 
 
 def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[np.int64] | None = None) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from rightreasons.models.likelihoods import (
     Asked,
     fingerprints_of,
     groups_of,
+    inputs_of,
     likelihood_way,
     log_of_wanted,
     plain_rows,
@@ -341,21 +341,15 @@ class CausalFisher:
         rows = [row for place, item in enumerate(batch) for row in plain_rows(self._asked[item], place * n_choices)]
         owners, parts = [], []
         for group in groups_of(rows, way):
-            ids = np.zeros((len(group), max(map(len, group))), dtype=np.int64)
-            mask, prompt = np.zeros_like(ids), np.zeros(ids.shape, dtype=np.bool_)
+            inputs = inputs_of(model, group, way)
+            longest = inputs["input_ids"].shape[1]
             item = np.array([int(row.owners[0]) // n_choices for row in group])
-            for place, row in enumerate(group):
-                ids[place, : len(row)], mask[place, : len(row)] = row.tokens, 1
-                prompt[place, : len(self._asked[batch[item[place]]].prompt)] = True
-            inputs: dict[str, Any] = {"input_ids": sent(ids, device)}
-            if way == PADDED:
-                inputs["attention_mask"] = sent(mask, device)
-            if "use_cache" in inspect.signature(model.forward).parameters:
-                inputs["use_cache"] = False
+            sizes = np.array([len(self._asked[batch[each]].prompt) for each in item])
+            prompt = np.arange(longest) < sizes[:, None]
             own = embeddings[sent(item, device)]
-            own = torch.nn.functional.pad(own, (0, 0, 0, max(0, ids.shape[1] - own.shape[1])))[:, : ids.shape[1]]
+            own = torch.nn.functional.pad(own, (0, 0, 0, max(0, longest - own.shape[1])))[:, :longest]
             fed = torch.where(sent(prompt, device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"]))
-            logits = embedding_input.logits(fed, inputs)[:, -ids.shape[1] :]
+            logits = embedding_input.logits(fed, inputs)[:, -longest:]
             parts.append(log_of_wanted(logits, group))
             owners.append(sent(np.concatenate([row.owners for row in group]), device))
         total = torch.zeros(len(batch) * n_choices, dtype=parts[0].dtype, device=device)
