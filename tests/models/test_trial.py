@@ -10,10 +10,11 @@ import pytest
 import torch
 import transformers
 
+from rightreasons.models.batching import padding_values
 from rightreasons.models.classes import predict, predict_choices
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier, as_classifier
-from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token, padding_values
+from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)
@@ -112,11 +113,11 @@ def test_a_decoder_finds_the_last_word_whatever_its_padding_token_is(own):
 
 def test_padding_without_a_token_for_it_takes_one_that_no_text_holds():
     model, words = build("gpt2", pad_token_id=None), tiny_tokenizer()
-    assert padding_values(model, words)["input_ids"] == 0
+    assert padding_values(words, model)["input_ids"] == 0
     words.pad_token, words.eos_token = None, "film"
     film = words.convert_tokens_to_ids("film")
-    assert padding_values(model, words, np.array([1, 2], np.int32))["input_ids"] == film
-    assert padding_values(model, words, np.array([0, film], np.int32))["input_ids"] == 1
+    assert padding_values(words, model, np.array([1, 2], np.int32))["input_ids"] == film
+    assert padding_values(words, model, np.array([0, film], np.int32))["input_ids"] == 1
     with padding_token(model, 5):
         assert model.config.pad_token_id == 5
     assert model.config.pad_token_id is None

@@ -228,10 +228,40 @@ def ensure_padding(tokenizer: Any) -> None:
     )
 
 
-def padding_of(tokenizer: Any) -> dict[str, int]:
-    """Return the values that pad the columns of tokenized texts: by the padding token, else by the end token."""
-    token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
+def padding_values(tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None) -> dict[str, int]:
+    """Return the values that pad the columns of tokenized texts: by the padding token, else by the end token.
+
+    A model with a padding token of its own, by which a decoder's head finds the last token of a text, is padded with
+    that, whatever the tokenizer's is. Any other token will do for a model without one, but not one of the texts.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        model: The model that reads them.
+        used: The token ids of the texts.
+    """
+    known = vocabulary_size(model)
+    token = getattr(text_config(model), "pad_token_id", None)
+    if token is None or token < 0 or (known is not None and token >= known):
+        token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
+        if used is not None and known is not None and (used == token).any():
+            free = np.setdiff1d(np.arange(known), used)
+            token = free[0] if len(free) else token
     return {"input_ids": int(token), "token_type_ids": int(tokenizer.pad_token_type_id)}
+
+
+def vocabulary_size(model: Any) -> int | None:
+    """Return how many tokens a model embeds; None for a model without a table of word embeddings."""
+    try:
+        table = model.get_input_embeddings()
+        return int(getattr(table, "num_embeddings", None) or len(table.weight))
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def text_config(model: Any) -> Any:
+    """Return the configuration of the part of a model that reads text; None for a model without any."""
+    config: Any = getattr(model, "config", None)
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
 def input_names(tokenizer: Any) -> list[str]:
@@ -275,7 +305,7 @@ def _encode(
         columns={name: np.concatenate(part) for name, part in parts.items()},
         offsets=offsets_of(lengths),
         truncated=np.array(truncated, dtype=bool),
-        padding=padding_of(tokenizer),
+        padding=padding_values(tokenizer),
     )
 
 

@@ -104,7 +104,7 @@ class CausalLM:
     @property
     def max_length(self) -> int:
         """Maximum tokens per sequence, from `length_bound`."""
-        return length_bound(self)
+        return length_bound(self.model, self.tokenizer)
 
     @property
     def start_token(self) -> int | None:

@@ -49,7 +49,7 @@ class Classifier:
     @property
     def max_length(self) -> int:
         """Maximum tokens per sequence, from `length_bound`."""
-        return length_bound(self)
+        return length_bound(self.model, self.tokenizer)
 
     @property
     def abilities(self) -> frozenset[Ability]:

@@ -22,7 +22,15 @@ from rightreasons.core.validation import (
     check_same_length,
     check_texts,
 )
-from rightreasons.models.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
+from rightreasons.models.batching import (
+    Encoded,
+    Places,
+    encode,
+    encode_with_places,
+    length_batches,
+    pad,
+    padding_values,
+)
 from rightreasons.models.running import NO_WORDS, Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     ONE_BY_ONE,
@@ -31,7 +39,6 @@ from rightreasons.models.trial import (
     classifier_way,
     fails_at,
     padding_token,
-    padding_values,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ class Items:
             return
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
         check_tokens(self.classifier.model, self.classifier.name, largest)
-        padding = padding_values(self.classifier.model, self.classifier.tokenizer, self.encoded.columns["input_ids"])
+        padding = padding_values(self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"])
         encoded = dataclasses.replace(self.encoded, padding=padding, padding_side=self.way.side)
         object.__setattr__(self, "encoded", encoded)
 

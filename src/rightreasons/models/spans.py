@@ -15,7 +15,7 @@ from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
-from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_of
+from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_values
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
 from rightreasons.models.running import Later
@@ -122,7 +122,7 @@ def encode_windows(
         columns={name: columns[name] for name in names},
         offsets=offsets,
         truncated=np.zeros(len(offsets) - 1, dtype=bool),
-        padding=padding_of(tokenizer),
+        padding=padding_values(tokenizer),
     )
     places = dataclasses.replace(
         encoded, columns={name: columns[name] for name in ("first", "last")}, padding={"first": -1, "last": -1}

@@ -25,7 +25,17 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.store import package_code, trial_file, write_json
-from rightreasons.models.batching import CHANGING, Encoded, encode, frozen, pad, unchanged
+from rightreasons.models.batching import (
+    CHANGING,
+    Encoded,
+    encode,
+    frozen,
+    pad,
+    padding_values,
+    text_config,
+    unchanged,
+    vocabulary_size,
+)
 from rightreasons.models.running import PROVENANCE, processes
 
 ONE_BY_ONE = "one by one"
@@ -335,19 +345,19 @@ def position_bound(model: Any) -> int | None:
     bounds = [getattr(config, name, None) or 0 for name in names]
     if config is not model.config and max(bounds) > 0:  # any table of positions may be that of its pictures
         return min(int(bound) for bound in bounds if bound > 0)
-    for name, module in model.named_modules():
+    for name, module in getattr(model, "named_modules", tuple)():
         if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
             # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
             bounds.append(len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1))
     return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
-def length_bound(scorer: Any) -> int:
+def length_bound(model: Any, tokenizer: Any) -> int:
     """Maximum tokens per sequence that both the model's positions and the tokenizer allow; 2048 if neither says."""
-    positions = position_bound(scorer.model)
+    positions = position_bound(model)
     if positions:  # prompt tuning puts tokens of its own before each text
-        positions -= getattr(getattr(scorer.model, "active_peft_config", None), "num_virtual_tokens", None) or 0
-    bounds = (positions, int(getattr(scorer.tokenizer, "model_max_length", None) or 0))
+        positions -= getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", None) or 0
+    bounds = (positions, int(getattr(tokenizer, "model_max_length", None) or 0))
     return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
 
 
@@ -475,35 +485,13 @@ class PaddingTrial:
         return _answers(self.model(**inputs), mask, self.name, self.n_classes)
 
 
-def padding_values(model: Any, tokenizer: Any, used: NDArray[np.int32] | None = None) -> dict[str, int]:
-    """Return the values that pad the columns of a model's inputs.
-
-    A model with a padding token of its own, by which a decoder's head finds the last token of a text, is padded with
-    that, whatever the tokenizer's is. Any other token will do for a model without one, but not one of the texts.
-
-    Args:
-        model: A model of transformers.
-        tokenizer: Its tokenizer.
-        used: The token ids of the texts.
-    """
-    known = vocabulary_size(model)
-    token = _text_config(model).pad_token_id if hasattr(_text_config(model), "pad_token_id") else None
-    own = token is not None and token >= 0 and (known is None or token < known)
-    if not own:
-        token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
-        if used is not None and known is not None and (used == token).any():
-            free = np.setdiff1d(np.arange(known), used)
-            token = free[0] if len(free) else token
-    return {"input_ids": int(token or 0), "token_type_ids": int(tokenizer.pad_token_type_id)}
-
-
 @contextmanager
 def padding_token(model: Any, token: int) -> Iterator[None]:
     """Let a model without a padding token have one meanwhile; its configuration is as it was afterwards.
 
     A decoder with a classification head reads the last token that is not padding, and refuses batches without one.
     """
-    config = _text_config(model)
+    config = text_config(model)
     if config is None or getattr(config, "pad_token_id", None) is not None:
         yield
         return
@@ -516,15 +504,6 @@ def padding_token(model: Any, token: int) -> Iterator[None]:
             del config.pad_token_id
         else:
             config.pad_token_id = None
-
-
-def vocabulary_size(model: Any) -> int | None:
-    """Return how many tokens a model embeds; None for a model without a table of word embeddings."""
-    try:
-        table = model.get_input_embeddings()
-        return int(getattr(table, "num_embeddings", None) or len(table.weight))
-    except (AttributeError, NotImplementedError):
-        return None
 
 
 def check_tokens(model: Any, name: str, largest: int) -> None:
@@ -589,7 +568,7 @@ def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, shor
         columns=columns,
         offsets=offsets_of(sizes),
         truncated=np.zeros(len(sizes), dtype=np.bool_),
-        padding=padding_values(model, tokenizer, columns["input_ids"]),
+        padding=padding_values(tokenizer, model, columns["input_ids"]),
     )
 
 
@@ -605,8 +584,3 @@ def _answers(outputs: Any, mask: torch.Tensor, name: str, n_classes: int | None)
         what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
         raise RefusalError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
     return list(logits.double().flatten(1).cpu().numpy())
-
-
-def _text_config(model: Any) -> Any:
-    config: Any = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config

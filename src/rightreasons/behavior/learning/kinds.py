@@ -31,11 +31,10 @@ from rightreasons.core.label_names import MatchTerms, listing, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.batching import Encoded, encode, ensure_padding, length_batches
+from rightreasons.models.batching import Encoded, encode, ensure_padding, length_batches, padding_values
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, agree_on_padding, load_classifier, load_question_answering
 from rightreasons.models.spans import SpanAnswers, best_spans, encode_windows, join_windows, predict_answers
-from rightreasons.models.trial import padding_values
 from rightreasons.training.examples import answer_characters
 
 NO_RESAMPLING = Resampling(resamples=1)
@@ -179,7 +178,7 @@ class Classes:
 
     def _encode(self, classifier: Classifier, texts: Texts, max_length: int) -> Encoded:
         encoded = encode(classifier.tokenizer, *texts, max_length=max_length)
-        return dataclasses.replace(encoded, padding=padding_values(classifier.model, classifier.tokenizer))
+        return dataclasses.replace(encoded, padding=padding_values(classifier.tokenizer, classifier.model))
 
 
 N_BEST = 5
