@@ -51,10 +51,10 @@ def test_heads_and_language_models_read_what_model_and_tokenizer_allow(tmp_path,
 
 
 def test_a_model_and_a_tokenizer_without_a_bound_read_2048_tokens():
-    nothing = SimpleNamespace(config=SimpleNamespace(), named_modules=list)
-    for tokens, bound in ((10**30, 2048), (512, 512)):
-        tokenizer = SimpleNamespace(model_max_length=tokens)
-        assert length_bound(SimpleNamespace(model=nothing, tokenizer=tokenizer)) == bound
+    # As those of a session outside torch, which has no modules.
+    for positions, tokens, bound in (({}, 10**30, 2048), ({}, 512, 512), ({"max_position_embeddings": 40}, 512, 40)):
+        model = SimpleNamespace(config=SimpleNamespace(**positions))
+        assert length_bound(model, SimpleNamespace(model_max_length=tokens)) == bound
 
 
 def test_dtype_and_device_are_obeyed(classifier_folder):
@@ -84,6 +84,10 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
     [
         ({"label_names": ("score",)}, "regression with 1 output"),
         ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
+        (
+            {"problem_type": "multi_label_classification", "label_names": ("toxic",)},
+            "multi label .* with 1 output: opened",
+        ),
     ],
 )
 def test_only_exclusive_classes_are_taken(tmp_path, options, what):

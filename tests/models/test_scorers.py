@@ -153,6 +153,31 @@ def test_a_zero_shot_pipeline_chooses_among_the_label_names(tmp_path):
         as_scorer(pipe)
 
 
+def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifier_folder):
+    opened, text = load_classifier(classifier_folder), "a good film and a very dull plot"
+    pipe = transformers.pipeline(
+        "text-classification", model=opened.model, tokenizer=opened.tokenizer, top_k=None, truncation=True, max_length=5
+    )
+    told = {each["label"]: each["score"] for each in pipe([text])[0]}
+    got = as_scorer(pipe).predict([text], progress=False)
+    assert softmax(got.logits[0]) == pytest.approx([told[name] for name in got.label_names], abs=1e-6)
+    assert np.abs(got.logits - opened.predict([text], progress=False).logits).max() > 1e-3
+    assert (got.truncated, opened.max_length) == (1, 32)
+    each = transformers.pipeline(
+        "text-classification", model=opened.model, tokenizer=opened.tokenizer, function_to_apply="sigmoid"
+    )
+    with pytest.raises(ValueError, match="pipeline of exclusive classes, but that of .* takes the sigmoid of each"):
+        as_scorer(each)
+
+
+def test_a_loaded_language_model_is_tried_as_one_that_is_opened(tmp_path):
+    words = load_chooser(save_tiny_causal(tmp_path / "causal")).tokenizer
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "causal")
+    model.lm_head.weight.data[3, 2] = torch.nan
+    with pytest.raises(ValueError, match=r"Expected finite weights, but lm_head.weight of .* holds NaN"):
+        as_scorer(model, tokenizer=words)
+
+
 def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     rule = Rule()
     assert as_scorer(rule) is rule
@@ -218,7 +243,14 @@ def test_a_model_of_setfit_is_known_by_its_labels():
     assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
 
 
-@pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame], ids=["dicts", "frame"])
+FORMS = {
+    "dicts": lambda rows: rows,
+    "frame": pd.DataFrame,
+    "pipeline": lambda rows: [[{"label": label, "score": share} for label, share in row.items()] for row in rows],
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_answers_that_name_their_classes_are_read_by_name(form):
     def rule(texts):
         return form([{"yes": 0.8, "no": 0.2} if "good" in text else {"yes": 0.3, "no": 0.7} for text in texts])
@@ -227,10 +259,12 @@ def test_answers_that_name_their_classes_are_read_by_name(form):
     assert np.exp(scorer.predict(["good", "bad"], progress=False).logits) == pytest.approx(
         np.array([[0.2, 0.8], [0.7, 0.3]])
     )
-    with pytest.raises(ValueError, match="it fails: KeyError"):
+    with pytest.raises(ValueError, match="it fails: LookupError: maybe is not among yes, no"):
         as_scorer(rule, label_names=["no", "maybe"]).predict(["good"], progress=False)
     unnamed = as_scorer(lambda texts: pd.DataFrame([[0.4, 0.6]] * len(texts)), label_names=["no", "yes"])
     assert np.exp(unnamed.predict(["good"], progress=False).logits) == pytest.approx(np.array([[0.4, 0.6]]))
+    numbered = as_scorer(lambda texts: pd.DataFrame([{1: 0.6, 0: 0.4}] * len(texts)), label_names=["0", "1"])
+    assert np.exp(numbered.predict(["good"], progress=False).logits) == pytest.approx(np.array([[0.4, 0.6]]))
 
 
 def test_an_estimator_of_frames_is_handed_a_frame():

@@ -17,9 +17,10 @@ import transformers
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, OptionTypeError, one_line
 from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
-from rightreasons.models.trial import SHORTEST, classifier_way, vocabulary_size
+from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import first_line as first_line
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
@@ -71,19 +72,30 @@ def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpe
     return _load(transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how)
 
 
-def tokenizer_of(model: Any, tokenizer: Any = None) -> Any:
-    """Return the tokenizer of a loaded model: the given one, or that of the folder or download that it came from.
+def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> tuple[Any, Any, str]:
+    """Return a loaded model without what wraps it, its tokenizer, and what it is called in errors.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer; None for that of the folder, or the download, it was loaded from.
+        name: Its name; None takes its configuration's name, or its class.
 
     Raises:
-        TypeError: If there is none.
+        TypeError: If there is no tokenizer.
+        ValueError: If its weights are not in memory, or it and its tokenizer do not belong together.
     """
+    model = without_wrapper(model)
     place = getattr(getattr(model, "config", None), "_name_or_path", "")
     if tokenizer is None and place:
         with contextlib.suppress(ValueError):
             tokenizer = load_tokenizer(place, local_files_only=True)
     if tokenizer is None:
         raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
-    return tokenizer
+    called = name or place or type(model).__name__
+    if isinstance(model, torch.nn.Module):
+        check_in_memory(model, called)
+        check_vocabulary(model, tokenizer, called)
+    return model, tokenizer, called
 
 
 def as_classifier(
@@ -108,20 +120,13 @@ def as_classifier(
     if isinstance(model, Classifier):
         return model
     if isinstance(model, torch.nn.Module):
-        model = without_wrapper(model)
-        tokenizer = tokenizer_of(model, tokenizer)
-        config: Any = getattr(model, "config", None)
+        model, tokenizer, called = loaded_parts(model, tokenizer, name)
         # What a model that is not of transformers scores shows in its trial.
         own = type(model).__module__.startswith("transformers.")
-        if not hasattr(config, "num_labels") or (own and _head(type(model).__name__) != "ForSequenceClassification"):
+        is_head = not own or _head(type(model).__name__) == "ForSequenceClassification"
+        if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
-        called = name or getattr(config, "_name_or_path", "") or type(model).__name__
-        check_classes(config, called)
-        check_in_memory(model, called)
-        check_vocabulary(model, tokenizer, called)
-        classifier = Classifier(model, tokenizer, class_names(config, called), called)
-        _try(classifier)
-        return classifier
+        return _try(Classifier(model, tokenizer, check_classes(model.config, called), called))
     if tokenizer is not None:
         raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
     return load_classifier(model, device=device)
@@ -347,16 +352,16 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     if target is not None:
         _ask_for(model, target, name)
     if auto_class is transformers.AutoModelForSequenceClassification:
-        check_classes(model.config, name)
-        names = class_names(model.config, name)
+        names = check_classes(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
-    if not allow_untrained:  # what is trained first is tried where it is used
-        _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
-    return classifier
+    # What is trained first is tried where it is used.
+    return (
+        classifier if allow_untrained else _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
+    )
 
 
-def _try(classifier: Classifier, *, joint: bool = False) -> None:
-    """Try a model on short texts, so that one that cannot be asked is refused before any data is read.
+def _try(classifier: Classifier, *, joint: bool = False) -> Classifier:
+    """Try a model on short texts, so that one that cannot be asked is refused before any data is read; return it.
 
     Longer texts are tried where they are met, from where this trial has ended.
     """
@@ -370,6 +375,7 @@ def _try(classifier: Classifier, *, joint: bool = False) -> None:
         joint=joint,
         n_classes=None if names is None else len(names),
     )
+    return classifier
 
 
 def _head(architecture: str) -> str:
@@ -446,12 +452,12 @@ def _ask_for(model: Any, target: str, name: str) -> None:
     config.label2id = {label: number for number, label in config.id2label.items()}
 
 
-def check_classes(config: Any, name: str) -> None:
-    """Refuse models without exclusive classes."""
+def check_classes(config: Any, name: str) -> tuple[str, ...]:
+    """Return the names of a model's classes; refuse models without exclusive ones."""
     problem = getattr(config, "problem_type", None)
-    if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
-        what = "regression" if config.num_labels < 2 else str(problem).replace("_", " ")
-        labels = what.startswith("multi")
+    labels = problem == "multi_label_classification"
+    if config.num_labels < 2 or labels or problem == "regression":
+        what = "multi label classification" if labels else "regression"
         more = ": as a function from texts to probabilities it can be asked, with `label_names`"
         if labels:
             more = ": opened by name, it is asked for the label that `target` names, or for all of them (target=all)"
@@ -460,6 +466,7 @@ def check_classes(config: Any, name: str) -> None:
             f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}.",
             option="target" if labels else (),
         )
+    return class_names(config, name)
 
 
 def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:

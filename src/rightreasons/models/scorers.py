@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import hashlib
 import inspect
@@ -27,18 +28,16 @@ from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_lan
 from rightreasons.models.loading import (
     as_classifier,
     check_classes,
-    class_names,
     load_classifier,
     load_multiple_choice,
-    tokenizer_of,
+    loaded_parts,
 )
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
 from rightreasons.models.running import Column, fingerprint_texts, open_store, run_batches
 from rightreasons.models.servers.options import ServerOptions, is_address
-from rightreasons.models.trial import UNBOUNDED, first_line
-from rightreasons.models.weights import without_wrapper
+from rightreasons.models.trial import first_line, length_bound
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def as_scorer(
         return Prompted(Prompt(), model, label_names)
     if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
         if model.task != "zero-shot-classification":
-            return _of_transformers(model.model, model.tokenizer, label_names, name)
+            return _of_pipeline(model, label_names, name)
         name, model = name or model.model.name_or_path, _zero_shot(model, label_names)
     if isinstance(model, torch.nn.Module) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
@@ -303,15 +302,32 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 
 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
-    model = without_wrapper(model)
-    called = name or getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
-    tokenizer = tokenizer_of(model, tokenizer)
+    model, tokenizer, called = loaded_parts(model, tokenizer, name)
     if not isinstance(model, torch.nn.Module):  # a session of optimum
-        return FunctionScorer(_session(model, tokenizer, called), class_names(model.config, called), called)
+        names = check_classes(model.config, called)
+        return FunctionScorer(_session(model, tokenizer), names, called)
     kind = kind_of_model(model)
-    if kind in LANGUAGE_MODELS:
-        return Prompted(Prompt(), LocalEngine(LANGUAGE_MODELS[kind](model, tokenizer, called)), label_names)
-    return as_classifier(model, tokenizer, name=called)
+    if kind not in LANGUAGE_MODELS:
+        return as_classifier(model, tokenizer, name=called)
+    scorer = LANGUAGE_MODELS[kind](model, tokenizer, called)
+    scorer.try_out()
+    return Prompted(Prompt(), LocalEngine(scorer), label_names)
+
+
+def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
+    """Return the scorer of what a pipeline holds, which cuts texts where the pipeline does."""
+    tokenizer, called = pipeline.tokenizer, name or pipeline.model.name_or_path
+    length = pipeline._preprocess_params.get("max_length")
+    if length is not None:
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.model_max_length = min(length, tokenizer.model_max_length)
+    function = str(getattr(pipeline, "_postprocess_params", {}).get("function_to_apply") or "")
+    if "sigmoid" in function.lower():
+        raise ValueError(
+            f"Expected a pipeline of exclusive classes, but that of {called} takes the sigmoid of each: leave "
+            "`function_to_apply` out, or open a model of several labels by its name, with a `target`."
+        )
+    return _of_transformers(pipeline.model, tokenizer, label_names, called)
 
 
 def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
@@ -338,12 +354,19 @@ def _takes_pairs(function: Callable[..., Any]) -> bool:
 
 def _by_name(answers: Any, label_names: Sequence[str]) -> Any:
     """Return rows of probabilities in the order of the classes, where a frame or dicts name the classes."""
-    columns = getattr(answers, "columns", None)
-    if columns is not None and all(isinstance(column, str) for column in columns):
-        return np.stack([answers[label] for label in label_names], axis=1)
-    if isinstance(answers, Sequence) and answers and isinstance(answers[0], Mapping):
-        return [[row[label] for label in label_names] for row in answers]
-    return answers
+
+    def ordered(row: Mapping[str, Any]) -> list[Any]:
+        if absent := [label for label in label_names if label not in row]:
+            raise LookupError(f"{absent[0]} is not among {', '.join(row)}")
+        return [row[label] for label in label_names]
+
+    columns = {str(column): column for column in getattr(answers, "columns", ())}
+    if columns and (set(label_names) <= set(columns) or any(isinstance(column, str) for column in columns.values())):
+        return np.stack(ordered({label: answers[column] for label, column in columns.items()}), axis=1)
+    first = answers[0] if isinstance(answers, Sequence) and answers else None
+    if isinstance(first, Sequence) and first and isinstance(first[0], Mapping):  # those of a pipeline
+        return [ordered({each["label"]: each["score"] for each in row}) for row in answers]
+    return [ordered(row) for row in answers] if isinstance(first, Mapping) else answers
 
 
 def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[list[str]], Any]:
@@ -356,11 +379,9 @@ def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[li
     return probabilities
 
 
-def _session(model: Any, tokenizer: Any, name: str) -> Callable[[list[str]], Any]:
+def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
     """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
-    check_classes(model.config, name)
-    bounds = (getattr(model.config, "max_position_embeddings", 0), getattr(tokenizer, "model_max_length", 0))
-    length = min((int(bound) for bound in bounds if bound), default=UNBOUNDED)
+    length = length_bound(model, tokenizer)
 
     def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
         rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
