@@ -330,6 +330,24 @@ def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
     assert (taken.model, taken.fingerprint) == (classifier.model, classifier.fingerprint)
 
 
+class CrossEncoder(torch.nn.Sequential):
+    """As that of sentence-transformers 6: modules that take one argument, and the model in the first."""
+
+    @property
+    def transformers_model(self):
+        return self[0].module
+
+
+def test_a_cross_encoder_is_the_model_that_it_holds(classifier_folder):
+    classifier = load_classifier(classifier_folder)
+    held = CrossEncoder(torch.nn.DataParallel(classifier.model))
+    held.tokenizer = classifier.tokenizer
+    assert as_classifier(held).fingerprint == classifier.fingerprint
+    held.append(torch.nn.Identity())  # whose scores are not those of the model
+    with pytest.raises(ValueError, match="Expected a sequence classifier in `model`, but got CrossEncoder"):
+        as_classifier(held)
+
+
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
     with pytest.raises(ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."):

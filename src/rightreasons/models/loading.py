@@ -77,13 +77,14 @@ def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> 
 
     Args:
         model: The model.
-        tokenizer: Its tokenizer; None for that of the folder, or the download, it was loaded from.
+        tokenizer: Its tokenizer; None for the one that it holds, or that of the folder, or the download, it came from.
         name: Its name; None takes its configuration's name, or its class.
 
     Raises:
         TypeError: If there is no tokenizer.
         ValueError: If its weights are not in memory, or it and its tokenizer do not belong together.
     """
+    tokenizer = getattr(model, "tokenizer", None) if tokenizer is None else tokenizer
     model = without_wrapper(model)
     place = getattr(getattr(model, "config", None), "_name_or_path", "")
     if tokenizer is None and place:

@@ -252,8 +252,9 @@ class FunctionScorer:
             answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
             table = np.asarray(_by_name(answers, self.label_names), dtype=np.float64)
         except Exception as error:
+            told = first_line(error).rstrip(".:")
             raise ValueError(
-                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {first_line(error)}."
+                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {told}."
             ) from error
         shape = (len(texts), len(self.label_names))
         if table.shape != shape:
