@@ -1,7 +1,9 @@
+import errno
 import json
 import os
 import random
 import signal
+import tempfile
 from pathlib import Path
 
 import datasets
@@ -12,6 +14,7 @@ import transformers
 from safetensors.torch import load_file
 
 from launching import launch_two
+from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
 from rightreasons.core.validation import softmax
@@ -205,6 +208,29 @@ def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, 
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
+def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
+    encoder_folder, trained_whole, tmp_path, monkeypatch
+):
+    """torch says that a file could not be written, and not why; the checkpoint of the step before is whole."""
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10), "out": tmp_path / "m"}
+    save, out = transformers.Trainer._save_checkpoint, os.strerror(errno.ENOSPC)
+
+    def full(trainer, *given):
+        if trainer.state.global_step < 8:
+            return save(trainer, *given)
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(errno.ENOSPC, out)))
+        raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers.Trainer, "_save_checkpoint", full)
+        with pytest.raises(OSError, match=out) as caught:
+            fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
+    monkeypatch.undo()
+    assert in_one_sentence(caught.value).startswith(f"Expected room on the disk to write '{tmp_path / 'm'}', but it is")
+    assert fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
+
+
 @pytest.fixture(scope="module")
 def trained_whole(encoder_folder, tmp_path_factory):
     """The weights of a run that is never killed; how often it is checkpointed does not matter."""
@@ -395,6 +421,7 @@ import json
 import sys
 import torch
 torch.set_num_threads(1)
+from rightreasons.core.errors import in_one_sentence
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
