@@ -115,7 +115,7 @@ def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
             layers = [
                 place
                 for place, part in fresh.named_modules()
-                if type(part) in (torch.nn.Linear, transformers.pytorch_utils.Conv1D)
+                if isinstance(part, (torch.nn.Linear, transformers.pytorch_utils.Conv1D))
                 and part in inner
                 and part is not head
                 and not place.endswith("out_proj")  # peft refuses those of Mamba
