@@ -22,12 +22,11 @@ from rightreasons.core.choices import (
 )
 from rightreasons.core.options import Options, option
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.models.batching import sent
+from rightreasons.models.batching import sent, vocabulary_size
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
 from rightreasons.models.running import Column
-from rightreasons.models.trial import vocabulary_size
 
 STEPS = 50
 """Du et al. (2021) and captum take 50 nodes."""
