@@ -28,12 +28,12 @@ import numpy as np
 import torch
 from small_encoder import save_small_encoder
 
-from rightreasons.models.batching import default_batch_size
 from rightreasons.models.causal import choose_causal, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
+from rightreasons.models.running import default_batch_size
 
 TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 BERT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}

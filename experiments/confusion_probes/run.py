@@ -24,7 +24,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.choices import choose, load_chooser
+from rightreasons.models.choices import load_chooser
+from rightreasons.models.classes import choose
 from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.protocol import Scorer
 from rightreasons.probes.measure import measure_option_order, measure_probes, probe_tables

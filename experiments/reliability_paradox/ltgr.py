@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.validation import check_count, check_fraction, check_labels, check_same_length, softmax
-from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running import processes
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi

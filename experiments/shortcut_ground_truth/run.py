@@ -32,7 +32,8 @@ import numpy as np
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.planted import planted_mask
 from rightreasons.models.classes import predict
-from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
 from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult

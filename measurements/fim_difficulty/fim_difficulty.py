@@ -102,6 +102,9 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         if model is None:
             raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
         # Imported here, so that the module can be listed and described without torch.
+        from rightreasons.core.errors import needs
+
+        needs("torch")
         from rightreasons.difficulty import measure_difficulty
         from rightreasons.models.loading import as_classifier
 

@@ -142,7 +142,7 @@ def scorer(path: str) -> Any:
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
     from rightreasons.models.causal import JOINT, CausalLM
-    from rightreasons.models.choices import choose
+    from rightreasons.models.classes import choose
 
     model = scorer(path)
     way = method if isinstance(model, CausalLM) else None

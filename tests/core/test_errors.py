@@ -55,9 +55,7 @@ def test_every_command_that_needs_a_model_names_the_extra(told):
 
 def test_every_public_name_is_there_or_names_the_extra(told):
     absent = {name: said for name, said in told["names"].items() if said}
-    assert {"models.load_classifier", "training.DataMapCallback", "difficulty.measure_difficulty", "compare"} <= set(
-        absent
-    )
+    assert {"models.load_classifier", "training.DataMapCallback", "integrated_gradients", "compare"} <= set(absent)
     assert "calibration.calibration_error" in told["names"]
     assert not [name for name in absent if name.startswith(("datasets.", "io.", "cues."))]
     for name, said in absent.items():
@@ -67,6 +65,23 @@ def test_every_public_name_is_there_or_names_the_extra(told):
 @pytest.mark.parametrize("name", ["audit", "evaluator", "fim_difficulty"])
 def test_what_imports_a_model_when_it_is_called_names_the_extra_too(told, name):
     assert SENTENCE.fullmatch(told[name].removeprefix("ModuleNotFoundError: "))
+
+
+def test_what_is_no_model_of_torch_is_audited_without_torch(tmp_path):
+    script = Path(__file__).parents[1] / "without_torch.py"
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True, text=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    verdicts = {(name, question): said for name, found in told["audits"].items() for question, said in found.items()}
+    assert "warm" in verdicts["estimator", "shortcuts"]
+    assert verdicts["estimator", "difficulty"] == "Ranked by left-out words"
+    assert verdicts["stored", "shortcuts"].startswith("Attributions take gradients of the model")
+    assert verdicts["server", "cues"] == "No Easy and Hard items"
+    assert {verdicts[name, "calibration"] for name in told["audits"]} == {"No miscalibration shown"}
+    code, said = told["commands"].pop("audit")
+    assert code == 2
+    assert SENTENCE.fullmatch(said.removeprefix("Error: ").strip())
+    assert {name: said for name, (code, said) in told["commands"].items() if code} == {}
+    assert told["imported"] == []
 
 
 def test_the_extras_install_what_they_are_named_for():

@@ -14,7 +14,8 @@ from rightreasons.difficulty.measure import (
     measure_difficulty,
 )
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionTests
-from rightreasons.models.choices import choose, load_chooser
+from rightreasons.models.choices import load_chooser
+from rightreasons.models.classes import choose
 from rightreasons.models.gradients.fisher import FisherInformation
 from tiny_causal import save_tiny_causal
 

@@ -8,7 +8,8 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.models.batching import default_batch_size, encode, ensure_padding, length_batches, pad
+from rightreasons.models.batching import encode, ensure_padding, length_batches, pad
+from rightreasons.models.running import default_batch_size
 from tiny_models import tiny_texts, tiny_tokenizer
 
 

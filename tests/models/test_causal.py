@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.causal import CausalLM, choose_causal
-from rightreasons.models.choices import choose
+from rightreasons.models.classes import choose
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
 PROMPTS = ["the cat sat on the mat because", "the dog ran", "", "it was tired and the dog sat on a hill because it"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rightreasons.models.causal import choose_causal, load_causal
-from rightreasons.models.choices import choose, kind_of_model, load_chooser
-from rightreasons.models.classes import predict_choices
+from rightreasons.models.choices import kind_of_model, load_chooser
+from rightreasons.models.classes import choose, predict_choices
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import save_tiny_causal
 

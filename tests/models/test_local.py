@@ -10,7 +10,7 @@ import torch
 from rightreasons.core.errors import OptionError
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.causal import CausalLM, load_causal
-from rightreasons.models.choices import choose
+from rightreasons.models.classes import choose
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request

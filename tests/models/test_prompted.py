@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.models.choices import choose
-from rightreasons.models.classes import predict
+from rightreasons.models.classes import choose, predict
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples
 from rightreasons.models.protocol import Answers, Likelihoods, Scorer

@@ -10,8 +10,8 @@ import torch
 import transformers
 
 from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import choose, kind_of_model, load_chooser
-from rightreasons.models.classes import predict
+from rightreasons.models.choices import kind_of_model, load_chooser
+from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.label_words import why_no_gradients

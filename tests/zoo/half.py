@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import choose
-from rightreasons.models.classes import predict
+from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier

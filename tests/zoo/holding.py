@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.models.choices import choose, load_language_model
-from rightreasons.models.classes import predict, predict_choices
+from rightreasons.models.choices import load_language_model
+from rightreasons.models.classes import choose, predict, predict_choices
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.likelihoods import likelihood_way

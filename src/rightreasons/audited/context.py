@@ -22,6 +22,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.store import WORK, digest_of_value
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.models.prompted import Prompted, prompted_of
+from rightreasons.models.protocol import lacking
 from rightreasons.page.parts import Example, Mark, Reads
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class AuditContext:
     def batch_size(self) -> int:
         """Items per batch."""
         if self.settings.batch_size is None and self.stored is None:
-            from rightreasons.models.batching import default_batch_size
+            from rightreasons.models.running import default_batch_size
 
             return default_batch_size(self.scorer)
         return self.settings.batch_size or 32
@@ -221,6 +222,9 @@ class AuditContext:
 
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
+        lacks = lacking(self.scorer, "gradients", "about gradients")
+        if lacks and self.n_parameters is None:  # it is not here, and neither need torch be
+            return lacks
         from rightreasons.models.gradients.label_words import why_no_gradients
 
         return why_no_gradients(self.scorer)
@@ -346,8 +350,7 @@ class AuditContext:
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:
             return self.stored.scores(split)
-        from rightreasons.models.choices import choose
-        from rightreasons.models.classes import predict
+        from rightreasons.models.classes import choose, predict
         from rightreasons.models.running import bars_about
 
         shared: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightreasons.audited.options import AuditOptions
 from rightreasons.audited.splits import with_train
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, needs
 from rightreasons.core.options import listed
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
@@ -208,10 +208,11 @@ def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> 
 
 def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
     """Tell a language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
-    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
-
     if is_address(model):
         return "server"
+    needs("torch")
+    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+
     try:
         kind = kind_of_model(model, revision)
         return "language model" if kind in LANGUAGE_MODELS else kind

@@ -33,7 +33,7 @@ from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.predictions import ModelAnswers
 
 if TYPE_CHECKING:
-    from rightreasons.models.loading import Classifier
+    from rightreasons.models.classes import Classifier
     from rightreasons.models.protocol import Scorer
 
 USUAL, FEWEST = 0.95, 10

@@ -213,9 +213,8 @@ def behavior(
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.files import open_suite
     from rightreasons.io.suite_answers import read_suite_answers
-    from rightreasons.models.batching import default_batch_size
-    from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.models.prompted import prompted_of
+    from rightreasons.models.running import default_batch_size
     from rightreasons.report.behavior_page import RATES, named, sections, write_behavior_report
     from rightreasons.report.plan import Plan, plan_of_one
     from rightreasons.report.schema import page_folder
@@ -234,11 +233,15 @@ def behavior(
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
         scorer: Any
         if is_reading(opened):
+            from rightreasons.models.loading import load_question_answering
+
             scorer = load_question_answering(model)
         elif is_asked(model):
             asked = declared["prompt"], declared["server"]
             scorer = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
         else:
+            from rightreasons.models.loading import load_classifier
+
             scorer = load_classifier(model)
         if settings.plan:
             few = functools.partial(measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False)

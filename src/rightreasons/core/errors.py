@@ -137,6 +137,11 @@ def in_one_sentence(error: BaseException) -> str:
     return _shortened(text) or type(error).__name__
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or the error's type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 def did_you_mean(name: object, known: Iterable[str], n: int = 1) -> str:
     """Name the nearest of the known names, at the end of a sentence; "" where none is near.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, plain
+from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
@@ -33,9 +34,11 @@ from rightreasons.difficulty.substitutions import (
     substitution_tests,
 )
 from rightreasons.models.classes import Classifier
-from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
 from rightreasons.models.occlusion import Occlusion
 from rightreasons.models.protocol import Scorer
+
+if TYPE_CHECKING:
+    from rightreasons.models.gradients.fisher import FisherInformation
 
 Floats = NDArray[np.float64]
 
@@ -317,6 +320,9 @@ def measure_difficulty(
     References:
         Datta et al. (2020), "Geometry matters: Exploring language examples at the decision boundary".
     """
+    needs("torch")
+    from rightreasons.models.gradients.fisher import fisher_information
+
     return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)
 
 

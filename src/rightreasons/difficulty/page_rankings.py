@@ -33,8 +33,7 @@ from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, Diffic
 from rightreasons.difficulty.ranking import MIN_ITEMS
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.batching import TOKENS_PER_ITEM
-from rightreasons.models.running import bars_about
+from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
 from rightreasons.page.parts import Cell, Change, Column, Example, Mark
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, decimal, percent

@@ -26,10 +26,8 @@ from rightreasons.datasets.perturbing.substitutions import (
     substitution_lookups,
     word_substitutions,
 )
-from rightreasons.models.classes import predict
-from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
-from rightreasons.models.gradients.inputs import EmbeddingNeighbors, NoWordError, class_neighbors
-from rightreasons.models.loading import Classifier
+from rightreasons.models.classes import Classifier, predict
+from rightreasons.models.gradients.options import Attributions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +64,8 @@ def replacement_sources(
     Raises:
         ValueError: If the model has no table of word embeddings.
     """
+    from rightreasons.models.gradients.inputs import EmbeddingNeighbors, NoWordError, class_neighbors
+
     check_one_of(neighbors, NEIGHBORS, "neighbors")
     thesaurus: Thesaurus | None = None
     with contextlib.suppress(ImportError):
@@ -216,6 +216,8 @@ def substitution_tests(
     keys = check_ids(range(len(rows)) if ids is None else ids, "ids")
     running: dict[str, Any] = {"max_length": options.max_length, "progress": options.progress}
     if attributions is None:
+        from rightreasons.models.gradients.attribution import integrated_gradients
+
         check_same_length(texts=rows, ids=keys)
         attributions = integrated_gradients(classifier, rows, ids=keys, unit="word", **running)
     check_same_length(texts=rows, ids=keys, attributions=attributions)

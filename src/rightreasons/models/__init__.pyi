@@ -1,6 +1,6 @@
 from .causal import load_causal as load_causal
-from .choices import choose as choose
 from .choices import load_chooser as load_chooser
+from .classes import choose as choose
 from .classes import predict as predict
 from .classes import predict_choices as predict_choices
 from .gradients.attribution import integrated_gradients as integrated_gradients

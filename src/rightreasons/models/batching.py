@@ -23,13 +23,8 @@ CHANGING: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
 """The models that change something of themselves as they read, so that what they say depends on what they read before:
 attention that becomes another one for short texts (BigBird), rotary factors of the longest text so far."""
 
-
-SMALLEST_BATCH, LARGEST_BATCH = 32, 256
 QUEUES = "cuda"
 """The type of the devices that compute, and copy, while this process goes on."""
-
-TOKENS_PER_ITEM = 128
-"""What a batch of so many items may hold for each of them: a language model batches by tokens."""
 
 
 @contextmanager
@@ -344,37 +339,6 @@ def length_batches(
         batches.append(order[start : start + size])
         start += size
     return batches
-
-
-def default_batch_size(scorer: Any) -> int:
-    """Return how many items a batch has where nobody says: 32, and on a GPU what half of its free memory takes.
-
-    Counted are, for each of 128 tokens, the states that a layer keeps for its gradients, in all layers: 8 times the
-    width and 3 times the inner width. That is within a factor of two of what passes were seen to take
-    (benchmarks/RESULTS.md); a batch that does not fit after all is halved.
-
-    Args:
-        scorer: A model of torch, or a scorer or the engine of one that has it; anything else is on no GPU.
-
-    Returns:
-        A power of two from 32 to 256.
-
-    Example:
-        >>> default_batch_size(torch.nn.Linear(2, 2))
-        32
-    """
-    holder = getattr(scorer, "engine", scorer)
-    model = getattr(holder, "model", holder)
-    device = getattr(model, "device", None)
-    if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
-        return SMALLEST_BATCH
-    config = model.config.get_text_config()
-    width = getattr(config, "hidden_size", 1024)
-    states = (8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)) * model.dtype.itemsize
-    free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # what PyTorch has in reserve
-    items = int(free) // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
-    return min(max(1 << max(int(items).bit_length() - 1, 0), SMALLEST_BATCH), LARGEST_BATCH)
 
 
 def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device = "cpu") -> dict[str, torch.Tensor]:

@@ -1,32 +1,24 @@
-"""One interface to every scorer of choices: a multiple-choice head or a language model."""
+"""Open whatever can choose: a multiple-choice model, or a language model of any kind."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import torch
 import transformers
-from numpy.typing import NDArray
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as _ENCODER_DECODERS
 
-from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import SCORING_METHODS
-from rightreasons.core.errors import OptionError
-from rightreasons.core.scores import Scores
+from rightreasons.core.errors import first_line
 from rightreasons.core.validation import check_one_of
-from rightreasons.models.batching import TOKENS_PER_ITEM
 from rightreasons.models.bidirectional.encoder_decoder import EncoderDecoder
 from rightreasons.models.bidirectional.masked import MaskedLM
 from rightreasons.models.causal import CausalLM, open_language_model
-from rightreasons.models.classes import Classifier
+from rightreasons.models.classes import HEAD, Classifier, check_head
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
-from rightreasons.models.prompts import ChoiceItems, distinct_texts
-from rightreasons.models.protocol import Scorer
-from rightreasons.models.trial import first_line
 from rightreasons.models.weights import adapter_of
 
 if TYPE_CHECKING:
@@ -34,18 +26,12 @@ if TYPE_CHECKING:
 
     from rightreasons.models.loading import HowToOpen
 
-HEAD = "head"
-"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
-
 LANGUAGE_MODELS: Mapping[str, type[CausalLM]] = {
     "causal": CausalLM,
     "encoder-decoder": EncoderDecoder,
     "masked": MaskedLM,
 }
 """The kinds of models that are asked through a prompt."""
-
-# Maximum choices after one prompt in one sequence; attention costs their square.
-_MOST = 16
 
 
 def load_chooser(
@@ -76,9 +62,10 @@ def load_chooser(
         )
     if kind in LANGUAGE_MODELS:
         model = open_language_model(LANGUAGE_MODELS[kind], name_or_path, how)
-        return dataclasses.replace(model, method=_method(model, method))
+        own = model.method if method is None else method
+        return dataclasses.replace(model, method=check_one_of(own, SCORING_METHODS, "method"))
     head = load_multiple_choice(name_or_path, **how)
-    _method(head, method)
+    check_head(head, method)
     return head
 
 
@@ -86,128 +73,6 @@ def load_language_model(name_or_path: str | os.PathLike[str], **how: Unpack[HowT
     """Load a language model of any kind, as `load_causal` does a causal one."""
     kind = LANGUAGE_MODELS.get(kind_of_model(name_or_path, how.get("revision")), CausalLM)
     return open_language_model(kind, name_or_path, how)
-
-
-def choose(
-    scorer: Scorer,
-    prompts: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    *,
-    method: str | None = None,
-    ids: Iterable[object] | None = None,
-    labels: Sequence[int] | NDArray[Any] | None = None,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
-    distinct: bool = True,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
-) -> Scores:
-    """Score every choice of every item by any scorer.
-
-    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
-    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
-    the same score everywhere.
-
-    Args:
-        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
-            `Prompted`, which batches by itself.
-        prompts: N prompts; one may be empty.
-        choices: N lists of at least two texts.
-        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
-            model (`choose_causal`). None takes the scorer's own.
-        ids: N unique ids; by default "0", "1", …
-        labels: (N,) the index of the right choice, -1 where there is none.
-        batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model, and 128 times
-            `batch_size` for a causal one.
-        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
-        progress: Whether to show a progress bar.
-        out: A folder for the results; a killed run resumes.
-        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
-            has its id and the reason; every pair of every item is scored then.
-
-    Returns:
-        ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
-        its confidence, labels, and how many prompts or pairs were cut.
-
-    Raises:
-        TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
-            is not one of the scorer's, or `out` holds other files.
-    """
-    given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
-    if isinstance(scorer, CausalLM):
-        bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
-        asked = {"method": _method(scorer, method), "fail_fast": fail_fast, "max_tokens": bound}
-        return scorer.choose(prompts, choices, **asked, **given)
-    if not isinstance(scorer, Classifier):
-        _check_scorer(scorer)
-        if method is not None:
-            raise OptionError(
-                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
-                option="method",
-            )
-        return scorer.choose(prompts, choices, **given)
-    _method(scorer, method)
-    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
-    if not distinct or not fail_fast:
-        return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
-    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-    groups = _Groups(items)
-    scores = scorer.choose(groups.prompts, groups.choices, ids=groups.names, **how)
-    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
-    logits = Ragged.of(flat[groups.place], items.counts).table()
-    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
-
-
-class _Groups:
-    """The distinct (prompt, choice) pairs of some items, laid out as items of one prompt and two to `_MOST` choices.
-
-    Attributes:
-        prompts: The prompt of each group; a prompt with many choices has several groups.
-        choices: Their choices.
-        names: Their names: the first item that has the prompt, and the number of the group.
-        place: (P,) the position in the groups of the score of every pair of every item.
-    """
-
-    def __init__(self, items: ChoiceItems) -> None:
-        texts, places = distinct_texts(items.prompts, items.choices)
-        # An item may offer one text twice; the scorers need two choices.
-        texts = [own if len(own) > 1 else own * 2 for own in texts]
-        starts = np.cumsum([0, *map(len, texts)])
-        self.place = np.array([starts[group] + place for group, own in places for place in own], dtype=np.int64)
-        self.prompts: list[str] = []
-        self.choices: list[list[str]] = []
-        self.names: list[str] = []
-        first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-        for group, own in enumerate(texts):
-            for part, rows in enumerate(np.array_split(np.arange(len(own)), -(-len(own) // _MOST))):
-                self.prompts.append(items.prompts[first[group]])
-                self.choices.append([own[row] for row in rows])
-                self.names.append(f"{items.ids[first[group]]}#{part}")
-
-
-def _check_scorer(scorer: Any) -> None:
-    if not callable(getattr(scorer, "choose", None)):
-        raise TypeError(
-            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
-            f"{type(scorer).__name__}."
-        )
-
-
-def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
-    """Check a method against the kind of scorer; None is the scorer's own."""
-    if isinstance(scorer, CausalLM):
-        return check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
-    if scorer.label_names is not None:
-        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
-    if method not in (None, HEAD):
-        raise OptionError(
-            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
-            option="method",
-        )
-    return HEAD
 
 
 def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str | None = None) -> str:

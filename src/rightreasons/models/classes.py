@@ -1,26 +1,47 @@
-"""A classifier, and its predictions on a dataset: the logits of every item, computed once and kept with their ids."""
+"""What any scorer is asked about a dataset, classes or choices, and a classifier, whose logits are kept with their ids.
+
+Whoever asks a function or a server needs no torch: it is imported where a model of torch is run.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
-from rightreasons.models.batching import later
-from rightreasons.models.items import Items, leave_out_empty
+from rightreasons.core.validation import check_ids, check_same_length, check_texts
+from rightreasons.models.prompts import ChoiceItems, distinct_texts
 from rightreasons.models.protocol import Ability, Scorer
-from rightreasons.models.running import FAILED, Column, Columns, Later, Store, fingerprint_model
-from rightreasons.models.trial import length_bound
-from rightreasons.models.weights import quantized, told_of
+from rightreasons.models.running import (
+    FAILED,
+    NO_WORDS,
+    TOKENS_PER_ITEM,
+    Column,
+    Columns,
+    Later,
+    Store,
+    fingerprint_model,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+    from rightreasons.models.items import Items
 
 ITEMS = "items.json"
+
+HEAD = "head"
+"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
+
+# Maximum choices after one prompt in one sequence; attention costs their square.
+_MOST = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,11 +70,15 @@ class Classifier:
     @property
     def max_length(self) -> int:
         """Maximum tokens per sequence, from `length_bound`."""
+        from rightreasons.models.trial import length_bound
+
         return length_bound(self.model, self.tokenizer)
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """Items shared by processes, and gradients where no weight is quantized."""
+        from rightreasons.models.weights import quantized
+
         return frozenset(("processes",) if quantized(self.model) else ("gradients", "processes"))
 
     @property
@@ -82,6 +107,8 @@ class Classifier:
 
     def describe(self) -> dict[str, Any]:
         """Return the architecture and what its weights are: a head is asked the texts as they are."""
+        from rightreasons.models.weights import told_of
+
         return {"architecture": type(self.model).__name__, "weights": told_of(self.model)}
 
     def predict(self, texts: Sequence[str], **how: Any) -> Scores:
@@ -151,6 +178,8 @@ def predict(
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
         )
+    from rightreasons.models.items import Items
+
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
     return _score(items, labels, failures, **how)
@@ -199,9 +228,88 @@ def predict_choices(
     """
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
+    from rightreasons.models.items import Items
+
     items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
     return _score(items, labels, {}, **how)
+
+
+def choose(
+    scorer: Scorer,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    *,
+    method: str | None = None,
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    distinct: bool = True,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
+) -> Scores:
+    """Score every choice of every item by any scorer.
+
+    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
+    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
+    the same score everywhere.
+
+    Args:
+        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
+            `Prompted`, which batches by itself.
+        prompts: N prompts; one may be empty.
+        choices: N lists of at least two texts.
+        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
+            model (`choose_causal`). None takes the scorer's own.
+        ids: N unique ids; by default "0", "1", …
+        labels: (N,) the index of the right choice, -1 where there is none.
+        batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
+        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model, and 128 times
+            `batch_size` for a causal one.
+        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
+        progress: Whether to show a progress bar.
+        out: A folder for the results; a killed run resumes.
+        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
+            has its id and the reason; every pair of every item is scored then.
+
+    Returns:
+        ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
+        its confidence, labels, and how many prompts or pairs were cut.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
+            is not one of the scorer's, or `out` holds other files.
+    """
+    given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
+    if not isinstance(scorer, Classifier):
+        if not callable(getattr(scorer, "choose", None)):
+            raise TypeError(
+                f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
+                f"{type(scorer).__name__}."
+            )
+        if hasattr(scorer, "method"):  # a language model without a prompt
+            bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
+            asked: dict[str, Any] = {"method": method, "fail_fast": fail_fast, "max_tokens": bound}
+            return scorer.choose(prompts, choices, **asked, **given)
+        if method is not None:
+            raise OptionError(
+                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
+                option="method",
+            )
+        return scorer.choose(prompts, choices, **given)
+    check_head(scorer, method)
+    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
+    if not distinct or not fail_fast:
+        return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
+    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
+    groups = _Groups(items)
+    scores = scorer.choose(groups.prompts, groups.choices, ids=groups.names, **how)
+    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
+    logits = Ragged.of(flat[groups.place], items.counts).table()
+    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -231,8 +339,74 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     return _assemble(about, Columns.of(chunk, failed))
 
 
+def leave_out_empty(
+    texts: Sequence[str], ids: Iterable[object] | None, labels: Any
+) -> tuple[list[str], list[str], Any, dict[str, str]]:
+    """Leave out the texts without words, unless all are.
+
+    Args:
+        texts: N texts.
+        ids: N unique ids, or None.
+        labels: (N,) labels, or None.
+
+    Returns:
+        The other texts, their ids and labels, and id -> reason of those that are left out.
+    """
+    texts = check_texts(texts, "texts", allow_empty=True)
+    names = check_ids(range(len(texts)) if ids is None else ids, "ids")
+    check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+    rows = [row for row, text in enumerate(texts) if text.strip()]
+    if len(rows) in (0, len(texts)):
+        return texts, names, labels, {}
+    failures = {name: NO_WORDS for name, text in zip(names, texts, strict=True) if not text.strip()}
+    kept = None if labels is None else [labels[row] for row in rows]
+    return [texts[row] for row in rows], [names[row] for row in rows], kept, failures
+
+
+class _Groups:
+    """The distinct (prompt, choice) pairs of some items, laid out as items of one prompt and two to `_MOST` choices.
+
+    Attributes:
+        prompts: The prompt of each group; a prompt with many choices has several groups.
+        choices: Their choices.
+        names: Their names: the first item that has the prompt, and the number of the group.
+        place: (P,) the position in the groups of the score of every pair of every item.
+    """
+
+    def __init__(self, items: ChoiceItems) -> None:
+        texts, places = distinct_texts(items.prompts, items.choices)
+        # An item may offer one text twice; the scorers need two choices.
+        texts = [own if len(own) > 1 else own * 2 for own in texts]
+        starts = np.cumsum([0, *map(len, texts)])
+        self.place = np.array([starts[group] + place for group, own in places for place in own], dtype=np.int64)
+        self.prompts: list[str] = []
+        self.choices: list[list[str]] = []
+        self.names: list[str] = []
+        first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
+        for group, own in enumerate(texts):
+            for part, rows in enumerate(np.array_split(np.arange(len(own)), -(-len(own) // _MOST))):
+                self.prompts.append(items.prompts[first[group]])
+                self.choices.append([own[row] for row in rows])
+                self.names.append(f"{items.ids[first[group]]}#{part}")
+
+
+def check_head(scorer: Classifier, method: str | None) -> None:
+    """Refuse a classifier of classes, and a method that is not that of a multiple-choice head."""
+    if scorer.label_names is not None:
+        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
+    if method not in (None, HEAD):
+        raise OptionError(
+            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
+            option="method",
+        )
+
+
 def _score(items: Items, labels: object, failures: Mapping[str, str], **how: Any) -> Scores:
     """Score every sequence, and join those of an item."""
+    import torch
+
+    from rightreasons.models.batching import later
+
     classifier, sequences, gold = items.classifier, items.sequences(), items.check_labels(labels)
 
     @torch.inference_mode()

@@ -31,7 +31,7 @@ from rightreasons.models.batching import (
     pad,
     padding_values,
 )
-from rightreasons.models.running import NO_WORDS, Column, Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
@@ -47,30 +47,6 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
-
-
-def leave_out_empty(
-    texts: Sequence[str], ids: Iterable[object] | None, labels: Any
-) -> tuple[list[str], list[str], Any, dict[str, str]]:
-    """Leave out the texts without words, unless all are.
-
-    Args:
-        texts: N texts.
-        ids: N unique ids, or None.
-        labels: (N,) labels, or None.
-
-    Returns:
-        The other texts, their ids and labels, and id -> reason of those that are left out.
-    """
-    texts = check_texts(texts, "texts", allow_empty=True)
-    names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-    check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
-    rows = [row for row, text in enumerate(texts) if text.strip()]
-    if len(rows) in (0, len(texts)):
-        return texts, names, labels, {}
-    failures = {name: NO_WORDS for name, text in zip(names, texts, strict=True) if not text.strip()}
-    kept = None if labels is None else [labels[row] for row in rows]
-    return [texts[row] for row in rows], [names[row] for row in rows], kept, failures
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

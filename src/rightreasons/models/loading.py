@@ -15,13 +15,12 @@ import torch
 import transformers
 
 from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import OptionError, OptionTypeError, one_line
+from rightreasons.core.errors import OptionError, OptionTypeError, first_line, one_line
 from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
 from rightreasons.models.trial import SHORTEST, classifier_way
-from rightreasons.models.trial import first_line as first_line
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
 

@@ -17,7 +17,7 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, first_line
 from rightreasons.core.options import takes
 from rightreasons.core.replies import THINKING_TAGS, Reply
 from rightreasons.core.resampling import item_rng
@@ -35,7 +35,6 @@ from rightreasons.models.trial import (
     Way,
     check_tokens,
     fastest_way,
-    first_line,
     ordinary_tokens,
     reach_of,
 )

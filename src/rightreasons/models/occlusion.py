@@ -16,8 +16,7 @@ from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length, check_texts
 from rightreasons.datasets.perturbing.edits import delete_words
-from rightreasons.models.choices import choose
-from rightreasons.models.classes import Classifier, predict
+from rightreasons.models.classes import Classifier, choose, predict
 from rightreasons.models.protocol import Scorer
 
 WITHOUT = "without word"

@@ -42,6 +42,11 @@ FAILED = "failed"
 NO_WORDS = "Its text has no words."
 """Why an empty text is left out."""
 
+TOKENS_PER_ITEM = 128
+"""What a batch of so many items may hold for each of them: a language model batches by tokens."""
+
+SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+
 MOST_FAILURES = 100
 """How many of the first items may fail before a run that leaves failing items out gives up."""
 
@@ -177,6 +182,40 @@ def default_device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def default_batch_size(scorer: Any) -> int:
+    """Return how many items a batch has where nobody says: 32, and on a GPU what half of its free memory takes.
+
+    Counted are, for each of 128 tokens, the states that a layer keeps for its gradients, in all layers: 8 times the
+    width and 3 times the inner width. That is within a factor of two of what passes were seen to take
+    (benchmarks/RESULTS.md); a batch that does not fit after all is halved.
+
+    Args:
+        scorer: A model of torch, or a scorer or the engine of one that has it; anything else is on no GPU.
+
+    Returns:
+        A power of two from 32 to 256.
+
+    Example:
+        >>> import torch
+        >>> default_batch_size(torch.nn.Linear(2, 2))
+        32
+    """
+    holder = getattr(scorer, "engine", scorer)
+    model = getattr(holder, "model", holder)
+    device = getattr(model, "device", None)
+    if getattr(device, "type", "cpu") != "cuda" or not hasattr(model, "config"):
+        return SMALLEST_BATCH
+    import torch
+
+    config = model.config.get_text_config()
+    width = getattr(config, "hidden_size", 1024)
+    states = (8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)) * model.dtype.itemsize
+    free, _ = torch.cuda.mem_get_info(device)
+    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # what PyTorch has in reserve
+    items = int(free) // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
+    return min(max(1 << max(int(items).bit_length() - 1, 0), SMALLEST_BATCH), LARGEST_BATCH)
 
 
 def _state() -> Any:

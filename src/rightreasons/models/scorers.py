@@ -1,4 +1,7 @@
-"""Whatever people have as a scorer: a folder, a loaded model, a pipeline, an estimator, a function."""
+"""Whatever people have as a scorer: a folder, a loaded model, a pipeline, an estimator, a function.
+
+Only what is a model of torch needs torch, which is imported where such a model is opened.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,31 @@ import hashlib
 import inspect
 import os
 import pickle
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, kind_of
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, first_line, needs
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import leased, package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
-from rightreasons.models.batching import TOKENS_PER_ITEM, default_batch_size
-from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
-from rightreasons.models.loading import (
-    as_classifier,
-    check_classes,
-    load_classifier,
-    load_multiple_choice,
-    loaded_parts,
-)
-from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
-from rightreasons.models.running import Column, fingerprint_texts, open_store, run_batches
+from rightreasons.models.running import (
+    TOKENS_PER_ITEM,
+    Column,
+    default_batch_size,
+    fingerprint_texts,
+    open_store,
+    run_batches,
+)
 from rightreasons.models.servers.options import ServerOptions, is_address
-from rightreasons.models.trial import first_line, length_bound
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def as_scorer(
         if model.task != "zero-shot-classification":
             return _of_pipeline(model, label_names, name)
         name, model = name or model.model.name_or_path, _zero_shot(model, label_names)
-    if isinstance(model, torch.nn.Module) or hasattr(getattr(model, "config", None), "id2label"):
+    if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has(model, "label_names") and _has(model, "predict"):
         absent = ", ".join(member for member in MEMBERS if not _has(model, member))
@@ -279,6 +278,10 @@ def open_engine(
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
+        needs("torch")
+        from rightreasons.models.choices import load_language_model
+        from rightreasons.models.local import LocalEngine
+
         opened = load_language_model(model, **how)
         size = batch_size or default_batch_size(opened.model)
         return LocalEngine(opened, prompt.thinking, max_tokens=TOKENS_PER_ITEM * size)
@@ -295,16 +298,31 @@ def _has(model: Any, member: str) -> bool:
     return hasattr(type(model), member) or member in getattr(model, "__dict__", ())
 
 
+def _is_module(model: Any) -> bool:
+    """Return whether an object is a module of torch; there is none where torch has not been imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
 def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
-    kind = "causal" if is_address(model) else kind_of_model(model)
-    if kind in LANGUAGE_MODELS:
-        return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
-    return load_multiple_choice(model) if kind == "choice" else load_classifier(model)
+    if not is_address(model):
+        needs("torch")
+        from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+        from rightreasons.models.loading import load_classifier, load_multiple_choice
+
+        kind = kind_of_model(model)
+        if kind not in LANGUAGE_MODELS:
+            return load_multiple_choice(model) if kind == "choice" else load_classifier(model)
+    return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
 
 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
+    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+    from rightreasons.models.loading import as_classifier, check_classes, loaded_parts
+    from rightreasons.models.local import LocalEngine
+
     model, tokenizer, called = loaded_parts(model, tokenizer, name)
-    if not isinstance(model, torch.nn.Module):  # a session of optimum
+    if not _is_module(model):  # a session of optimum
         names = check_classes(model.config, called)
         return FunctionScorer(_session(model, tokenizer), names, called)
     kind = kind_of_model(model)
@@ -382,6 +400,10 @@ def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[li
 
 def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
     """Return the function that runs a classifier outside torch, such as one in ONNX: a text at a time, as it is."""
+    import torch
+
+    from rightreasons.models.trial import length_bound
+
     length = length_bound(model, tokenizer)
 
     def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:

@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
+from rightreasons.core.errors import first_line
 from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.batching import (
     CHANGING,
@@ -319,11 +320,6 @@ def _widened(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for tensor, data in zip(tensors, before, strict=True):
             tensor.data = data
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or the error's type where it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 @contextmanager

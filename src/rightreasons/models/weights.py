@@ -14,8 +14,7 @@ from typing import Any
 import torch
 import transformers
 
-from rightreasons.core.errors import needs
-from rightreasons.models.trial import first_line
+from rightreasons.core.errors import first_line, needs
 
 ADAPTER = "adapter_config.json"
 HEADS = {

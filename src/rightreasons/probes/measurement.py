@@ -327,7 +327,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
 
 def _scorer(context: AuditContext) -> Any:
     """Return (what is asked, what it depends on) -> the model as a function that stores its answers."""
-    from rightreasons.models.choices import choose
+    from rightreasons.models.classes import choose
 
     model, method = context.scorer, str(getattr(context.scorer, "method", ""))
     settings = {name: getattr(context, name) for name in ("batch_size", "progress", "fail_fast")}

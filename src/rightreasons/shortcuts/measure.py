@@ -20,8 +20,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
 from rightreasons.core.tokens import words as tokenize
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
-from rightreasons.models.gradients.attribution import MAX_TOKENS, Attributions, integrated_gradients
-from rightreasons.models.loading import Classifier
+from rightreasons.models.classes import Classifier
+from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
 from rightreasons.models.occlusion import Occlusion, occlude
 from rightreasons.models.protocol import Scorer
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
@@ -520,6 +520,8 @@ def measure_shortcuts(
             occlusion = occlude(classifier, texts, **items, batch_size=batch_size, **run)
         attributions = occlusion_attributions(occlusion, target=settings.target, label=settings.label)
     elif hasattr(classifier, "tokenizer"):
+        from rightreasons.models.gradients.attribution import integrated_gradients
+
         length = _max_length(classifier, settings)
         run |= {"max_tokens": MAX_TOKENS * batch_size // 32, "max_length": length}
         attributions = integrated_gradients(classifier, texts, **items, options=settings.attribution(), **run)

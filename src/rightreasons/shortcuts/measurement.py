@@ -41,7 +41,7 @@ from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
 from rightreasons.shortcuts.tradeoff import DetectionQuality
 
 if TYPE_CHECKING:
-    from rightreasons.models.loading import Classifier
+    from rightreasons.models.classes import Classifier
     from rightreasons.models.protocol import Scorer
 
 

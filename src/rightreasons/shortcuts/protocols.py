@@ -9,7 +9,7 @@ from typing import Any
 from rightreasons.core.choices import HEAD_ROUNDINGS, IMPORTANCES, RANKINGS, TOKEN_KINDS, UNITS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.options import check_options, option
-from rightreasons.models.gradients.integration import AttributionOptions
+from rightreasons.models.gradients.options import AttributionOptions
 
 
 class Protocol(AttributionOptions):

@@ -29,8 +29,8 @@ from rightreasons.difficulty.data_maps import (
     read_epochs,
     write_epoch,
 )
-from rightreasons.models.classes import predict
-from rightreasons.models.loading import Classifier, class_names
+from rightreasons.models.classes import Classifier, predict
+from rightreasons.models.loading import class_names
 from rightreasons.models.running import open_store, processes
 from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads

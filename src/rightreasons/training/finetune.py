@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, first_line
 from rightreasons.core.options import takes
 from rightreasons.core.stopping import is_signaled, is_watched, stop_deferred
 from rightreasons.core.store import (
@@ -37,15 +37,8 @@ from rightreasons.core.store import (
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
-from rightreasons.models.loading import (
-    Classifier,
-    agree_on_padding,
-    check_model,
-    first_line,
-    load_tokenizer,
-    position_bound,
-    quiet,
-)
+from rightreasons.models.classes import Classifier
+from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.spans import predict_answers
 from rightreasons.models.weights import adapter_of, quantized

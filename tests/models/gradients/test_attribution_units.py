@@ -15,7 +15,7 @@ from rightreasons.core.tokens import words
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.inputs import word_of_piece, word_spans
-from rightreasons.models.gradients.integration import AttributionOptions
+from rightreasons.models.gradients.options import AttributionOptions
 from rightreasons.shortcuts.reliance import find_shortcuts
 from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 

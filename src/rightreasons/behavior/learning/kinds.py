@@ -32,8 +32,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, length_batches, padding_values
-from rightreasons.models.classes import predict
-from rightreasons.models.loading import Classifier, agree_on_padding, load_classifier, load_question_answering
+from rightreasons.models.classes import Classifier, predict
+from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
 from rightreasons.models.spans import SpanAnswers, best_spans, encode_windows, join_windows, predict_answers
 from rightreasons.training.examples import answer_characters
 

@@ -24,7 +24,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, leased, save_twice, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import frozen
-from rightreasons.models.loading import Classifier
+from rightreasons.models.classes import Classifier
 from rightreasons.models.running import progress_bar
 from rightreasons.training.finetune import own_random_state
 

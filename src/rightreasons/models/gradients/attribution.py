@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,15 @@ from rightreasons.core.options import takes
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import check_fast
-from rightreasons.models.classes import Classifier
+from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
-from rightreasons.models.gradients.integration import AttributionOptions, Baseline, Integral, Path, integrate
+from rightreasons.models.gradients.integration import Baseline, Integral, Path, integrate
 from rightreasons.models.gradients.label_words import PromptTokenizer, with_gradients
-from rightreasons.models.items import Items, leave_out_empty
+from rightreasons.models.gradients.options import MAX_TOKENS, AttributionOptions, Attributions
+from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
-
-MAX_TOKENS = 2048
-"""Tokens per pass; more is no faster on two cores, but may be on a GPU."""
 
 ROUNDING = 1e-6
 """A gap this small is none, however little the score changes."""
@@ -35,97 +32,6 @@ ROUNDING = 1e-6
 ITEMS_IN_FLIGHT = 16
 """Items that are integrated together, padded to the longest: enough to fill a pass of `MAX_TOKENS`, few enough to be of
 like length; more where a pass takes more."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attributions:
-    """What each prediction rests on, token by token, in the order of the items.
-
-    The tokens of all items are in flat arrays, one item after another; those of item i are
-    `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens, unless they are ranked
-    too (`rank_special`): then their `starts` and `ends` are 0. The tokens of a multiple-choice
-    item are those of its choices, one choice after another, each with the prompt before it.
-
-    Attributes:
-        ids: N item ids.
-        tokens: N tuples of tokens: word pieces as the tokenizer writes them, or lower-case words.
-        scores: N rows of attributions, one per token.
-        starts: (total,) first character of each token in its text.
-        ends: (total,) one past its last character.
-        parts: (total,) 0 for a token of the text (or prompt), 1 for one of the second text (or choice).
-        choices: (total,) the choice in whose pair the token is; 0 for classifiers.
-        explained: (N,) the class, or choice, whose score is explained.
-        logits: (N, K) float64, or `Ragged` where the number of choices differs.
-        labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
-        value: (N,) the explained score of the input.
-        baseline_value: (N,) the explained score of the baseline.
-        gap: (N,) completeness gap: the sum of the attributions of all tokens (with reduce="sum", special tokens
-            included) minus `value - baseline_value`; 0 is exact.
-        special_share: (N,) share of the absolute attribution that falls on special tokens, in [0, 1].
-        nodes: (N,) number of gradients taken.
-        truncated: (N,) whether a text of the item was cut.
-        label_names: K names of the classes; None for multiple choice.
-        baseline: The baseline that was taken: "zeros", "mean", "pad" or "mask".
-        valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
-            them where `max_gap` is None. The numbers of the others should not be read.
-        definition: What the scores are, in words.
-        failures: Id of an item that the model could not read -> the reason; it is not among the N.
-    """
-
-    ids: tuple[str, ...]
-    tokens: tuple[tuple[str, ...], ...]
-    scores: Ragged
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    parts: NDArray[np.int64]
-    choices: NDArray[np.int64]
-    explained: NDArray[np.int64]
-    logits: NDArray[np.float64] | Ragged
-    labels: NDArray[np.int64] | None
-    value: NDArray[np.float64]
-    baseline_value: NDArray[np.float64]
-    gap: NDArray[np.float64]
-    special_share: NDArray[np.float64]
-    nodes: NDArray[np.int64]
-    truncated: NDArray[np.bool_]
-    label_names: tuple[str, ...] | None
-    baseline: str
-    valid: NDArray[np.bool_]
-    definition: str
-    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def n_truncated(self) -> int:
-        """How many items were longer than the model takes and were cut."""
-        return int(self.truncated.sum())
-
-    @property
-    def n_invalid(self) -> int:
-        """How many items' attributions do not add up to the change of the score."""
-        return int((~self.valid).sum())
-
-    def take(self, rows: NDArray[np.int64]) -> Attributions:
-        """Return some items, in the order of `rows`."""
-        tokens = np.concatenate([np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()])
-        logits = self.logits
-        if isinstance(logits, Ragged):
-            logits = Ragged.of(np.concatenate([logits[row] for row in rows.tolist()]), logits.lengths[rows])
-        else:
-            logits = logits[rows]
-        by_item = ("explained", "value", "baseline_value", "gap", "special_share", "nodes", "truncated", "valid")
-        return dataclasses.replace(
-            self,
-            ids=tuple(self.ids[row] for row in rows.tolist()),
-            tokens=tuple(self.tokens[row] for row in rows.tolist()),
-            scores=Ragged.of(self.scores.values[tokens], self.scores.lengths[rows]),
-            logits=logits,
-            labels=None if self.labels is None else self.labels[rows],
-            **{name: getattr(self, name)[tokens] for name in ("starts", "ends", "parts", "choices")},
-            **{name: getattr(self, name)[rows] for name in by_item},
-        )
 
 
 @takes(AttributionOptions)

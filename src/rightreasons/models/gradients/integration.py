@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.choices import (
-    BASELINES,
-    EXPLAINED_LABELS,
-    INTEGRATION_METHODS,
-    LAYERS,
-    MERGES,
-    REDUCTIONS,
-    TARGETS,
-    UNITS,
-)
-from rightreasons.core.options import Options, option
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.models.batching import sent, vocabulary_size
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
+from rightreasons.models.gradients.options import FIRST_PLACES, AttributionOptions
 from rightreasons.models.items import Items
 from rightreasons.models.running import Column
-
-STEPS = 50
-"""Du et al. (2021) and captum take 50 nodes."""
-
-TOLERANCE = 0.02
-
-MAX_GAP = 0.05
-"""Sundararajan et al. (2017, section 5) take enough nodes for the attributions to add up to the score within 5 %."""
-
-FIRST_PLACES = (0.125, 0.25, 0.5, 0.75, 1.0)
-"""Nodes that the adaptive rule begins with: none at the baseline, where the gradient of a normalization may explode."""
-
 
 RULES = ("riemann_right", "gauss_legendre")
 
@@ -66,84 +43,6 @@ _TEXTS = (
     "She said that there were three of them, not two.",
 )
 _BLOCK = 4096
-
-
-class AttributionOptions(Options):
-    """The settings of `integrated_gradients` that change its result."""
-
-    target: str = option("probability", "Score that is explained.", choices=TARGETS)
-    label: str = option("predicted", "Label whose score is explained.", choices=EXPLAINED_LABELS)
-    layer: str = option("word_embeddings", "Embeddings that follow the path.", choices=LAYERS)
-    baseline: str = option("auto", "Embedding at which the path of every token begins.", choices=BASELINES)
-    keep_special: bool = option(False, "The baseline keeps the special tokens of the text.")
-    token_type: int | None = option(None, "Type id of every token, where a model has types.", minimum=0)
-    method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
-    steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
-    tolerance: float = option(TOLERANCE, "Completeness gap that the adaptive rule allows.", minimum=0.0)
-    max_gap: float | None = option(
-        MAX_GAP,
-        "Completeness gap, as a share of the change of the score, up to which the attributions of an item are valid.",
-        minimum=0.0,
-    )
-    reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)
-    normalize: bool = option(False, "The numbers of an item are divided by their 2-norm.")
-    unit: str = option("wordpiece", "What is scored.", choices=UNITS)
-    merge: str = option("absmax", "How the pieces of a word become one number.", choices=MERGES)
-    rank_special: bool = option(False, "Special tokens are scored too.")
-
-    def _check(self) -> None:
-        check_count(self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1)
-        without = self.baseline in ("auto", "zeros")
-        if self.baseline == "mean" and self.layer != "word_embeddings":
-            raise ValueError(
-                "Expected layer='word_embeddings' with baseline='mean', the mean of the table of words, but got "
-                f"{self.layer!r}."
-            )
-        if self.reduce == "dot" and (not without or self.keep_special):
-            beside = repr(self.baseline) if not without else "keep_special=True"
-            raise ValueError(
-                "Expected baseline='zeros' with reduce='dot', which has no baseline, but got "
-                f"{beside}: use reduce='sum'."
-            )
-        if self.rank_special and self.unit == "word":
-            raise ValueError(
-                "Expected unit='wordpiece' with rank_special=True, as special tokens are no words, but got 'word'."
-            )
-
-    def of_pieces(self) -> dict[str, Any]:
-        """Return what decides the scores of the pieces; the rest applies afterwards."""
-        return {
-            name: getattr(self, name)
-            for name in AttributionOptions.names()
-            if name not in ("unit", "merge", "rank_special")
-        }
-
-    def describe(self, baseline: str) -> str:
-        """Describe what is computed, from the baseline that was taken."""
-        rule = {
-            "adaptive": f"adaptive Simpson's rule, gap at most {self.tolerance:g}, at most {self.steps} nodes",
-            "gauss_legendre": f"Gauss-Legendre rule, {self.steps} nodes",
-            "riemann_right": f"right Riemann sum, {self.steps} nodes",
-        }[self.method]
-        layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[self.layer]
-        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}.get(
-            baseline, f"the embedding of the {baseline} token"
-        )
-        kept = " between the special tokens" if self.keep_special else ""
-        reduced = {"l2": "L2 norm", "sum": "sum", "dot": "dot product of embedding and mean gradient"}[self.reduce]
-        norm = ", divided by the 2-norm of the item" if self.normalize else ""
-        types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
-        return (
-            f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
-            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} {self._units()}"
-        )
-
-    def _units(self) -> str:
-        special = "special tokens included" if self.rank_special else "without special tokens"
-        if self.unit == "wordpiece":
-            return f"One number per word piece, {special}."
-        how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[self.merge]
-        return f"One number per word, {how} of its pieces, {special}."
 
 
 @dataclass(frozen=True, eq=False)
