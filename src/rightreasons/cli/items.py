@@ -232,7 +232,7 @@ def split(
     drawn: PartedOptions,
     options: SplitOptions,
     model: Annotated[
-        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
+        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [encoder].")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
 ) -> None:

