@@ -1,11 +1,12 @@
 # Two commands on a fresh machine with Python and make:
-#   make audit   fine-tunes a small encoder on data with planted shortcuts, audits it, writes report/index.html
+#   make audit   trains a bag of words on data with planted shortcuts, audits it, writes report/index.html: 0.6 GB, no torch
 #   make test    runs every check that CI runs
 # What takes longer (benchmarks, mutants, fuzzing, the oldest versions, …) is in benchmarks/Makefile.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := .demo
 # torch by pip, whose configuration may name a prepared build; all else by uv, in a quarter of the time, where it reaches an index.
 PIP := -m pip install --quiet --no-compile --disable-pip-version-check
 put = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/python $(PIP) $(1)
@@ -28,8 +29,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q -j 0 -x '/tests/|/transformers/models/|/(openai|nltk|mypy|pip|debugpy|textual)/' $(VENV)/lib > /dev/null || true
 	touch $@
 
-audit: $(STAMP)
-	$(BIN)/rightreasons demo --out report
+audit: $(DEMO)/.installed
+	$(DEMO)/bin/rightreasons demo --out report
+
+$(DEMO)/.installed: pyproject.toml constraints.txt
+	test -x $(DEMO)/bin/python || $(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python $(PIP) -c constraints.txt -e '.[demo]'
+	touch $@
 
 # Types are checked while the first tests run.
 test: $(STAMP) lint architecture wheel
@@ -74,4 +80,4 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
 
 clean:
-	rm -rf site $(VENV) $(RELEASE) .floors .servers build dist report runs
+	rm -rf site $(VENV) $(DEMO) $(RELEASE) .floors .servers build dist report runs

@@ -1,22 +1,19 @@
-"""Where the time of `make audit` goes: the share of forward and backward passes, and what the rest is.
+"""Where the time of an audit goes: the share of forward and backward passes, and what the rest is.
 
-    OMP_NUM_THREADS=1 python benchmarks/audit_share.py [--write] [-- ARGUMENTS OF rightreasons]
+    OMP_NUM_THREADS=1 python benchmarks/audit_share.py [--write] -- audit MODEL DATA
 
-Runs the command (by default `rightreasons demo` in a temporary folder) in this process, from the first import on, and
-looks every five milliseconds of processor time at what is being called. The time since the last look counts for the
-innermost call that belongs to one of the parts below, or for imports while a module is imported, so a long call into a
-library counts in full. Two tables: the whole command, and the audit alone, without the training before it.
+Runs a command of rightreasons in this process, from the first import on, and looks every five milliseconds of processor
+time at what is being called. The time since the last look counts for the innermost call that belongs to one of the
+parts below, or for imports while a module is imported, so a long call into a library counts in full.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import os
 import runpy
 import signal
 import sys
-import tempfile
 import time
 from types import FrameType
 
@@ -57,7 +54,7 @@ class Sampler:
     """Adds the processor time between two looks to the part, and the place, that is being called."""
 
     def __init__(self) -> None:
-        self.parts: dict[bool, collections.Counter[str]] = {True: collections.Counter(), False: collections.Counter()}
+        self.parts: collections.Counter[str] = collections.Counter()
         self.places: collections.Counter[tuple[str, str]] = collections.Counter()
         self.last = 0.0
 
@@ -67,11 +64,9 @@ class Sampler:
         spent, self.last = now - self.last, now
         files: list[str] = []
         place: list[str] = []
-        training = False
         while frame is not None:
             code = frame.f_code
             files.append(code.co_filename)
-            training = training or code.co_name == "fine_tune"
             if len(place) < 2 and "rightreasons/" in code.co_filename:
                 place.append(f"{code.co_filename.rpartition('rightreasons/')[2]}:{code.co_name}")
             frame = frame.f_back
@@ -79,7 +74,7 @@ class Sampler:
             part = "imports"
         else:
             part = next((name for file in files for name, text in PARTS if text in file), REST)
-        self.parts[training][part] += spent
+        self.parts[part] += spent
         self.places[part, " < ".join(place)] += spent
 
 
@@ -95,26 +90,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/RESULTS.md")
     parser.add_argument("--places", type=int, default=0, help="also print so many places of ours that cost most")
-    parser.add_argument("command", nargs="*", help="arguments of rightreasons")
+    parser.add_argument("command", nargs="+", help="arguments of rightreasons")
     options = parser.parse_args()
     sampler = Sampler()
-    with tempfile.TemporaryDirectory() as folder:
-        sys.argv = ["rightreasons", *(options.command or ["demo", "--out", "report"])]
-        if not options.command:
-            os.chdir(folder)
-        sys.path.pop(0)
-        signal.signal(signal.SIGPROF, sampler.look)
-        signal.setitimer(signal.ITIMER_PROF, 0.005, 0.005)
-        try:
-            runpy.run_module("rightreasons", run_name="__main__")
-        except SystemExit as end:
-            if end.code:
-                raise
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            os.chdir(RESULTS.parent)
-    whole = sampler.parts[True] + sampler.parts[False]
-    text = f"The whole command:\n\n{table(whole)}\n\nThe audit alone:\n\n{table(sampler.parts[False])}"
+    sys.argv = ["rightreasons", *options.command]
+    sys.path.pop(0)
+    signal.signal(signal.SIGPROF, sampler.look)
+    signal.setitimer(signal.ITIMER_PROF, 0.005, 0.005)
+    try:
+        runpy.run_module("rightreasons", run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    text = table(sampler.parts)
     print(f"\n{text}\n")
     for (part, place), spent in sampler.places.most_common(options.places):
         print(f"{spent:7.2f}  {part:28s} {place}")

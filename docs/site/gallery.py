@@ -17,7 +17,11 @@ GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 WORK = GALLERY.parents[1] / "runs" / "gallery"
 
 COMMANDS = {
-    "demo": ("demo --out demo --model-dir demo-model",),
+    "demo": ("demo --out demo",),
+    "encoder": (
+        "fine-tune demo planted --epochs 1 --learning-rate 1e-4 --out demo-model",
+        "audit demo-model planted --out encoder",
+    ),
     "clean": (
         "fine-tune demo reviews --epochs 2 --out clean-model",
         "audit clean-model reviews --out clean",
@@ -28,13 +32,13 @@ COMMANDS = {
 """Name of a report -> the commands that write it."""
 
 
-def write_reviews(folder: Path) -> None:
-    """Write reviews whose labels no word goes with that says nothing about them."""
+def write_reviews(folder: Path, **settings: float) -> None:
+    """Write reviews, 7 of 10 of which have a word that says nothing about them: copper, or marble."""
     import csv
 
     import rightreasons
 
-    settings = {"strength": 0.5, "coverage": 0.7, "label_noise": 0.0, "train_size": 2500, "seed": 0}
+    settings = {"coverage": 0.7, "train_size": 2500, "seed": 0, **settings}
     data = rightreasons.load_dataset("planted_shortcuts", **settings)
     folder.mkdir(exist_ok=True)
     for split in ("train", "test"):
@@ -108,7 +112,8 @@ def main() -> int:
     names = parser.parse_args().names or list(COMMANDS)
     WORK.mkdir(parents=True, exist_ok=True)
     write_answers(WORK / "answers.csv")
-    write_reviews(WORK / "reviews")
+    write_reviews(WORK / "planted", strength=0.9, label_noise=0.05)
+    write_reviews(WORK / "reviews", strength=0.5, label_noise=0.0)
     write_suite(WORK / "promises.jsonl")
     for name in names:
         for command in COMMANDS[name]:

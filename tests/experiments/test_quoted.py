@@ -43,8 +43,9 @@ def test_first_screen():
         f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average" in beginning
     )
     assert f"decide {100 * decided['estimate']['value']:.0f} of 100 of its predictions" in beginning
-    words = results["shortcuts"]["data"]["swaps"]["families"][0]["words"]
-    assert all(f"“{word}”" in beginning for word in words)
+    words = re.findall("“.+?”", results["shortcuts"]["finding"]["claim"])
+    assert len(words) == 2
+    assert all(word in beginning for word in words)
 
 
 def test_verdicts():

@@ -22,7 +22,7 @@ PRINTS_ONLY = {
 """Commands that write no file, and one that writes as `suite write` does."""
 
 LEFT_OUT = {
-    "demo": "it is fine-tune and audit, one after another, with a packaged encoder",
+    "demo": "it is audit, of a bag of words that is trained in memory",
     "ways": "it keeps the answers of a language model as an audit does, and its one small file as others",
     "look": "its one small file is written as those of the other commands are",
 }
