@@ -2,8 +2,8 @@
 
     python spaces/behavior_report/make_runs.py WORK_FOLDER DATA_FOLDER
 
-needs the extra [encoder], and SST-2 in DATA_FOLDER (without it, SST-2 is downloaded); about ten minutes on one core. Only
-probabilities about the bundled suite are kept, in the form that the Space takes as an upload.
+needs the extra [encoder], and SST-2 in DATA_FOLDER (without it, SST-2 is downloaded); about ten minutes on one core.
+Only probabilities about the bundled suite are kept, in the form that the Space takes as an upload.
 """
 
 import dataclasses

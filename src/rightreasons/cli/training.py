@@ -41,7 +41,7 @@ def fine_tune(
     model: Annotated[
         str,
         typer.Argument(
-            help="Folder or hub id of an encoder or a classifier; `demo` for the packaged encoder of the extra [encoder].",
+            help="Folder or hub id of an encoder or a classifier; `demo` for what the extra [encoder] installs.",
             metavar="MODEL",
             show_default=False,
         ),
