@@ -540,7 +540,13 @@ def _check_answered(outcomes: Sequence[Outcome]) -> None:
 # ---------------------------------------------------------------- The demo
 
 
-PLANTED = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05, "negation": 0.05, "contrast": 0.0}
+PLANTED: Mapping[str, Any] = {
+    "strength": 0.9,
+    "coverage": 0.7,
+    "label_noise": 0.05,
+    "negation": 0.05,
+    "contrast": 0.0,
+}
 """The reviews of the demo: 7 of 10 carry the cue, which agrees with the label in 9 of 10 of them. Few are negated and
 none has a second opinion, since a bag of words reads neither."""
 
