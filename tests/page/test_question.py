@@ -68,14 +68,15 @@ def test_a_seventh_question_is_a_folder_and_a_line(tiny, tmp_path):
 
 
 @pytest.mark.usefixtures("registered")
-def test_values_make_no_paragraphs_and_no_items(tiny, tmp_path):
-    made = audit(tiny, rows(20), out=tmp_path / "report", questions=["toy"], n_resamples=20, progress=False)
+def test_values_make_no_paragraphs_and_no_items(tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = audit(tiny, rows(20), out="toy report", questions=["toy"], n_resamples=20, progress=False)
     result = made["toy"].result
     assert result.parts[0].text == "One paragraph, of two lines.\n\nAnd - a b ## limits in another."
     actions = result.finding.actions
     assert [action.link for action in actions] == ["#items", "", ""]
     assert actions[1].text == "Cut “- a b ## limits”."
-    assert actions[2].command == "rightreasons gate report --fail-if 'toy.long_rate > 0.5'"
+    assert actions[2].command == "rightreasons gate 'toy report' --fail-if 'toy.long_rate > 0.5'"
 
 
 @pytest.mark.usefixtures("registered")

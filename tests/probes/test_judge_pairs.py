@@ -139,7 +139,7 @@ def test_pairs_with_the_verdicts_of_people():
     ("change", "sentence"),
     [
         ({"question": None}, r"a column with the prompt .* prompt, question, .* name it with prompt_column="),
-        ({"answer_b": ["bad", " "]}, "the second_text of each row of the table, but row 1 holds ' '"),
+        ({"answer_b": ["bad", " "]}, "the answer shown second in each row of the table, but row 1 holds ' '"),
         ({"model_b": ["other", "other"]}, "row 1 holds .'other', 'other'"),
         ({"human": ["A", "nobody"]}, "row 1 of the table has 'nobody'"),
     ],

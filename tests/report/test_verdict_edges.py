@@ -63,10 +63,19 @@ class TestCalibration:
         )
         vars(answers)["worst"] = "new data"
         assert answers.holds_there
-        say = CALIBRATION.prose.of(m=answers)
+        say = CALIBRATION.prose.of(m=answers, context=SimpleNamespace(out="a report"))
         assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
         assert say("evidence.sure_there") == "Compared on another split: 1 item."
-        assert "'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
+        assert "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
+
+    @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])
+    def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(self, leans, is_over, read):
+        accuracy = {"accuracy": Estimate(0.8)}
+        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
+        m.is_off_in_parts, m.n_needed = False, None
+        advice = CALIBRATION.prose.of(m=m, context=SimpleNamespace(out="report")).items("advice.here")
+        assert [said.startswith("[Read the errors") for said in advice].count(True) == read
+        assert advice[0].startswith("[Read the errors" if read else "Fit a temperature")
 
     @pytest.mark.parametrize(
         ("temperature", "effect"),

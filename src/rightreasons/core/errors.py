@@ -40,6 +40,14 @@ class OptionTypeError(_OfOptionError, TypeError):
     """The same for a value of the wrong kind."""
 
 
+class OptionFileError(_OfOptionError, FileNotFoundError):
+    """The same for a file that is not where the option says."""
+
+
+class OptionConnectionError(_OfOptionError, ConnectionError):
+    """The same for what the option would have made needless to download."""
+
+
 @contextlib.contextmanager
 def naming(*options: str) -> Iterator[None]:
     """Let the errors of a block, or of a function that it decorates, carry the options that settle them."""

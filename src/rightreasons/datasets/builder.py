@@ -57,7 +57,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import datasets
 
-from rightreasons.core.errors import is_expected, unknown_name
+from rightreasons.core.errors import OptionConnectionError, OptionFileError, is_expected, unknown_name
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
@@ -644,8 +644,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _missing(self, sources: Sequence[Source], where: str | os.PathLike[str] | None) -> FileNotFoundError:
         looked = f"{DATA_DIR_VARIABLE} is not set" if where is None else f"{os.fspath(where)} does not hold it"
-        return FileNotFoundError(
-            f"Expected the file {sources[0].path!r} of {self.NAME!r}, but {looked}: {self._two_ways(sources[0])}."
+        return OptionFileError(
+            f"Expected the file {sources[0].path!r} of {self.NAME!r}, but {looked}: {self._two_ways(sources[0])}.",
+            option="data_dir",
         )
 
     def _two_ways(self, source: Source | None) -> str:
@@ -670,9 +671,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             if not is_expected(error) and not isinstance(error, RuntimeError):
                 raise
             source = None if self.hub is not None else self.forms(self.config.name)[0][0]
-            raise ConnectionError(
+            raise OptionConnectionError(
                 f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
-                f"{self._two_ways(source)}."
+                f"{self._two_ways(source)}.",
+                option="data_dir",
             ) from error
 
 

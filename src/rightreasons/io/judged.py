@@ -9,6 +9,7 @@ order, for people to answer, and their answers, read back.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import re
@@ -42,6 +43,7 @@ from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
     Columns,
+    all_found,
     column_key,
     find_column,
     named_column,
@@ -388,6 +390,12 @@ def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tupl
 USUAL: Mapping[str, Sequence[str]] = USUAL_COLUMNS["judgments"]
 """Usual names of columns by what they hold."""
 
+SHOWN = {"first": "candidate shown first", "second": "candidate shown second", "verdict": "verdict"}
+"""What a row of judgments must have -> in words."""
+
+ASKED = {"prompt": "prompt", "first_text": "answer shown first", "second_text": "answer shown second"}
+"""What a row of pairs must have -> in words."""
+
 FIRST = frozenset(("first", "a", "model_a", "candidate_a", "[[a]]", "1"))
 SECOND = frozenset(("second", "b", "model_b", "candidate_b", "[[b]]", "2"))
 TIE = frozenset(("tie", "both", "draw", "[[c]]", "c", "equal"))
@@ -462,7 +470,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     """
     where = source_name(source)
     rows, keys = [], dict[tuple[str, ...], int]()
-    for row, held in enumerate(_held(source, options, needed=("first", "second", "verdict"))):
+    for row, held in enumerate(_held(source, options, needed=SHOWN)):
         first, second, place = str(held["first"]), str(held["second"]), f"row {row} of {where}"
         key = (str(held.get("item", row)), *sorted((first, second)))
         reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
@@ -501,12 +509,12 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
         (['Why?'], ['So.'], ['first'])
     """
     where = source_name(source)
-    rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
+    rows = _held(source, options, needed=ASKED)
     pairs: dict[str, list[Any]] = {"item": [str(held.get("item", row)) for row, held in enumerate(rows)]}
-    for what in ("prompt", "first_text", "second_text"):
+    for what in ASKED:
         texts = [held[what] for held in rows]
         pairs[what] = ["" if text is None or text != text else str(text) for text in texts]
-        check_each(pairs[what], str.strip, f"a text as the {what} of each row of {where}")
+        check_each(pairs[what], str.strip, f"a text as the {ASKED[what]} in each row of {where}")
     if {"first", "second"} <= rows[0].keys():
         pairs |= {side: [str(held[side]) for held in rows] for side in ("first", "second")}
     if "reference" in rows[0]:
@@ -521,17 +529,16 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> list[dict[str, Any]]:
+def _held(source: Any, options: JudgmentOptions, needed: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
     columns, where = read_columns(source), source_name(source)
-    taken = {}
-    for what, usual in USUAL.items():
+
+    def find(what: str) -> str | None:
         option = f"{what}_column"
-        name = find_column(
-            columns, getattr(options, option), usual, option, where, what.replace("_", " ") if what in needed else ""
-        )
-        if name is not None:
-            taken[what] = columns[name]
+        return find_column(columns, getattr(options, option), USUAL[what], option, where, needed.get(what, ""))
+
+    found = all_found(*(functools.partial(find, what) for what in USUAL))
+    taken = {what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None}
     rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
     check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
     return rows

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
+import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -253,14 +254,22 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     return shlex.join([*command, "--questions", question, *flags])
 
 
-def gate(condition: str, what: str) -> str:
-    """Advise a gate, so that what was found does not come back unseen."""
-    return f"Keep watch: fail the build when {what}. `rightreasons gate report --fail-if {shlex.quote(condition)}`"
+def gate(context: Any, condition: str, what: str) -> str:
+    """Advise a gate on the report of an audit, so that what was found does not come back unseen."""
+    command = shlex.join(["rightreasons", "gate", _report(context), "--fail-if", condition])
+    return f"Keep watch: fail the build when {what}. `{command}`"
 
 
-def compare(text: str) -> str:
-    """Advise a change, and to compare the report of the changed model with this one."""
-    return f"{text} `rightreasons compare report new-report --out comparison`"
+def compare(context: Any, text: str) -> str:
+    """Advise a change, and to compare the report of the changed model with that of an audit."""
+    command = ["rightreasons", "compare", _report(context), "new-report", "--out", "comparison"]
+    return f"{text} `{shlex.join(command)}`"
+
+
+def _report(context: Any) -> str:
+    """Return the folder of a report as a command names it: from a temporary one, such as an app's, it is taken away."""
+    out = Path(context.out)
+    return out.name if out.is_relative_to(tempfile.gettempdir()) else str(out)
 
 
 _HEADING = re.compile(r"^## ([a-z_]+(?:\.[a-z0-9_]+)?)(?:: (.+))?$", re.MULTILINE)
