@@ -19,7 +19,7 @@ from rightreasons.widget.pages import by_name, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200
-SORTS = {"fewest problems": None, **{question: question for question in QUESTIONS}}
+SORTS = {"most asked, fewest problems": None, **{question: question for question in QUESTIONS}}
 
 
 @functools.cache
@@ -42,11 +42,11 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -> list[dict[str, Any]]:
-    """Bring audits into an order, by one question or by how few problems they have.
+    """Bring audits into an order, by one question, or by how much they asked and how few problems they have.
 
     Args:
         audits: What audit.json holds, for each; None for those of this Space.
-        by: A question; None for the fewest problems.
+        by: A question; None for those that asked most, and then have the fewest problems.
 
     Returns:
         A row for each audit: "model", "dataset", "n_items" and "cells", with verdict and figure of each question.

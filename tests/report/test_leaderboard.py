@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightreasons.page.parts import SectionResult, Verdict
+from rightreasons.page.parts import Finding, SectionResult, Verdict
 from rightreasons.report.card import find_audits, leaderboard
 from rightreasons.report.render import Outcome
 from rightreasons.report.schema import read_audit
@@ -39,10 +39,18 @@ def test_within_a_verdict_an_undefined_figure_comes_after_those_that_are_defined
     assert [row.model for row in leaderboard(audits, by="shortcuts")] == order
 
 
-def test_without_a_question_fewest_problems_come_first_and_ties_stay(audits):
-    # Bad verdicts 1, 0, 0, 0; of those without, "d" has the fewest answers.
-    assert [row.model for row in leaderboard(audits)] == ["b", "c", "d", "a"]
+def test_without_a_question_those_that_asked_most_come_first_then_the_fewest_problems_and_ties_stay(audits):
+    # "d" has the fewest answers; bad verdicts of the others are 1, 0, 0.
+    assert [row.model for row in leaderboard(audits)] == ["b", "c", "a", "d"]
     assert [row.n_items for row in leaderboard(audits)] == [150] * 4
+
+
+def test_a_cell_shows_what_the_finding_is_about(tmp_path):
+    headlines = figure("accuracy", 0.9, 0.8, 0.95, better="higher"), figure("ece", 0.2, 0.1, 0.3)
+    finding = Finding("is sure.", "Counted.", figure="ece", size=0.2)
+    answer = SectionResult(Verdict("bad", "Over-confident", "Because."), headlines, (), finding=finding)
+    file = small_audit(tmp_path, outcomes=(Outcome("calibration", "Calibrated?", "answered", "", answer),))
+    assert leaderboard([read_audit(file)])[0]["calibration"].figure.path == "calibration.ece"
 
 
 def test_a_folder_of_audits(audits, tmp_path):

@@ -6,23 +6,24 @@ pytest.importorskip("gradio")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 SHOWN = {
-    "Calibration": "#diagram svg",
-    "Shortcuts": ".sc-item",
-    "Probes": "#forms",
-    "Cues": "#diagram svg",
-    "Difficulty": "#ranking li",
-    "Behavior": "#heat-map .br-cell",
-    "Models compared": "#table tbody tr",
-    "Audit": ".rr-verdict",
+    "Calibration": ("#diagram svg", "Reliability explorer"),
+    "Shortcuts": (".sc-item", "Shortcut browser"),
+    "Probes": ("#forms", "Confusion probes"),
+    "Cues": ("#diagram svg", "Cue explorer"),
+    "Difficulty": ("#ranking li", "Difficulty explorer"),
+    "Behavior": ("#heat-map .br-cell", "Behavior report"),
+    "Models compared": ("#table tbody tr", "Leaderboard"),
+    "Audit": (".rr-verdict", "Audit"),
 }
-"""The title of each page -> what is there when it has opened."""
+"""The name of each page in the bar -> what is there when it has opened, and the title of the browser's tab."""
 
 
 def test_every_page_is_reached_by_the_bar(visit):
     page = visit("spaces")
     expect(page.locator(".rr-verdict").first).to_be_visible()
-    for title, shown in SHOWN.items():
-        page.get_by_role("button", name=title, exact=True).or_(
-            page.get_by_role("link", name=title, exact=True)
+    for name, (shown, title) in SHOWN.items():
+        page.get_by_role("button", name=name, exact=True).or_(
+            page.get_by_role("link", name=name, exact=True)
         ).first.click()
         expect(page.locator(shown).first).to_be_visible()
+        expect(page).to_have_title(title)

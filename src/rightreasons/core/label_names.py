@@ -499,7 +499,8 @@ def _by_number(
         return np.arange(len(names), dtype=np.int64), f"{terms.classes_of} only numbers its classes (labels in {order})"
     odd = [names[label] for label in here]
     if terms.rename and not problem and odd:
-        problem = f": say which is which, as in {terms.rename}='{renaming(odd, classes)}'"
+        others = "leave out the rows of any other label, or " if len(odd) > len(classes) else ""
+        problem = f": {others}say which is which, as in {terms.rename}='{renaming(odd, classes)}'"
     raise OptionError(
         f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({listing(classes)}), but they "
         f"are {listing(odd)}{problem}.",

@@ -284,7 +284,7 @@ def check_model(name_or_path: object) -> str:
             raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
         return str(folder)
     if folder.exists():
-        raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file.")
+        raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file: the model comes first.")
     # A hub id is "name" or "owner/name"; anything else can only be a path.
     if isinstance(name_or_path, os.PathLike) or not name or name[0] in "./~\\" or name.count("/") > 1:
         raise ValueError(f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist.")

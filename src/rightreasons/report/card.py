@@ -229,7 +229,7 @@ class LeaderboardCell(Result):
         question: The question.
         tone: "good", "neutral", "warn" or "bad"; None where it was not answered.
         verdict: The answer in one line, or why there is none.
-        figure: The first figure of the answer, with its interval; None without one.
+        figure: The figure that the finding is about, or else the first of the answer; None without one.
     """
 
     question: str
@@ -264,8 +264,8 @@ def leaderboard(audits: Sequence[Mapping[str, Any]], *, by: str | None = None) -
     Args:
         audits: What `read_audit` returns, for each.
         by: The question whose answers decide the order: the best verdict first, within a verdict the better figure (an
-            undefined one last), and audits without an answer last. None to count, first those with the fewest bad
-            verdicts, then with the fewest warnings, and then with the most answers.
+            undefined one last), and audits without an answer last. None to count, first those with the most answers,
+            as who asks little finds little, then with the fewest bad verdicts, then with the fewest warnings.
 
     Returns:
         The rows in that order; audits that are alike stay as they come.
@@ -293,31 +293,31 @@ def find_audits(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
-    first: dict[str, AuditFigure] = {}
-    for figure in audit_figures(audit).values():
-        first.setdefault(figure.question, figure)
+    figures = audit_figures(audit)
     asked = {answer["question"]: answer for answer in audit["questions"]}
     data = audit["dataset"]
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
         dataset=short_name(data["name"]),
         n_items=next(split["n_items"] for split in data["splits"] if split["name"] == data["primary"]),
-        cells=tuple(_cell(question, asked.get(question), first.get(question)) for question in QUESTIONS),
+        cells=tuple(_cell(question, asked.get(question), figures) for question in QUESTIONS),
     )
 
 
-def _cell(question: str, answer: Mapping[str, Any] | None, figure: AuditFigure | None) -> LeaderboardCell:
+def _cell(question: str, answer: Mapping[str, Any] | None, figures: Mapping[str, AuditFigure]) -> LeaderboardCell:
     if answer is None:
         return LeaderboardCell(question, None, "The question was not asked.", None)
     if answer["result"] is None:
         return LeaderboardCell(question, None, answer["reason"], None)
-    verdict = answer["result"]["verdict"]
+    verdict, finding = answer["result"]["verdict"], answer["result"].get("finding") or {}
+    first = next((figure for figure in figures.values() if figure.question == question), None)
+    figure = figures.get(f"{question}.{finding.get('figure')}", first)
     return LeaderboardCell(question, verdict["tone"], verdict["label"], figure)
 
 
 def _counts(row: LeaderboardRow) -> tuple[int, ...]:
     tones = [cell.tone for cell in row.cells]
-    return tones.count("bad"), tones.count("warn"), tones.count(None)
+    return tones.count(None), tones.count("bad"), tones.count("warn")
 
 
 def _place(cell: LeaderboardCell) -> tuple[int, float]:

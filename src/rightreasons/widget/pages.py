@@ -8,6 +8,7 @@ import ctypes
 import functools
 import html
 import inspect
+import json
 import re
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -182,6 +183,8 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     with gr.Blocks(title=title, delete_cache=(60, 600)) if app is None else contextlib.nullcontext(app) as demo:
         for file in filter(None, (STYLE, style)):
             gr.HTML(f"<style>{file.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+        # gradio gives every route the title of the app.
+        demo.load(None, js=f"() => {{ document.title = {json.dumps(title)}; }}")
 
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
