@@ -47,6 +47,14 @@ def test_a_mistake_is_in_the_object_and_on_stderr(world, capsys):
     assert errors == f"Error: {told['error']}\n"
 
 
+def test_a_misspelt_option_is_in_the_object(world, capsys):
+    code, printed, errors = run(capsys, "audit", world / "model", "--questons", "calibration", "--json")
+    told = json.loads(printed)
+    assert (code, told["exit_code"], told["result"]) == (2, 2, None)
+    assert "--questions" in told["error"]
+    assert told["error"] in errors
+
+
 def test_the_result_is_what_the_file_holds(world, tmp_path, capsys):
     _, printed, _ = run(
         capsys, "judges", world / "judgments.csv", "--n-resamples", "20", "--json", "--out", tmp_path / "j.json"

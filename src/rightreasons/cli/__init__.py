@@ -170,6 +170,8 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
     except Exception as error:
         _end_bars()
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a misspelt option, which typer explains itself
+            if (outcome := _outcome.get()) is not None:
+                outcome["error"] = error.format_message()  # type: ignore[attr-defined]
             error.show()
             return int(error.exit_code)
         if show_traceback:

@@ -663,7 +663,7 @@ def _chosen_scores(roles: Roles) -> _Scores:
     raise OptionError(
         f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
         f" in {where}, but its columns are: {listing(list(columns))}; name them with `score_columns`, or with "
-        "`confidence_column` and `correct_column`.",
+        "`confidence_column` and `correct_column`; items that have none need a model that answers them.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
 

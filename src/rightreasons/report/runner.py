@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import html
 import io
 import math
@@ -252,11 +253,12 @@ def audit(
         say(doubt)
     report = dataclasses.replace(report, context=context)
     clusters = context.primary.clusters
-    units = context.primary.ids if clusters is None else set(clusters)
+    units = context.primary.ids if clusters is None else clusters
+    labeled = list(itertools.compress(units, context.primary.labeled))
     for line in (
         *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
         *(
-            f"{name}: {power.told(len(units))}."
+            f"{name}: {power.told(len(set(labeled if section.needs_labels else units)))}."
             for name, section in sections.items()
             if not why_not[name] and (power := getattr(section, "power", None)) is not None
         ),
