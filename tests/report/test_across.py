@@ -72,6 +72,16 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     assert again.cells[1].difference.value == 0.0
 
 
+def test_answers_without_texts_stand_alone(tmp_path):
+    for name, n_right in (("one", 30), ("two", 20)):
+        rows = [f"q{n},0.9,{int(n < n_right)}" for n in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,confidence,correct", *rows]), "utf-8")
+    found = reports_of([tmp_path / "one.csv", tmp_path / "two.csv"], tmp_path / "out", n_resamples=30)
+    second = models_by_tasks([report for report, _ in found]).of("two", "one")
+    # Ten items are right for the first alone, none for the second alone, as in the logs above.
+    assert (second.difference.value, second.p_value) == (-10 / 40, pytest.approx(0.5**10))
+
+
 def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_table(logs, tmp_path, capsys):
     one, two = (next((logs / f"org__{name}").glob("samples_choices*")) for name in ("first", "second"))
     few = ["--n-resamples", "30"]

@@ -265,7 +265,8 @@ def _beside(one: _Read, first: _Read, how: Resampling) -> ModelOnTask:
     mine, its = shared_rows(one.names, first.names)
     if one is first or len(mine) < MIN_ITEMS:
         return one.cell
-    texts = [one.names[row][1] for row in mine]
+    # Answers without texts stand alone; the same text twice is one cluster.
+    texts = [one.names[row][1] or f"item {one.names[row][0]}" for row in mine]
     clusters = None if len({*texts}) == len(texts) else texts
     test = paired_means(one.right[mine], first.right[its], clusters=clusters, resampling=how)
     difference = estimate_of(test.difference, test.interval)
