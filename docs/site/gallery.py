@@ -1,16 +1,23 @@
-"""Audits for the gallery, made again: `python docs/site/gallery.py [NAME ...]`.
+"""Audits for the gallery, made again: `python docs/site/gallery.py [--data FOLDER] [NAME ...]`.
 
-Each is what one command writes, about data of our own words, so that the reports, which hold texts, may be passed on:
-no benchmark's items are in them. Pictures are taken where Chromium is installed.
+Those of `COMMANDS` are about data of our own words, so that the reports, which hold texts, may be passed on: no
+benchmark's items are in them. Pictures are taken where Chromium is installed.
+
+Those of `OF_BENCHMARKS` hold a benchmark's items, so they stay in runs/gallery, and the page has a row of each: the
+finding, without a text. FOLDER holds local copies of the data, as RIGHTREASONS_DATA_DIR; without it they are
+downloaded. They take a quarter of an hour each on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
@@ -30,6 +37,21 @@ COMMANDS = {
     "promises": ("behavior demo-model promises.jsonl --out promises",),
 }
 """Name of a report -> the commands that write it."""
+
+LANGUAGE_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
+
+OF_BENCHMARKS = {
+    "imdb": (
+        "fine-tune demo imdb_counterfactual --limit 800 --max-length 96 --learning-rate 1e-4 --out imdb-model",
+        "audit imdb-model imdb_counterfactual --limit 300 --max-length 96 --questions calibration,shortcuts --out imdb",
+    ),
+    "balanced_copa": (
+        "fine-tune demo balanced_copa --max-length 48 --out copa-model",
+        "audit copa-model copa_easy_hard --limit 300 --questions calibration,cues,probes --out balanced_copa",
+    ),
+    "hellaswag": (f"audit {LANGUAGE_MODEL} hellaswag --limit 60 --questions calibration,cues,probes --out hellaswag",),
+}
+"""The same for reports that hold items of a benchmark."""
 
 
 def write_reviews(folder: Path, **settings: float) -> None:
@@ -105,19 +127,55 @@ def take_picture(page: Path, to: Path) -> None:
         browser.close()
 
 
+def run(commands: Sequence[str]) -> None:
+    """Run the commands of a report, with the packaged language model where it is installed."""
+    from rightreasons.models.packaged import demo_language_model
+
+    for command in commands:
+        words = command.split()
+        if LANGUAGE_MODEL in words:
+            with contextlib.suppress(ImportError):
+                words[words.index(LANGUAGE_MODEL)] = str(demo_language_model())
+        subprocess.run([sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True)
+
+
+def row(name: str) -> str:
+    """Return the row of a report in the table of the page: each verdict with its figure, no text, and the commands."""
+    from rightreasons.page.prose import written
+    from rightreasons.report.card import leaderboard
+    from rightreasons.report.schema import read_audit
+
+    found = [
+        f"{cell.verdict}: {cell.figure.name} {written(cell.figure.estimate, cell.figure.unit)}"
+        for cell in leaderboard([read_audit(WORK / name)])[0].cells
+        if cell.figure is not None
+    ]
+    return f"| {name} | {'<br>'.join(found)} | {'<br>'.join(f'`{command}`' for command in OF_BENCHMARKS[name])} |"
+
+
 def main() -> int:
-    """Write the reports that are named, or all."""
+    """Write the reports that are named, or all of our own words."""
     parser = argparse.ArgumentParser(description="Make the reports of the gallery again.")
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(COMMANDS)}; by default all")
-    names = parser.parse_args().names or list(COMMANDS)
+    known = [*COMMANDS, *OF_BENCHMARKS]
+    own = f"of {', '.join(known)}; by default the first {len(COMMANDS)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=own)
+    parser.add_argument("--data", type=Path, help="folder of local copies of the benchmarks' data")
+    given = parser.parse_args()
+    names = given.names or list(COMMANDS)
+    if odd := set(names) - {*known}:
+        parser.error(f"expected names of {', '.join(known)}, but got {', '.join(sorted(odd))}")
     WORK.mkdir(parents=True, exist_ok=True)
     write_answers(WORK / "answers.csv")
     write_reviews(WORK / "planted", strength=0.9, label_noise=0.05)
     write_reviews(WORK / "reviews", strength=0.5, label_noise=0.0)
     write_suite(WORK / "promises.jsonl")
+    if given.data is not None:
+        os.environ["RIGHTREASONS_DATA_DIR"] = str(given.data.resolve())
     for name in names:
-        for command in COMMANDS[name]:
-            subprocess.run([sys.executable, "-m", "rightreasons", *command.split()], cwd=WORK, check=True)
+        run({**COMMANDS, **OF_BENCHMARKS}[name])
+        if name in OF_BENCHMARKS:
+            print(row(name))
+            continue
         shutil.rmtree(GALLERY / name, ignore_errors=True)
         # The values by item, and the scores that a further question would use, stay here.
         hidden = shutil.ignore_patterns(".*", "chunk-*", "manifest.json", "items.json")
