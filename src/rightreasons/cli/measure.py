@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from rightreasons.cli.declared import (
     check_unread,
     declared_command,
 )
-from rightreasons.cli.show import print_rows, show_plan, write_figures
+from rightreasons.cli.show import print_rows, say, show_plan, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
@@ -326,54 +327,35 @@ def cues(
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )
-    _show_table(figures, top)
+    _show_cues(figures, top)
     column = options.groups_column or GROUPS
     _show_classifier(figures, None if items.groups is None else column)
     write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
 
 
-def _show_table(figures: CueFigures, top: int) -> None:
-    table = figures.statistics
-    interval = f"productivity [{100 * table.confidence_level:g}%]"
-    rows = [
-        [row.cue, f"{row.applicability:,}", f"{row.productivity:.3f} [{row.low:.3f}, {row.high:.3f}]",
-         f"{row.chance:.3f}", f"{row.coverage:.3f}", f"{row.p_holm:.3g}"]
-        for row in table.cues[:top]
-    ]  # fmt: skip
-    typer.echo("")
-    print_rows([["cue", "applicable", interval, "chance", "coverage", "p (Holm)"], *rows], indent="")
-    n_telling = len(figures.significant)
-    names = ", ".join(f"{row.cue!r} ({row.productivity:.2f})" for row in figures.significant[:10])
-    typer.echo(
-        f"\n{n_telling:,} of {counted(table.n_cues, 'cue')} {'differs' if n_telling == 1 else 'differ'} from chance "
-        f"after Holm's correction{f': {names}' if names else ''}."
-    )
+def _show_cues(figures: CueFigures, top: int) -> None:
+    """Print the first cues as the page of an audit has them, and how many tell."""
+    from rightreasons.cues.question import CUE_TABLE, CUES
+    from rightreasons.page.prose import level_percent
+
+    m, level = SimpleNamespace(cues=figures, shown=top), level_percent(figures.statistics.confidence_level)
+    show_table(CUE_TABLE.shown(m, CUES.prose.of(m=m, level=level)))
+    n_telling, n_cues = len(figures.significant), counted(figures.statistics.n_cues, "cue")
+    differ = "differs" if n_telling == 1 else "differ"
+    typer.echo(f"\n{n_telling:,} of {n_cues} {differ} from chance after Holm's correction.")
 
 
 def _show_classifier(figures: CueFigures, column: str | None) -> None:
+    """Print how far a classifier of cues alone gets, as the page does, and how that was tested."""
+    from rightreasons.cues.question import CUES
+    from rightreasons.page.prose import p_equals
+
     tested = figures.classifier
     if tested is None:
         return
-    no_sign = "shows no sign of giving answers away"
-    verdict = {
-        "gives answers away": "gives answers away",
-        "misleads": "misleads the classifier, so this says nothing of cues",
-        "cannot tell": f"{no_sign}, but {figures.too_few}",
-        "no sign": no_sign,
-    }[figures.conclusion]
-    p_value = "" if tested.p_value is None else f", p = {tested.p_value:.3g}"
-    if figures.conclusion == "gives answers away" and (tested.p_value or 0) >= 1 - figures.statistics.confidence_level:
-        p_value += f", as {tested.n_permutations} permutations cannot tell"
     grouped = f", groups of {column!r} kept together" if column else ""
-    typer.echo(
-        f"By cues alone a classifier is right on {tested.accuracy:.3f} [{tested.low:.3f}, {tested.high:.3f}] of the "
-        f"items where guessing gets {tested.chance:.3f} ({tested.n_folds} folds{grouped}{p_value}): the data {verdict}."
-    )
-    if figures.conclusion == "misleads":
-        typer.secho(
-            "Warning: that is below guessing, as it is where items that belong together are in different folds; "
-            f"{counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another item. Name the "
-            "column that says which items belong together with --groups-column.",
-            err=True,
-            fg="yellow",
-        )
+    p_value = "" if tested.p_value is None else f", p {p_equals(tested.p_value)}"
+    luck = tested.p_value is not None and tested.p_value >= figures.alpha and figures.conclusion == "gives answers away"
+    more = f", which {tested.n_permutations} permutations cannot tell from luck" if luck else ""
+    say(CUES.prose.of(m=SimpleNamespace(cues=figures))("part.alone"))
+    say(f"{tested.n_folds} folds{grouped}{p_value}{more}.")

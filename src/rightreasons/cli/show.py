@@ -48,7 +48,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("")
     for outcome in unanswered:
         state = "Failed" if outcome.status == "failed" else "Not asked"
-        _say(f"{state}: {outcome.title} {outcome.reason}")
+        say(f"{state}: {outcome.title} {outcome.reason}")
     typer.echo(f"\nReport: {result.page}")
     _open(result.page, open_page)
     if result.failed:
@@ -89,15 +89,15 @@ def show_answer(title: str, verdict: Verdict) -> None:
 def show_section(title: str, answer: SectionResult) -> None:
     """Print a section of a page: its verdict, and the texts and the tables of its parts."""
     typer.secho(f"\n{title}", bold=True)
-    _say(f"  {answer.verdict.label}. {answer.verdict.summary}")
+    say(f"  {answer.verdict.label}. {answer.verdict.summary}")
     for part in answer.parts:
         for paragraph in filter(None, part.text.split("\n\n")):
-            _say(f"  {paragraph}")
+            say(f"  {paragraph}")
         for table in part.tables:
-            _show_table(table)
+            show_table(table)
 
 
-def _show_table(table: Table) -> None:
+def show_table(table: Table) -> None:
     """Print a table of a page; of one that is wider than the terminal, a paragraph per row."""
     from rightreasons.page.prose import NONE, aligned, cell
 
@@ -110,7 +110,7 @@ def _show_table(table: Table) -> None:
         return
     for first, *others in rows:
         told = (f"{name} {each}" for name, each in zip(names[1:], others, strict=True) if each not in ("", NONE))
-        _say(f"  {first}: {'; '.join(told)}")
+        say(f"  {first}: {'; '.join(told)}")
 
 
 def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)) -> None:
@@ -137,12 +137,12 @@ def show_comparison(comparison: Comparison) -> None:
     from rightreasons.report.comparison import sections
 
     if comparison.not_paired:
-        _say(f"Not compared item by item. {comparison.not_paired}")
+        say(f"Not compared item by item. {comparison.not_paired}")
     for _, title, section, m in sections(comparison):
         show_section(title, section.answer(m, drawn=False))
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Print a paragraph; that of an indented text stays so."""
     indent = text[: len(text) - len(text.lstrip())]
     typer.echo(textwrap.fill(text, _columns(), subsequent_indent=f"{indent}  "))
@@ -179,4 +179,4 @@ def show_scores(collected: CollectedScores) -> None:
     if collected.degenerate:
         of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
         named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
-        _say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")
+        say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class CuesMeasurement:
     items: ChoiceItems
     cues: CueFigures
     model: ModelOnCues
+    shown: int = SHOWN
 
     @property
     def n_items(self) -> int:
@@ -89,17 +91,17 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
     return CuesMeasurement(context, items, cues, cues.model)
 
 
-def cue_rows(m: CuesMeasurement) -> Iterator[tuple[Cell, ...]]:
+def cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the table of cues."""
     level = m.cues.statistics.confidence_level
-    for cue in m.cues.telling(SHOWN):
+    for cue in m.cues.telling(m.shown):
         productivity = Estimate(cue.productivity, cue.low, cue.high, level, "Clopper-Pearson")
         yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
 
 
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
-    cues = m.cues.telling(SHOWN // 2)
+    cues = m.cues.telling(m.shown // 2)
     return plots.cue_productivity(key, cues=cues, chance=m.cues.chance, alpha=m.cues.alpha)
 
 
@@ -132,11 +134,13 @@ def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
             yield ItemFigure.of(key, name, "higher", ids, right[chosen])
 
 
+CUE_TABLE = Table("cues", CUE_COLUMNS, cue_rows, NIVEN)
+
 CUES = Question(
     name="cues",
     order=3,
     title="Do the answer options give the answer away?",
-    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, SHOWN=SHOWN),
+    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS),
     needs=(
         Need("scored", lambda context, options: not context.unscored),
         Need("choices", lambda context, options: context.primary.choices is not None),
@@ -173,7 +177,7 @@ CUES = Question(
         Rule("good", "no_sign"),
     ),
     parts=(
-        Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), Table("cues", CUE_COLUMNS, cue_rows, NIVEN))),
+        Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), CUE_TABLE)),
         Part("alone", figures=("cue_only_accuracy",)),
         Part(
             "gap",
