@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import html
 import io
+import itertools
 import math
 import os
 import shlex
