@@ -42,12 +42,15 @@ LANGUAGE_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 OF_BENCHMARKS = {
     "imdb": (
-        "fine-tune demo imdb_counterfactual --limit 800 --max-length 96 --learning-rate 1e-4 --out imdb-model",
-        "audit imdb-model imdb_counterfactual --limit 300 --max-length 96 --questions calibration,shortcuts --out imdb",
+        (
+            "fine-tune demo imdb_counterfactual --limit 800 --max-length 96 --epochs 2 --learning-rate 1e-4 "
+            "--out imdb-model"
+        ),
+        "audit imdb-model imdb_counterfactual --limit 200 --questions calibration,shortcuts --out imdb",
     ),
     "balanced_copa": (
-        "fine-tune demo balanced_copa --max-length 48 --out copa-model",
-        "audit copa-model copa_easy_hard --limit 300 --questions calibration,cues,probes --out balanced_copa",
+        "fine-tune demo balanced_copa --max-length 48 --epochs 2 --out copa-model",
+        "audit copa-model copa_easy_hard --questions calibration,cues --out balanced_copa",
     ),
     "hellaswag": (f"audit {LANGUAGE_MODEL} hellaswag --limit 60 --questions calibration,cues,probes --out hellaswag",),
 }
