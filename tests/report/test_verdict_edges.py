@@ -73,9 +73,12 @@ class TestCalibration:
         accuracy = {"accuracy": Estimate(0.8)}
         m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
         m.is_off_in_parts, m.n_needed = False, None
-        advice = CALIBRATION.prose.of(m=m, context=SimpleNamespace(out="report")).items("advice.here")
-        assert [said.startswith("[Read the errors") for said in advice].count(True) == read
-        assert advice[0].startswith("[Read the errors" if read else "Fit a temperature")
+        for task, fit in (("classification", "Fit a temperature"), ("confidence", "Keep the scores of all")):
+            context = SimpleNamespace(out="report", task=task)
+            advice = CALIBRATION.prose.of(m=m, context=context).items("advice.here")
+            assert [said.startswith("[Read the errors") for said in advice].count(True) == read
+            assert advice[0].startswith("[Read the errors" if read else fit)
+            assert any(said.startswith(fit) for said in advice) == leans
 
     @pytest.mark.parametrize(
         ("temperature", "effect"),
