@@ -5,7 +5,7 @@ benchmark's items are in them. Pictures are taken where Chromium is installed.
 
 Those of `OF_BENCHMARKS` hold a benchmark's items, so they stay in runs/gallery, and the page has a row of each: the
 finding, without a text. FOLDER holds local copies of the data, as RIGHTREASONS_DATA_DIR; without it they are
-downloaded. They take a quarter of an hour each on two cores.
+downloaded. They take up to half an hour each on two cores.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ OF_BENCHMARKS = {
             "fine-tune demo imdb_counterfactual --limit 800 --max-length 96 --epochs 2 --learning-rate 1e-4 "
             "--out imdb-model"
         ),
-        "audit imdb-model imdb_counterfactual --limit 200 --questions calibration,shortcuts --out imdb",
+        (
+            "audit imdb-model imdb_counterfactual --limit 200 --questions calibration,difficulty "
+            "--difficulty-items 10 --out imdb"
+        ),
     ),
     "balanced_copa": (
         "fine-tune demo balanced_copa --max-length 48 --epochs 2 --out copa-model",
