@@ -48,7 +48,7 @@ OF_BENCHMARKS = {
         ),
         (
             "audit imdb-model imdb_counterfactual --limit 200 --questions calibration,difficulty "
-            "--difficulty-items 10 --out imdb"
+            "--difficulty-items 20 --out imdb"
         ),
     ),
     "balanced_copa": (

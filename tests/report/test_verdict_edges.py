@@ -81,6 +81,23 @@ class TestCalibration:
             assert any(said.startswith(fit) for said in advice) == leans
 
     @pytest.mark.parametrize(
+        ("n_available", "said"),
+        [
+            (10, "Label more items: about 2,300 would tell."),
+            (
+                976,
+                "Ask about more of the 976 items: about 2,300 would tell. `rightreasons audit --questions calibration`",
+            ),
+        ],
+    )
+    def test_more_items_are_asked_about_before_more_are_labeled(self, n_available, said):
+        split = type("Split", (list,), {"n_available": n_available})(range(10))
+        context = SimpleNamespace(out="report", primary=split, task="", command="rightreasons audit --limit 10")
+        states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
+        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
+        assert CALIBRATION.prose.of(m=m, context=context).items("advice.here")[0] == said
+
+    @pytest.mark.parametrize(
         ("temperature", "effect"),
         [(2.0, "softens"), (0.5, "sharpens"), (1.0, "hardly moves"), (1.0004, "hardly moves")],
     )
