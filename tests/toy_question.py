@@ -44,7 +44,7 @@ reads texts of which {{ figures.long_rate.estimate.value | percent }} are long
 {% if m.long.any() %}
 - Cut “{{ m.names[0] }}”.
 {% endif %}
-- {{ gate(context, "toy.long_rate > 0.5", "most texts are long") }}
+- {{ gate(report, "toy.long_rate > 0.5", "most texts are long") }}
 
 ## part.all: How long they are in {{ split }}
 One paragraph,

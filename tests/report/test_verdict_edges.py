@@ -63,7 +63,7 @@ class TestCalibration:
         )
         vars(answers)["worst"] = "new data"
         assert answers.holds_there
-        say = CALIBRATION.prose.of(m=answers, context=SimpleNamespace(out="a report"))
+        say = CALIBRATION.prose.of(m=answers, report="a report")
         assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
         assert say("evidence.sure_there") == "Compared on another split: 1 item."
         assert "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
@@ -74,8 +74,8 @@ class TestCalibration:
         m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
         m.is_off_in_parts, m.n_needed = False, None
         for task, fit in (("classification", "Fit a temperature"), ("confidence", "Keep the scores of all")):
-            context = SimpleNamespace(out="report", task=task)
-            advice = CALIBRATION.prose.of(m=m, context=context).items("advice.here")
+            context = SimpleNamespace(task=task)
+            advice = CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")
             assert [said.startswith("[Read the errors") for said in advice].count(True) == read
             assert advice[0].startswith("[Read the errors" if read else fit)
             assert any(said.startswith(fit) for said in advice) == leans
@@ -92,10 +92,10 @@ class TestCalibration:
     )
     def test_more_items_are_asked_about_before_more_are_labeled(self, n_available, said):
         split = type("Split", (list,), {"n_available": n_available})(range(10))
-        context = SimpleNamespace(out="report", primary=split, task="", command="rightreasons audit --limit 10")
+        context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
         states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
         m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
-        assert CALIBRATION.prose.of(m=m, context=context).items("advice.here")[0] == said
+        assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
 
     @pytest.mark.parametrize(
         ("temperature", "effect"),

@@ -7,8 +7,9 @@ below it is a jinja template. Line breaks are spaces, an empty line ends a parag
 begins an item of a list. Macros before the first heading serve all entries. An entry `advice` is that of each
 `advice.KEY` that has none of its own.
 
-Templates have the measurement `m`, `figures` by their keys, `context`, `options`, the name of the primary `split` and
-the `level` of intervals, and the filters below. A value can neither end a paragraph nor begin an item.
+Templates have the measurement `m`, `figures` by their keys, `context`, `options`, the folder of the `report`, the name
+of the primary `split` and the `level` of intervals, and the filters below. A value can neither end a paragraph nor
+begin an item.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -254,22 +254,16 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
     return shlex.join([*command, "--questions", question, *flags])
 
 
-def gate(context: Any, condition: str, what: str) -> str:
-    """Advise a gate on the report of an audit, so that what was found does not come back unseen."""
-    command = shlex.join(["rightreasons", "gate", _report(context), "--fail-if", condition])
+def gate(report: str, condition: str, what: str) -> str:
+    """Advise a gate on a report, so that what was found does not come back unseen."""
+    command = shlex.join(["rightreasons", "gate", report, "--fail-if", condition])
     return f"Keep watch: fail the build when {what}. `{command}`"
 
 
-def compare(context: Any, text: str) -> str:
-    """Advise a change, and to compare the report of the changed model with that of an audit."""
-    command = ["rightreasons", "compare", _report(context), "new-report", "--out", "comparison"]
+def compare(report: str, text: str) -> str:
+    """Advise a change, and to compare the report of the changed model with a report."""
+    command = ["rightreasons", "compare", report, "new-report", "--out", "comparison"]
     return f"{text} `{shlex.join(command)}`"
-
-
-def _report(context: Any) -> str:
-    """Return the folder of a report as a command names it: from a temporary one, such as an app's, it is taken away."""
-    out = Path(context.out)
-    return out.name if out.is_relative_to(tempfile.gettempdir()) else str(out)
 
 
 _HEADING = re.compile(r"^## ([a-z_]+(?:\.[a-z0-9_]+)?)(?:: (.+))?$", re.MULTILINE)

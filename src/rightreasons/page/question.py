@@ -10,8 +10,10 @@ Functions of a question get its measurement `m`: whatever `measure` returns, wit
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.intervals import Estimate, FigureText
@@ -273,7 +275,10 @@ class Question:
     def run(self, context: Any, options: Any) -> p.SectionResult:
         """Measure, and answer the question."""
         m, level = self.measure(context, options), context.resampling.level
-        return self.answer(m, level, split=context.primary.name, context=context, options=options)
+        # From a temporary folder, such as an app's, a report is taken away.
+        out = Path(context.out)
+        report = out.name if out.is_relative_to(tempfile.gettempdir()) else str(out)
+        return self.answer(m, level, split=context.primary.name, context=context, options=options, report=report)
 
     def rule(self, m: Any) -> Rule:
         """Return the rule that decides the verdict of a measurement."""
