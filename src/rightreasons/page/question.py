@@ -298,7 +298,8 @@ class Question:
             **values: More that the templates may name.
         """
         figures = dict[str, p.Headline]()
-        say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **values)
+        named = {"report": "report", **values}
+        say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **named)
         for figure in self.figures:
             headline = figure.headline(m, say, split)
             figures |= {} if headline is None else {figure.key: headline}
