@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from rightreasons.core.arrays import Result
@@ -145,13 +145,11 @@ def cut_thinking(
         >>> cut_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
-    closes, marks = _marks(tuple(tags))
     kept: list[str] = []
     thoughts: list[str] = []
     start, within = 0, "any" if opened else ""
-    for match in marks.finditer(text):
+    for match, close in thinking_marks(text, tags):
         part, mark = text[start : match.start()], match[0]
-        close = closes[mark] if mark in closes else "" if "/" in mark else re.sub(r"<\|?", r"\g<0>/", mark)
         if not within and close:
             kept.append(part)
             within = close
@@ -166,6 +164,23 @@ def cut_thinking(
         start = match.end()
     (thoughts if within else kept).append(text[start:])
     return ("\n".join(kept).strip() if thoughts else text), thoughts, not within
+
+
+def thinking_marks(text: str, tags: Sequence[tuple[str, str]] = ()) -> Iterator[tuple[re.Match[str], str]]:
+    """Find the marks of thinking in a text, each with the mark that closes it, "" for one that closes.
+
+    Args:
+        text: The text.
+        tags: (open, close) beside `THINKING_TAGS`.
+
+    Example:
+        >>> [(mark[0], close) for mark, close in thinking_marks("<Thought>a</Thought>")]
+        [('<Thought>', '</Thought>'), ('</Thought>', '')]
+    """
+    closes, marks = _marks(tuple(tags))
+    for match in marks.finditer(text):
+        mark = match[0]
+        yield match, closes[mark] if mark in closes else "" if "/" in mark else re.sub(r"<\|?", r"\g<0>/", mark)
 
 
 @functools.lru_cache(maxsize=16)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, first_line
 from rightreasons.core.options import takes
-from rightreasons.core.replies import THINKING_TAGS, Reply
+from rightreasons.core.replies import Reply, thinking_marks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
@@ -269,14 +269,13 @@ class LocalEngine:
     def _opened(self, request: Request, options: Generation) -> bool:
         """Tell whether thinking begins in the prompt, as the chat templates of some models have it."""
         end = self.render(request.prompt).rstrip()
-        return any(end.endswith(begin) for begin, _ in (*THINKING_TAGS, *options.tags))
+        return any(close and mark.end() == len(end) for mark, close in thinking_marks(end, options.tags))
 
     def _reply(self, row: NDArray[np.int64], size: int, options: Generation, opened: bool) -> Reply:
         ended = len(row) < options.max_new_tokens or int(row[-1]) in _end_tokens(self.scorer)
         special = [token for token in self.tokenizer.all_special_tokens if token]
-        tags = (*THINKING_TAGS, *options.tags)
         raw = self.tokenizer.decode(row, skip_special_tokens=False)
-        shown = any(mark in raw and any(token in mark for token in special) for pair in tags for mark in pair)
+        shown = any(token in mark[0] for mark, _ in thinking_marks(raw, options.tags) for token in special)
         # Tags that are special tokens are read before these are left out.
         text = raw if shown else self.tokenizer.decode(row, skip_special_tokens=True)
         cut = _before(text, options.stop)
