@@ -96,7 +96,8 @@ def test_a_refused_column_names_the_look_that_explains_it_and_a_warning_is_a_lin
     assert (code, told.count("\n")) == (2, 2)
     assert told.startswith("meine daten.csv is not in UTF-8 and is read as cp1252")
     assert "name it with --label-column. Expected a column of scores" in told
-    assert told.endswith(f"--correct-column. `rightreasons look '{path}'` shows what would be read.\n")
+    assert "with --confidence-column and --correct-column" in told
+    assert told.endswith(f" `rightreasons look '{path}'` shows what would be read.\n")
 
 
 def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
