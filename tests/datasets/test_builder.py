@@ -142,7 +142,7 @@ def test_an_edited_file_is_named_with_what_was_expected_and_found(data_dir):
 
 def test_a_missing_file_names_both_ways(tmp_path, data_dir):
     (data_dir / "toys/small/test.tsv").unlink()
-    both = r"Expected the file 'test\.tsv' of 'toy'.* data_dir= or RIGHTREASONS_DATA_DIR.* the hub \(maker/toy\)"
+    both = r"Expected the file 'test\.tsv' of 'toy'.* `data_dir` or RIGHTREASONS_DATA_DIR.* the hub \(maker/toy\)"
     with pytest.raises(FileNotFoundError, match=both):
         catalog.load_dataset("toy", data_dir=data_dir)
     with pytest.raises(FileNotFoundError, match=r"'train\.tsv' of 'toy'"):
@@ -170,7 +170,7 @@ def test_a_mirror_that_changes_is_read_again(mirror):
 
 def test_the_hub_out_of_reach_names_both_ways():
     # HF_HUB_OFFLINE=1 in tests: the download manager refuses at once.
-    with pytest.raises(ConnectionError, match=r"Expected to download 'toy'.* data_dir= or RIGHTREASONS_DATA_DIR"):
+    with pytest.raises(ConnectionError, match=r"Expected to download 'toy'.* `data_dir` or RIGHTREASONS_DATA_DIR"):
         catalog.load_dataset("toy")
 
 

@@ -654,7 +654,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             f"from the hub ({self.hub.repo_id})" if self.hub is not None else f"from {source.url if source else '?'}"
         )
         return (
-            f"name the folder of a local copy with data_dir= or {DATA_DIR_VARIABLE}, "
+            f"name the folder of a local copy with `data_dir` or {DATA_DIR_VARIABLE}, "
             f"or leave both out to download it {online}"
         )
 
