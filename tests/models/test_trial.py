@@ -189,6 +189,19 @@ def test_models_that_no_way_makes_right_are_refused_by_name():
         ask(fails)
 
 
+def test_few_long_texts_are_tried_too():
+    """Hashed attention, as that of Reformer, draws at random in long texts alone, which no single answer shows."""
+    draw = np.random.default_rng(0)
+
+    def hashed(ids, mask):
+        return means(ids, mask) + draw.normal() * (ids.shape[1] > 16)
+
+    scorer = Classifier(Odd(hashed), tiny_tokenizer(), ("a", "b"), "odd")
+    predict(scorer, ["the film was good"], progress=False)
+    with pytest.raises(ValueError, match="Expected a model that gives the same answer to the same question"):
+        predict(scorer, [" ".join(WORDS[:20])], progress=False)
+
+
 def test_weights_that_are_not_finite_are_named():
     scorer = classifier("bert")
     with torch.no_grad():
