@@ -39,6 +39,11 @@ reads texts of which {{ figures.long_rate.estimate.value | percent }} are long
 ## evidence
 {{ m.n_items | counted("text") }}.
 
+## contrast.all: Texts of {{ split }}
+- that are long
+- by guessing
+- of nobody
+
 ## advice
 - [Read them.](#items)
 {% if m.long.any() %}
@@ -135,7 +140,10 @@ def toy(folder, prose=PROSE, **changes):
             ),
             Part("never", when=lambda m: False),
         ),
-        leads=(Lead("all", figure="long_rate", plot="rates", size=lambda m: m.long.mean()),),
+        leads=(
+            Lead("all", figure="long_rate", plot="rates", size=lambda m: m.long.mean(),
+                 contrast=lambda m: (m.rate(True), None, None)),
+        ),
         data=lambda m: {"n_long": int(m.long.sum())},
         by_item=lambda m: [ItemFigure.of("long_rate", "Long texts", "lower", m.context.primary.ids, m.long)],
     )  # fmt: skip

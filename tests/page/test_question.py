@@ -4,7 +4,7 @@ import datasets
 import pytest
 
 import toy_question
-from rightreasons.page.question import Figure, Rule
+from rightreasons.page.question import Figure, Lead, Rule
 from rightreasons.report.card import leaderboard
 from rightreasons.report.comparison import compare
 from rightreasons.report.files import audit_figures
@@ -65,6 +65,29 @@ def test_a_seventh_question_is_a_folder_and_a_line(tiny, tmp_path):
     other = audit(tiny, rows(10), out=tmp_path / "other", options={"toy": {"most": 5}}, **how)
     assert other["toy"].result.verdict.tone == "good"
     assert "long_rate" in str(compare(tmp_path / "report", tmp_path / "other").to_dict())
+
+
+def test_a_contrast_stands_in_place_of_the_picture(tiny, tmp_path, monkeypatch):
+    def contrasted(values):
+        lead = Lead("all", plot="rates", contrast=values)
+        monkeypatch.setattr(toy_question, "TOY", toy(tmp_path, leads=(lead,)), raising=False)
+        monkeypatch.setitem(QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions))
+        made = audit(tiny, rows(20), out=tmp_path / "report", questions=["toy"], n_resamples=20, progress=False)
+        top = made.page.read_text("utf-8").partition('id="answers"')[0]
+        return made["toy"].result.finding.contrast, "plot-rates" in top, top
+
+    contrast, is_drawn, top = contrasted(lambda m: (m.rate(True), 0.25, None))
+    assert (contrast.title, is_drawn) == ("Texts of data", False)
+    assert [(each.name, each.estimate.value) for each in contrast.shares] == [
+        ("that are long", pytest.approx(2 / 3)),
+        ("by guessing", 0.25),
+    ]
+    assert 'by guessing <b class="nowrap">25.0%</b>' in top
+    assert 'width="25.0" height="10"' in top
+    # One share alone contrasts with nothing.
+    assert contrasted(lambda m: (m.rate(True), None, None))[:2] == (None, True)
+    with pytest.raises(ValueError, match=r"'contrast\.all' has none"):
+        toy(tmp_path, PROSE.replace("## contrast.all", "## data.other"))
 
 
 @pytest.mark.usefixtures("registered")

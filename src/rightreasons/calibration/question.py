@@ -359,6 +359,7 @@ CALIBRATION = Question(
             figure="accuracy_worst",
             plot="splits",
             size=lambda m: abs(m.compared[m.worst]["mean_confidence"].value - m.compared[m.worst]["accuracy"].value),
+            contrast=lambda m: (m.compared[m.worst]["mean_confidence"], m.compared[m.worst]["accuracy"]),
             when=lambda m: m.worst and m.holds_there,
         ),
         Lead(
@@ -367,6 +368,7 @@ CALIBRATION = Question(
             plot="splits",
             size=lambda m: max(m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0),
             pair=CalibrationAnswers.flipped_pair,
+            contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
             when=lambda m: m.worst,
         ),
         Lead(

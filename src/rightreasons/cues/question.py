@@ -192,9 +192,10 @@ CUES = Question(
             figure="easy_hard_gap",
             plot="easy_hard",
             size=lambda m: max(m.gap.easy_hard_gap, 0.0),
+            contrast=lambda m: (m.gap.easy_accuracy, m.gap.hard_accuracy),
             when=lambda m: m.gap,
         ),
-        Lead("alone", figure="cue_only_accuracy"),
+        Lead("alone", figure="cue_only_accuracy", contrast=lambda m: (m.cues.accuracy, m.cues.chance)),
     ),
     data=lambda m: {
         "cues": m.cues.statistics.to_dict(),

@@ -405,6 +405,7 @@ EIGENVALUE = Question(
             plot="difficulty_accuracy",
             size=lambda m: None,
             pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[:1],
+            contrast=lambda m: [m.flip_rate(end, keeps=True) for end in ENDS],
             when=lambda m: m.flipped("hardest")[1],
         ),
         Lead(
@@ -412,6 +413,7 @@ EIGENVALUE = Question(
             figure="hardest_accuracy",
             plot="difficulty_accuracy",
             size=lambda m: None,
+            contrast=lambda m: [m.accuracies[place] for place in ENDS.values()],
             when=lambda m: m.accuracies,
         ),
         Lead("ranked", size=lambda m: None),

@@ -301,6 +301,34 @@ class Action(Result):
 
 
 @dataclasses.dataclass(frozen=True)
+class Share(Result):
+    """A share of a contrast.
+
+    Attributes:
+        name: What it is of.
+        estimate: The share, from 0 to 1.
+    """
+
+    unit: ClassVar[Literal["fraction"]] = "fraction"
+
+    name: str
+    estimate: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class Contrast(Result):
+    """Shares that show a finding side by side, such as what a change does and what its control does.
+
+    Attributes:
+        title: What they are shares of.
+        shares: The shares, that of the finding first.
+    """
+
+    title: str
+    shares: tuple[Share, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Finding(Result):
     """What the first screen of the report says about a question.
 
@@ -313,6 +341,7 @@ class Finding(Result):
         plot: The key of the picture that shows it; "" for the first of the section.
         pair: One example that shows it, or an item before and after a change.
         actions: What to do, the most useful first.
+        contrast: Shares that show it in place of the picture; None where there are none.
     """
 
     claim: str
@@ -322,6 +351,7 @@ class Finding(Result):
     plot: str = ""
     pair: tuple[Example, ...] = ()
     actions: tuple[Action, ...] = ()
+    contrast: Contrast | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -173,7 +173,8 @@ class Lead:
     """What the first screen says; the first lead that holds does.
 
     `claim.KEY` ends the sentence that begins with the model's name, `evidence.KEY` says what it rests on, and
-    `advice.KEY` lists what to do; without a key, they are for all leads.
+    `advice.KEY` lists what to do; without a key, they are for all leads. `contrast` has shares to set side by side, None for
+    one that is missing: the title of `contrast.KEY` says of what, and its list names each.
     """
 
     key: str
@@ -181,7 +182,18 @@ class Lead:
     plot: str = ""
     size: Callable[[Any], float | None] = lambda m: 0.0
     pair: Callable[[Any], tuple[p.Example, ...]] = lambda m: ()
+    contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
     when: When = None
+
+    def contrasted(self, m: Any, say: Say) -> p.Contrast | None:
+        """Return the shares of a measurement; None where fewer than two are defined."""
+        if self.contrast is None:
+            return None
+        name = f"contrast.{self.key}"
+        estimates = [Estimate(each) if each is None or isinstance(each, float) else each for each in self.contrast(m)]
+        named = zip(say.items(name), estimates, strict=True)
+        shares = tuple(p.Share(of, estimate) for of, estimate in named if estimate.value is not None)
+        return p.Contrast(say.title(name), shares) if len(shares) > 1 else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -256,6 +268,7 @@ class Question:
             *(f"{kinds[type(each)]}.{each.key}" for each in shows),
             *(f"alt.{each.key}" for each in shows if isinstance(each, Plot)),
             *(f"{kind}.{lead.key}" for lead in self.leads for kind in ("claim", "evidence", "advice")),
+            *(f"contrast.{lead.key}" for lead in self.leads if lead.contrast),
         ]
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
@@ -332,6 +345,7 @@ class Question:
             plot=lead.plot if lead.plot in plots else "",
             pair=lead.pair(m),
             actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
+            contrast=lead.contrasted(m, say),
         )
 
 

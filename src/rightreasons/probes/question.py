@@ -442,6 +442,7 @@ PROBES = Question(
             "kept",
             figure="kept_without_question",
             plot="probe_confidence",
+            contrast=lambda m: (m.read.kept, m.read.by_chance),
             size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
             when=lambda m: m.read,
         ),

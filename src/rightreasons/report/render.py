@@ -208,7 +208,7 @@ class FirstScreen:
     Attributes:
         claim: The finding in one sentence.
         rows: The answered questions, the worst first, each with its answer.
-        plot: The picture that shows the finding, if any.
+        plot: The picture that shows the finding, if any; None where a contrast shows it.
         actions: What to do, by question.
     """
 
@@ -250,8 +250,9 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
         else ()
         for outcome, result in rows
     }
-    claim = f"{subject} {finding_of(rows[0][1]).claim}".rstrip(".") + "."
-    return FirstScreen(claim, tuple(rows), plot_of(rows[0][1]), actions)
+    finding = finding_of(rows[0][1])
+    claim = f"{subject} {finding.claim}".rstrip(".") + "."
+    return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
 
 
 def plot_of(result: SectionResult) -> Plot | None:

@@ -52,7 +52,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 # A record has the fields of what it is of; here is what differs.
-_LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",)}
+_LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",), parts.Finding: ("contrast",)}
 """Fields that reports of earlier versions lack."""
 
 _FIELDS: dict[type, dict[str, Any]] = {

@@ -135,6 +135,12 @@ def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
         yield name, *family_cells(row), row.association, DECIDED[row.decision.level]
 
 
+def swap_and_control(m: ShortcutAnswers) -> tuple[float, float | None]:
+    """Return what swaps of the strongest feature change, and what its matched control does."""
+    effect = m.strongest.effect
+    return effect.rate, effect.control_rate
+
+
 def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw what each family decides."""
     rows = [Bar.of(row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs", row.estimate) for row in m.swaps.rows]
@@ -463,9 +469,16 @@ SHORTCUTS = Question(
             plot="families",
             size=lambda m: max(m.strongest.effect.deciding_share, 0.0),
             pair=lambda m: tuple(swapped(m))[:1],
+            contrast=swap_and_control,
             when=lambda m: m.deciding,
         ),
-        Lead("spreads", figure="deciding_share", plot="families", when=lambda m: m.swaps.rows),
+        Lead(
+            "spreads",
+            figure="deciding_share",
+            plot="families",
+            contrast=swap_and_control,
+            when=lambda m: m.swaps.rows,
+        ),
     ),
     data=data,
     by_item=by_item,
