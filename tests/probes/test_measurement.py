@@ -1,5 +1,6 @@
 """What the probes say of models whose answers are known: by one decision for each test, at one level for all."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import datasets
@@ -12,7 +13,7 @@ from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decisions
 from rightreasons.probes.picks import Picked, PickFigures
-from rightreasons.probes.question import PROBES
+from rightreasons.probes.question import PROBES, kept_items
 
 N_CHOICES = 4
 RESAMPLING = Resampling(resamples=50)
@@ -43,7 +44,21 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
     hits = None if steady is None else (np.arange(steady[1]) < steady[0], None)
     decided = decisions(found, picked, steady=hits, resampling=RESAMPLING)
     picks = PickFigures(len(found), {ORIGINAL: Picked(len(found), 0, None)}, reading=found.reading(picked, RESAMPLING))
-    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), found, decided, picks=picks)
+    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), found, picked, decided, picks=picks)
+
+
+def test_items_are_shown_whose_answer_stays_the_right_ones_first():
+    rows = {"id": ["a", "b", "c", "d"], "choices": [["x", "y"]] * 4, "label": [1, 0, 1, 0]}
+    prompts = {ORIGINAL: ["A?", "B?", "C?", "D?"], "no_question": [""] * 4, "wrong_question": ["B?", "C?", "D?", "A?"]}
+    tables = {name: datasets.Dataset.from_dict({**rows, "prompt": asked}) for name, asked in prompts.items()}
+    # "a" keeps a wrong answer, "b" a right one, "c" moves, and "d" has none.
+    picked = {ORIGINAL: np.array([0, 0, 1, -1]), **dict.fromkeys(tuple(tables)[1:], np.array([0, 0, 0, -1]))}
+    for probe, words in (("no_question", "Without its question"), ("wrong_question", "With “C?” in the place of its")):
+        m = SimpleNamespace(tables=ProbeTables(tables, (1,), 0), picked=picked, probe=probe, scored=None)
+        first, second = kept_items(m)
+        assert (first.id, first.text, first.label, first.prediction, first.confidence) == ("b", "B?", "x", "x", None)
+        assert first.note.startswith(words)
+        assert (second.id, second.label, second.prediction) == ("a", "y", "x")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +104,7 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
     assert f"About {m.n_needed:,} items would tell." in say("verdict.open")
     assert len({name for name in m.open_questions if name.startswith("kept")}) == 2
     assert say("verdict.open").count("of the answers do not depend on the question") == 1
-    unasked = ProbesMeasurement(m.context, m.tables, m.decided | {"unasked": Decision("unknown", 30)}, picks=m.picks)
+    unasked = dataclasses.replace(m, decided=m.decided | {"unasked": Decision("unknown", 30)})
     assert unasked.n_needed is None
     say = PROBES.prose.of(m=unasked, figures={}, context=None)
     assert "would not tell" in say("verdict.open")

@@ -55,6 +55,10 @@ def test_a_head_that_never_reads_the_question(leaning, data, tmp_path):
     for name in ("probe_confidence", "choice_paralysis"):
         assert (tmp_path / "report" / "figures" / f"{name}.png").stat().st_size > 5_000
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    (example,) = found.finding.pair
+    assert example.prediction == example.label  # a right answer, which needs no question
+    assert example.note.endswith("the answer is the same.")
+    assert [share.name for share in found.finding.contrast.shares][1] == "by chance"
     assert "in its place: " in page
     assert "The wrong question: " in page
     assert record["questions"][0]["status"] == "answered"

@@ -136,7 +136,9 @@ def measured(scorer, count, joint):
     steady = (np.ones(count, dtype=bool), None)
     decided = decisions(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
     figures = measure_probes(scores, resampling=RESAMPLING)
-    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), scores, decided, scored=figures, joint=joint)
+    return ProbesMeasurement(
+        SimpleNamespace(resampling=RESAMPLING), scores, picked, decided, scored=figures, joint=joint
+    )
 
 
 @pytest.mark.parametrize(

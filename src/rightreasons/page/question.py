@@ -173,8 +173,8 @@ class Lead:
     """What the first screen says; the first lead that holds does.
 
     `claim.KEY` ends the sentence that begins with the model's name, `evidence.KEY` says what it rests on, and
-    `advice.KEY` lists what to do; without a key, they are for all leads. `contrast` has shares to set side by side, None for
-    one that is missing: the title of `contrast.KEY` says of what, and its list names each.
+    `advice.KEY` lists what to do; without a key, they are for all leads. `contrast` has shares to set side by side,
+    None for a missing one: the title of `contrast.KEY` says of what, and its list names each.
     """
 
     key: str

@@ -107,6 +107,7 @@ class ProbesMeasurement:
     Attributes:
         context: The audit.
         tables: The items under every probe, with the scores where the model gives them.
+        picked: Name of the table -> (N,) picked choices, -1 for no answer.
         decided: What they say, by `decisions`.
         scored: Prior bias and choice paralysis; None where answers are generated.
         picks: What is picked where answers are generated; None where choices are scored.
@@ -119,6 +120,7 @@ class ProbesMeasurement:
 
     context: AuditContext
     tables: ProbeTables
+    picked: Mapping[str, NDArray[np.int64]]
     decided: Mapping[str, Decision]
     scored: ProbeFigures | None = None
     picks: PickFigures | None = None
@@ -303,7 +305,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
         templates = _templates(context, options, tables, picked)
-        return ProbesMeasurement(context, tables, decided, picks=picks, templates=templates)
+        return ProbesMeasurement(context, tables, picked, decided, picks=picks, templates=templates)
     score, joint = (_scorer(context), context.scorer.joint) if stored is None else (lambda *_: stored, stored.joint)
     scores = tables.scored_by(score("probes", added))
     orders = None
@@ -315,6 +317,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     return ProbesMeasurement(
         context,
         scores,
+        picked,
         decisions(scores, picked, steady=kept, joint=joint, **resampling),
         scored=measure_probes(scores, **resampling),
         distractors=None if near is None else measure_distractors(scores, near, **resampling),

@@ -12,10 +12,10 @@ from rightreasons.core.errors import counted
 from rightreasons.core.intervals import estimate_of
 from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
-from rightreasons.page.parts import Cell, Column, ItemFigure
+from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes import plots
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
@@ -148,6 +148,20 @@ def reading_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     for name, read in m.reading.items():
         kept = (read.kept, read.by_chance, read.beyond_chance)
         yield NAMES[name], *kept, read.accuracy_without, read.guessing, read.lost
+
+
+def kept_items(m: Any) -> Iterator[Example]:
+    """Show items whose answer stays without their question, those with the right one first."""
+    before, after = m.picked[ORIGINAL], m.picked[m.probe]
+    stays = np.flatnonzero((before == after) & (before >= 0))
+    wrong = m.tables.labels()[stays] != before[stays]
+    for row in stays[np.argsort(wrong, kind="stable")][:N_EXAMPLES].tolist():
+        item, other = m.tables.tables[ORIGINAL][row], m.tables.tables[m.probe][row]["prompt"]
+        right, answer = (shortened(item["choices"][place]) for place in (item["label"], before[row]))
+        confidence = float(m.tables.confidences[ORIGINAL][row][before[row]]) if is_scored(m) else None
+        question = f"With “{shortened(other)}” in the place of its question" if other else "Without its question"
+        note = f"{question}, the answer is the same."
+        yield Example(str(item["id"]), item["prompt"], right, answer, confidence, note=note)
 
 
 def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -376,7 +390,7 @@ PROBES = Question(
     parts=(
         Part(
             "reading",
-            (Table("reading", READING, reading_rows, f"{BALEPUR}; Cohen 1960"),),
+            (Table("reading", READING, reading_rows, f"{BALEPUR}; Cohen 1960"), Examples("kept", kept_items)),
             figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
             when=lambda m: m.reading,
         ),
@@ -442,6 +456,7 @@ PROBES = Question(
             "kept",
             figure="kept_without_question",
             plot="probe_confidence",
+            pair=lambda m: tuple(kept_items(m))[:1],
             contrast=lambda m: (m.read.kept, m.read.by_chance),
             size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
             when=lambda m: m.read,
