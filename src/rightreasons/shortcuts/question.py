@@ -135,7 +135,7 @@ def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
         yield name, *family_cells(row), row.association, DECIDED[row.decision.level]
 
 
-def swap_and_control(m: ShortcutAnswers) -> tuple[float, float | None]:
+def swap_and_control(m: Any) -> tuple[float, float | None]:
     """Return what swaps of the strongest feature change, and what its matched control does."""
     effect = m.strongest.effect
     return effect.rate, effect.control_rate
