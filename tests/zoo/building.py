@@ -118,7 +118,8 @@ def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
                 if isinstance(part, (torch.nn.Linear, transformers.pytorch_utils.Conv1D))
                 and part in inner
                 and part is not head
-                and not place.endswith("out_proj")  # peft refuses those of Mamba
+                # peft refuses those of Mamba; the router of Llama 4 gives two tensors.
+                and not place.endswith(("out_proj", "router"))
             ]
             settings = peft.LoraConfig(r=2, target_modules=layers, init_lora_weights=False)
             adapted = peft.get_peft_model(fresh, settings)

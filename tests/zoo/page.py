@@ -168,7 +168,7 @@ def _cell(held: Sequence[dict[str, Any]]) -> str:
 
 def _plain(sentence: str) -> str:
     """Return a sentence without the folder, the class and the numbers of one model."""
-    sentence = re.sub(r"/\S*/(right|left|other padding|prepend)\b", "the model", sentence)
+    sentence = re.sub(r"/\S*/(right|left|other padding|prepend|adapter|4 bits)\b", "the model", sentence)
     sentence = re.sub(
         r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM|MaskedLM|ConditionalGeneration)\b",
         "the model",
