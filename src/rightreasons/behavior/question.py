@@ -314,7 +314,12 @@ BEHAVIOR = Question(
     ),
     leads=(
         Lead("nothing", when=lambda m: not m.defined),
-        Lead("rate", figure="pass_rate", size=lambda m: 1 - m.mean.value),
+        Lead(
+            "rate",
+            figure="pass_rate",
+            size=lambda m: 1 - m.mean.value,
+            pair=lambda m: next((each.examples[:1] for each in failing(m)), ()),
+        ),
     ),
     data=data,
     by_item=by_item,

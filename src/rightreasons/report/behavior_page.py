@@ -77,6 +77,7 @@ def write_behavior_report(
         ],
         made=say.pairs("made"),
         command=command,
+        subject="" if len(tested) > 1 else next(iter(models)),
     )
     rates = [
         {

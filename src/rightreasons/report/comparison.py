@@ -367,9 +367,10 @@ def _write(
         Outcome(name, title, "answered", "", section.answer(m))
         for name, title, section, m in sections(comparison, pairs, audits[0]["model"]["label_names"])
     ]
+    paired = "" if comparison.not_paired or outcomes[0].result is None else outcomes[0].result.verdict.label
     page = Page(
         title=f"{first} and {second}",
-        heading=f"From {first} to {second}" if comparison.many else f"{first} or {second}?",
+        heading=paired or f"From {first} to {second}",
         facts=say.pairs("facts"),
         outcomes=outcomes,
         made=say.pairs("made"),
