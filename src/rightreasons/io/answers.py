@@ -147,7 +147,7 @@ class _Known:
         self.mention = re.compile(rf"{begun}(?![{inside}+])") if self.marks else None
         self._words = _places(names)
         # What lines begin with that are one of them.
-        self._firsts = {"the", *_KINDS, *(kind + mark for kind in _KINDS for mark in self._words)}
+        self._firsts = {"the", *_FIRSTS, *(first + mark for first in _FIRSTS for mark in self._words)}
         self._firsts |= {name.partition(" ")[0] for name in self._words}
         names.sort(key=_shorter)
         self.answers = dict(names)
@@ -204,7 +204,7 @@ class _Known:
         for match in (_SAID["marked"].match(line), _SAID["behind"].search(line)):
             places = self._words.get(match["mark"].casefold(), set()) if match else set()
             if match and len(places) == 1:
-                rest = _words(line[: match.start()] + line[match.end("mark") :])
+                rest = _words(line[: match.start()] + line[match.end() :])
                 if not rest or any(rest == _words(text) for text, of in self.texts if of in places):
                     return next(iter(places))
         return NO_ANSWER
@@ -229,9 +229,8 @@ class _Known:
 
     def after(self, text: str, start: int, *, small: bool = False) -> tuple[int, int]:
         """Return the answer at a position, or after marks and articles there, and where it ends."""
-        for filling in (_SAID["opening"], _SAID["filling"]):
-            match = filling.match(text, start)
-            place, end = self.at(text, match.end() if match else start, small=small)
+        for filling in ("opening", "filling"):
+            place, end = self.at(text, _past(filling, text, start), small=small)
             if place != NO_ANSWER:
                 break
         return place, end
@@ -259,8 +258,14 @@ _known = functools.lru_cache(maxsize=256)(_Known)
 _IN_BRACKETS = re.compile(r"\s*\(.\)")
 _DIGITS = re.compile(r"[.,]?\d")
 
-_KINDS = ("option", "choice", "letter", "answer", "label")
-"""The words of the pattern `marked` that a mark may be written together with."""
+_FIRSTS = {each.partition(" ")[0] for told in (*_LISTS["kind"], *_LISTS["before"]) for each in told.split("|")}
+"""Words that a line with a mark may begin with."""
+
+
+def _past(name: str, text: str, start: int) -> int:
+    """Return where a pattern ends that may stand at a position."""
+    match = _SAID[name].match(text, start)
+    return match.end() if match else start
 
 
 def _words(text: str) -> str:
@@ -292,11 +297,28 @@ class _Reading:
                 said = max(filter(None, (said, self._line(start, line_end))), default=None)
         if said is None:
             return self._begun()
-        _, end, place = said
-        taken_back = _SAID["recanted"].search(self.lower, end) or (
-            self.known.mentions(text[end:]) - {place} and _SAID["retraction"].search(self.lower, end)
+        start, end, place = said
+        return NO_ANSWER if self._joined(start, place) or self._taken_back(end, place) else place
+
+    def _joined(self, start: int, place: int) -> bool:
+        """Return whether another answer was said directly before a statement."""
+        if not self.known.mentions(self.text[max(0, start - 40) : start]) - {place}:
+            return False
+        said = self._statement(max(0, start - 80), start)
+        if said and said[2] not in (NO_ANSWER, place) and _SAID["joint"].fullmatch(self.text, said[1], start):
+            return True
+        return bool(self._beside(start, place).removesuffix("the ").strip(" ,)"))
+
+    def _taken_back(self, end: int, place: int) -> bool:
+        """Return whether what follows a statement takes it back, or says another answer as well."""
+        if _SAID["recanted"].search(self.lower, end):
+            return True
+        if not self.known.mentions(self.text[end:]) - {place}:
+            return False
+        return _SAID["retraction"].search(self.lower, end) is not None or any(
+            _SAID["also"].search(each) and self.known.mentions(each) - {place} and not _SAID["denied"].search(each)
+            for each in _SAID["stop"].split(self.text[end:])
         )
-        return NO_ANSWER if taken_back else place
 
     def _statement(self, start: int, end: int) -> tuple[int, int, int] | None:
         """Return where the last statement of a part begins and ends, and its answer; None where it makes none.
@@ -318,11 +340,21 @@ class _Reading:
             right = _SAID["right"].match(text, match.end())
             if right is not None:
                 place = known.at(text, match.start())[0]
-                two = len(rights := rights | {place}) > 1
-                if two or self._denied(match.start()) or self._left_open(right.end(), place):
+                rights |= set() if (denied := self._denied(match.start())) else {place}
+                beside = "also" in right[0] or self._beside(match.start(), place)
+                if denied or beside or len(rights) > 1 or self._left_open(right.end(), place):
                     place = NO_ANSWER
                 last = max(last or (0, 0, 0), (match.start(), right.end(), place))
         return last
+
+    def _beside(self, start: int, place: int) -> str:
+        """Return what joins another answer to what follows it, as in "A and B"; "" where nothing does."""
+        mention = self.known.mention
+        before = [*mention.finditer(self.text, max(0, start - 40), start)][-1:] if mention else []
+        if not before or self.known.answers[before[0][0]] == place:
+            return ""
+        joined = _SAID["beside"].fullmatch(self.text, before[0].end(), start)
+        return "" if joined is None or _SAID["contrast"].search(self.lower, 0, before[0].start()) else joined[0]
 
     def _left_open(self, end: int, place: int) -> bool:
         """Return whether the rest of a sentence behind a statement asks, or names another answer with a "but"."""
@@ -355,10 +387,14 @@ class _Reading:
             return self._corrected(lead)
         if self._left_open(end, place) or self._denied(lead.start()):
             return end, NO_ANSWER
-        more = _SAID["more"].match(text, end)
-        if more is not None:
-            second, behind = self.known.after(text, more.end())
-            if second not in (NO_ANSWER, place) and _SAID["end"].match(text, behind):
+        gap = _past("gap", text, end)
+        if text[gap : gap + 1].strip():
+            # Its text may stand between the answer and what is joined to it.
+            own, more = self.known.at(text, gap)
+            more = more if own == place and not text[more : more + 1].isalnum() else end
+            second, behind = self.known.after(text, _past("more", text, more))
+            another = second not in (NO_ANSWER, place) and _SAID["listed"].match(text, behind)
+            if another and "\n" not in text[end:behind]:
                 return behind, NO_ANSWER
         return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
 
@@ -386,8 +422,7 @@ class _Reading:
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
         text, known = self.text, self.known
-        opening = _SAID["opening"].match(text)
-        place, end = known.at(text, opening.end() if opening else 0, small=False)
+        place, end = known.at(text, _past("opening", text, 0), small=False)
         mark = _SAID["begun"].match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
