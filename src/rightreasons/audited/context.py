@@ -54,6 +54,7 @@ class AuditContext:
         answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
         seconds: How long the model took for an item, where it read some; None where all was stored.
         beside: What a further model becomes before it is asked: a plan counts what it would be sent.
+        drawn: Whether the pictures of the answers are drawn, which nobody sees where only a verdict is wanted.
     """
 
     source: Scorer | StoredModel
@@ -69,6 +70,7 @@ class AuditContext:
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     seconds: float | None = None
     beside: Callable[[Engine], Engine] = lambda engine: engine
+    drawn: bool = True
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def scored(self, reads: Iterable[Reads] = ("all",), known: Mapping[str, Scores] | None = None) -> AuditContext:

@@ -282,14 +282,14 @@ def ways(
     from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.core.store import WORK, check_folder
     from rightreasons.models.prompted import prompted_of
+    from rightreasons.report.files import OWN, WAYS
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.runner import verdicts
-    from rightreasons.report.schema import AUDIT_FILE
     from rightreasons.ways.measure import measure_ways
     from rightreasons.ways.question import WAYS_ASKED
 
     settings, options = declared["settings"], declared["options"]
-    folder = check_folder(out, own=(AUDIT_FILE if (out / AUDIT_FILE).is_file() else WAYS,))
+    folder = check_folder(out, own=(*OWN, WAYS))
     data, source = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
     asked = prompted_of(source)
     if asked is None:
@@ -300,7 +300,7 @@ def ways(
     place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
-        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
+        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, "drawn": False, **other}
         context = AuditContext(scorer, dataset, split, comparisons=(), validation=None, train=None, **of_way)
         return verdicts(context, scores, options.questions)
 
@@ -317,7 +317,6 @@ def ways(
     write_figures(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
 
 
-WAYS = "ways.json"
 RANKING = "ranking.csv"
 LONGEST = 90
 """Characters of a text that are printed."""

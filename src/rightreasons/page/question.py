@@ -291,7 +291,8 @@ class Question:
         # From a temporary folder, such as an app's, a report is taken away.
         out = Path(context.out)
         report = out.name if out.is_relative_to(tempfile.gettempdir()) else str(out)
-        return self.answer(m, level, split=context.primary.name, context=context, options=options, report=report)
+        named = {"context": context, "options": options, "report": report}
+        return self.answer(m, level, split=context.primary.name, drawn=context.drawn, **named)
 
     def rule(self, m: Any) -> Rule:
         """Return the rule that decides the verdict of a measurement."""

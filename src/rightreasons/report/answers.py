@@ -226,7 +226,11 @@ def at_bounds(context: AuditContext, section: Section, options: Options) -> list
         warnings.simplefilter("ignore")
         for assumed in ("wrong", "right"):
             asked = dataclasses.replace(
-                context, source=context.prompted.assuming(assumed), out=Path(folder) / assumed, progress=False
+                context,
+                source=context.prompted.assuming(assumed),
+                out=Path(folder) / assumed,
+                progress=False,
+                drawn=False,
             )
             try:
                 found.append(section.run(asked.scored([section.reads]), options).verdict)

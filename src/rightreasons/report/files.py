@@ -254,7 +254,10 @@ AGAIN_FILE = "audit.yaml"
 """What makes the report again: `rightreasons audit audit.yaml`."""
 
 OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, AGAIN_FILE, "figures", "predictions", "items", "ranking.csv")
-"""What is in the folder of a report."""
+"""What an audit writes into the folder of a report."""
+
+WAYS = "ways.json"
+"""What `rightreasons ways` writes beside it, or before it."""
 
 # What has no part in any figure.
 _BESIDE = ("batch_size", "fail_fast")

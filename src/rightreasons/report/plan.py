@@ -158,7 +158,7 @@ def plan_of(
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
         scored = dataclasses.replace(
-            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside
+            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside, drawn=False
         ).scored(section.reads for section in sections.values())
         rows += [("the items", counting.cost)] if scored.answers else []
         for name, section in sections.items():

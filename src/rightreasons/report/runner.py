@@ -35,7 +35,7 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
-from rightreasons.report.files import OWN, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
+from rightreasons.report.files import OWN, WAYS, AuditFigure, Report, answers_worst_first, audit_figures, figures_table
 from rightreasons.report.plan import plan_of
 from rightreasons.report.questions import audit_words, load_sections, question_options
 from rightreasons.report.record import page_of, record_of
@@ -198,7 +198,7 @@ def audit(
     in_memory = not isinstance(predictions, (str, os.PathLike, type(None)))
     if predictions is not None:
         stored = stored.replaced(predictions="the table" if in_memory else predictions)
-    folder = check_folder(out, own=OWN)
+    folder = check_folder(out, own=(*OWN, WAYS))
     if name is None:
         place = stored.predictions if dataset is None else dataset
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
@@ -586,7 +586,7 @@ def audit_demo(
     from rightreasons.datasets.builder import load_dataset
     from rightreasons.models.scorers import as_scorer
 
-    check_folder(out, own=OWN)
+    check_folder(out, own=(*OWN, WAYS))
     say("Making reviews with a planted cue …")
     data = load_dataset("planted_shortcuts", seed=seed, **PLANTED)
     train = data["train"]
