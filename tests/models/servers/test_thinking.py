@@ -189,3 +189,45 @@ def test_what_a_filter_stops_is_a_reply_however_the_server_says_it():
         fake.change, fake.faults = change, blocked
         _, scores = asked(fake)
         assert [*scores.failures.values()] == 4 * ["stopped by a content filter"]
+
+
+def limited(most, least=1):
+    """Refuse what asks for more tokens than vLLM's context has, in its words, or for fewer than OpenAI's least."""
+
+    def fault(number, body):
+        room = body.get("max_tokens", body.get("max_completion_tokens", 0))
+        if room > most:
+            told = f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
+            return 400, {}, json.dumps({"error": {"message": told}})
+        if 1 < room < least:
+            told = "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
+            return 400, {}, json.dumps({"error": {"message": told}})
+        return None
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("tokens", "most", "budget"),
+    [
+        (60, 1500, 1024),  # 2,048 are refused, and half of them is allowed
+        (600, 8192, 4808),  # 8 times 601
+        (2000, 8192, 8004),  # not in 1,024; in 4,096; half of 8 times 2,001
+        (2000, 3000, 2048),  # 4,096 are refused
+        (5000, 3000, 2048),  # it does not end in what is allowed
+    ],
+)
+def test_an_answer_has_the_room_that_the_server_allows(tokens, most, budget):
+    with thinking("vllm", tokens=tokens) as fake:
+        fake.faults = limited(most)
+        engine = open_server(fake.url, progress=False, retries=0)
+        assert engine.budget == budget
+        assert not engine.trial.chat.renamed
+
+
+def test_a_model_that_writes_before_it_answers_has_room_for_that():
+    with thinking("vllm", thinks=False, form="First I look at each of them. ANSWER: {}") as fake:
+        fake.faults = limited(10_000, least=16)
+        engine, scores = asked(fake)
+        assert engine.budget == 9 * 8  # 9 words about an easy question
+        assert scores.predicted.tolist() == RIGHT

@@ -48,9 +48,9 @@ LARGEST_DIFFERENCE = 0.5
 TOPS = (20, 10, 5)
 """How many likeliest tokens are asked for, until the server agrees."""
 
-_BRIEF = 8
+_BRIEF = 16
+"""Tokens of a short answer: the fewest that some servers let a request ask for."""
 _REACHES = (1024, 4096, 16384)
-_NEW_TOKENS = 12
 _RETRIES = 2
 _FEWEST_TOKENS = 8
 _DRAWING = {"generation_config": '{"do_sample": true}'}
@@ -102,7 +102,7 @@ class Trial:
         endpoint = self.chat if self.chat.works else self.text
         counted = endpoint.client.item()
         asked: Any = _asked(QUESTIONS[0]) if endpoint is self.chat else BEGINNINGS[0]
-        said = _said(endpoint.ask(asked, max_tokens=8, temperature=0.0, seed=0)[0])
+        said = _said(endpoint.ask(asked, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
         return [counted.served, said]
 
 
@@ -233,6 +233,12 @@ class _Attempt:
         if endpoint.extra:
             self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
         told = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
+        # What it writes about an easy question is the least: an answer to a hard one has room for eight times that.
+        reached, wished = endpoint.budget, max(LONG if endpoint.thinks else BRIEF, 8 * (used or 0))
+        if used is None and endpoint.thinks:
+            endpoint.budget = 8 * reached if reached == _REACHES[-1] else reached
+        elif wished <= reached or self._with_room(wished, reached) is None:
+            endpoint.budget = min(wished, reached)
         if not endpoint.thinks:
             if wanted == "off":
                 self._find(part, True, f"It answers without thinking{told}.")
@@ -243,23 +249,37 @@ class _Attempt:
             told = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
             self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{told}.")
             return
-        # What it thinks about an easy question is the least: an answer to a hard one has room for eight times that.
-        endpoint.budget = max(LONG, 8 * (used or _REACHES[-1]))
-        words = (
-            f"{used} tokens for an easy question" if used else f"more than {_REACHES[-1]} tokens for an easy question"
-        )
+        words = f"{used or f'more than {reached:,}'} tokens for an easy question"
         self._find(part, True, f"It thinks before it answers{told}: {words}, and may take {endpoint.budget:,}.")
 
     def _counts_tokens(self) -> int | None:
         """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
         endpoint = self.endpoint
+        endpoint.budget = BRIEF
         for reach in _REACHES if endpoint.thinks else _REACHES[:1]:
-            completion = self._negotiate(_asked(CHOICE), reach)
+            completion = self._with_room(reach, endpoint.budget)
+            if completion is None:
+                break
             # Thinking that is neither shown nor counted takes the room of a brief answer.
             endpoint.thinks = _thinks(completion) or _thinks(self._negotiate(self._prompts[0]))
             if completion.reply.finished:
                 words = len(f"{completion.reply.thinking} {completion.reply.text}") // 4
                 return completion.reply.usage.get("answer_tokens", words)
+        return None
+
+    def _with_room(self, room: int, known: int) -> Completion | None:
+        """Return the answer to an easy question with some room, or half of it and so on where the server refuses that.
+
+        What it allows becomes the budget; None where that is no more than is known.
+        """
+        while room > known:
+            told = _tried(self._negotiate, _asked(CHOICE), room)
+            if not isinstance(told, RequestError):
+                self.endpoint.budget = room
+                return told
+            if told.gone:
+                raise told
+            room //= 2
         return None
 
     def _takes(self, extra: Mapping[str, Any]) -> bool:
@@ -320,7 +340,7 @@ class _Attempt:
     def _draws_differ(self) -> bool:
         # Hidden thinking takes its tokens before a text can differ.
         hidden = self.endpoint.thinks and not any(map(_said, self._greedy))
-        room = self.endpoint.budget if hidden else _NEW_TOKENS
+        room = self.endpoint.budget if hidden else _BRIEF
         answers = {
             _said(self.endpoint.ask(self._prompts[1], max_tokens=room, temperature=1.5, seed=seed)[0])
             for seed in range(3)
@@ -361,7 +381,7 @@ class _Attempt:
             return
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
-        asked = {"max_tokens": _NEW_TOKENS, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
+        asked = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
         for seed, prompt in enumerate(self._prompts):
             try:
                 completion = self.endpoint.ask(prompt, seed=seed, **asked)[0]
@@ -410,7 +430,8 @@ class _Attempt:
                     self.endpoint.streams = True
                     continue
                 refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
-                if failure.gone or not (refused or "max_completion_tokens" in words):
+                renames = "max_completion_tokens" in words and not re.search("large|exceed|context", words)
+                if failure.gone or not (refused or renames):
                     raise
                 if refused:
                     self.endpoint.refused |= refused
