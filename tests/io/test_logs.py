@@ -115,6 +115,42 @@ def test_letters_stand_for_the_texts_of_the_document(tmp_path):
     assert read_columns(write(tmp_path / "samples.jsonl", bare))["choices"] == [["A", "B"]] * 2
 
 
+@pytest.mark.parametrize(
+    ("target", "acc", "label"),
+    [
+        ("2", {"acc": 1.0}, 2),  # the likeliest choice is number 2, counted from 0
+        ("2", {"acc": 0.0}, 1),  # the text "2" is choice 1
+        (2, {}, 2),  # as the harness reads a number
+        ("7", {"acc": 1.0}, 2),
+        ("²", {"acc": 0.0}, 3),
+    ],
+)
+def test_a_target_among_choices_that_are_numbers(tmp_path, target, acc, label):
+    row = sample(0, [("Q", f" {text}") for text in ("5", "2", "7", "²")], [-3.0, -2.0, -1.0, -4.0], target, **acc)
+    assert read_columns(write(tmp_path / "samples.jsonl", [row]))["label"] == [label]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "right"),
+    [
+        ({"bleu": [0, 0], "extractive_match": [1, 0]}, [1, 0]),
+        ({"is_truncated": [0, 0], "pass@k:k=1&n=1": [0.0, 1.0]}, [0, 1]),
+        ({"bleu": [0, 0], "is_truncated": [0, 1]}, None),  # neither says it
+        ({"mine": [1, 0]}, [1, 0]),  # the only one
+    ],
+)
+def test_the_metric_of_a_log_that_says_what_is_right(metrics, right):
+    rows = [
+        {
+            "doc": {"id": str(n), "query": f"Why {n}?"},
+            "metric": {name: values[n] for name, values in metrics.items()},
+            "model_response": {"text": ["so"]},
+        }
+        for n in range(2)
+    ]
+    assert log_columns(rows, "details.parquet").get("correct") == right
+
+
 @pytest.mark.parametrize(("acc", "label"), [(1.0, 1), (0.0, 0)])
 def test_choices_within_the_prompt(tmp_path, acc, label):
     # Winogrande asks for one continuation after two prompts; the target is that continuation.

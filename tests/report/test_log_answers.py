@@ -191,6 +191,10 @@ def test_samples_of_every_eval_ever_and_plain_rows_with_correct(tmp_path):
     ]  # fmt: skip
     figures, _ = audited(lines(tmp_path / "x_samples.jsonl", rows), tmp_path)
     assert figures["low"] == pytest.approx(20 / 30)
+    for n, row in enumerate(rows):
+        row["evaluation"] = {"score": float(n % 3 == 1), "is_correct": None}
+    figures, _ = audited(lines(tmp_path / "x_samples.jsonl", rows), tmp_path)
+    assert figures["low"] == pytest.approx(10 / 30)
     plain = [{"id": n, "question": f"Why {n}?", "correct": n % 4 == 0, "subject": "ab"[n % 2]} for n in range(40)]
     figures, _ = audited(lines(tmp_path / "plain.jsonl", plain), tmp_path)
     assert figures["low"] == pytest.approx(10 / 40)

@@ -168,8 +168,9 @@ def _correct(metrics: Sequence[Row]) -> LogColumns:
 
     {} where there is no such metric.
     """
-    names = sorted(metrics[0], key=lambda name: _METRICS.index(name) if name in _METRICS else len(_METRICS))
-    for name in names:
+    # Of several, such as "is_truncated" beside "extractive_match", those count whose names say that much.
+    names = list(metrics[0]) if len(metrics[0]) == 1 else list(filter(_METRIC.search, metrics[0]))
+    for name in sorted(names, key=lambda name: (*_METRICS, name).index(name)):
         values = [own.get(name) for own in metrics]
         right = [_RIGHT.get(str(value)) for value in values]
         untold = [value for value, own in zip(values, right, strict=True) if own is None]
@@ -630,6 +631,8 @@ NORMALIZED = ("per_character", "per_byte", "unconditional")
 
 _SIGN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
 _METRICS = ("correct", "exact_match", "acc", "em")
+_METRIC = re.compile(r"correct|match|acc|em$|pass@|maj@|avg@|mc1|value")
+"""The metrics that say whether an answer was right, those of lm-evaluation-harness first, and how others are named."""
 
 
 @functools.cache
@@ -847,10 +850,14 @@ def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str
     """Return the index of the right choice: the target is its number or its text."""
     target = str(row["target"]).strip()
     texts = [text.strip() for text in choices]
-    if not in_prompt and texts.count(target) == 1:
-        return texts.index(target)
-    if not in_prompt and target.isdigit() and int(target) < len(choices):
-        return int(target)
+    if not in_prompt:
+        places = [int(target)] if target.isdecimal() and int(target) < len(choices) else []
+        places += [texts.index(target)] if texts.count(target) == 1 else []
+        # Of choices that are numbers themselves, the metric tells which of the two is meant.
+        picked = max(range(len(scores)), key=scores.__getitem__)
+        told = [place for place in places if row.get("acc") == float(place == picked)]
+        if places:
+            return (told or places)[0]
     # Where the choices are in the prompt, the target is what follows them; of two, the metric tells which was right.
     if in_prompt and len(choices) == 2 and row.get("acc") in (0, 1):
         picked = int(scores[1] > scores[0])

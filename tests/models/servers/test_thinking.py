@@ -197,7 +197,9 @@ def limited(most, least=1):
     def fault(number, body):
         room = body.get("max_tokens", body.get("max_completion_tokens", 0))
         if room > most:
-            told = f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
+            told = (
+                f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
+            )
             return 400, {}, json.dumps({"error": {"message": told}})
         if 1 < room < least:
             told = "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
