@@ -300,6 +300,21 @@ def test_answers_without_probabilities(tmp_path):
     )
 
 
+def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
+    def judged(name, value, answer, choices=("x", "y")):
+        return inspected(name, choices, "B", "B", scores={"own": {"value": value, "answer": answer}})
+
+    samples = [judged(1, "C", "b"), judged(2, "C", None), judged(3, "I", "B"), judged(4, "I", "a")]
+    columns = read_columns(log(tmp_path / "log.json", samples))
+    assert (columns["answer"], columns["correct"]) == (["B", "B", "B", ""], [1, 1, 0, 0])
+    assert columns["answer_unread"] == [False, False, False, True]
+    samples = [judged(1, "C", None, None), judged(2, "I", None, None), judged(3, "I", "", None)]
+    columns = read_columns(log(tmp_path / "log.json", samples))
+    assert (columns["answer"], columns["correct"]) == (["B", "B", ""], [1, 0, 0])
+    with pytest.raises(ValueError, match="say of each answer whether it is right"):
+        read_predictions(log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)]))
+
+
 def test_epochs_are_answers_to_one_item(tmp_path):
     samples = [inspected(1, ["x", "y"], "A", "B"), inspected(1, ["x", "y"], "A", "A", epoch=2)]
     columns = read_columns(log(tmp_path / "log.json", samples))

@@ -451,13 +451,19 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
         unit="sample",
         names=[sample["id"] for sample in samples],
     )
-    picked = [_letter_of(_answer(score), own) for score, own in zip(scores, choices, strict=True)]
+    labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
+    # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
+    right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
+    read = [_letter_of(_answer(score), own) for score, own in zip(scores, choices, strict=True)]
+    picked = [gold if own is None and value else own for own, value, gold in zip(read, right, labels, strict=True)]
     told = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
     columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
-    columns["label"] = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
+    columns["label"] = labels
     if all(len(own) == len(texts) for own, texts in zip(told, choices, strict=True)):
         return columns | {"logits": [[own[place] for place in sorted(own)] for own in told]}
-    columns["correct"] = [int(place == label) for place, label in zip(picked, columns["label"], strict=True)]
+    columns["correct"] = [
+        int(own == gold) if value is None else value for own, value, gold in zip(picked, right, labels, strict=True)
+    ]
     columns["answer"] = ["" if place is None else LETTERS[place] for place in picked]
     if any(place in own for place, own in zip(picked, told, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
@@ -512,8 +518,11 @@ def _said_by_user(messages: Any) -> list[str]:
 
 
 def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
-    answers = [str(score.get("answer") or "") for score in scores]
-    lacks = _lacks(map(_reply_of, samples), [not answer.strip() for answer in answers], read_alone=True)
+    replies = list(map(_reply_of, samples))
+    # A scorer that keeps no answer read all of the text.
+    kept = [score.get("answer") for score in scores]
+    answers = [reply.text if answer is None else str(answer) for reply, answer in zip(replies, kept, strict=True)]
+    lacks = _lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
     columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
     return columns | _correct([{"value": score.get("value")} for score in scores])
 

@@ -660,6 +660,11 @@ def _chosen_scores(roles: Roles) -> _Scores:
             f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
+    if {"text", "answer", "target"} <= columns.keys() and not roles.correct:
+        raise ValueError(
+            f"Expected {where} to say of each answer whether it is right (1) or wrong (0), but no metric of it does: "
+            "what is right in part is in no accuracy."
+        )
     raise OptionError(
         f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
         f" in {where}, but its columns are: {listing(list(columns))}; name them with `score_columns`, or with "
