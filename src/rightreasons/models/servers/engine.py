@@ -122,16 +122,17 @@ class ServerEngine:
         self.trial = trial
         self.chat = chat
         self._served: Counter[str] = Counter()
+        self._usual = trial.chat if chat else trial.text
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """What passed the trial, of the way that the server is asked."""
-        return (self.trial.chat if self.chat else self.trial.text).abilities
+        return self._usual.abilities
 
     @property
     def draws(self) -> bool:
         """Whether answers at a temperature above 0 differ, of the way that the server is asked."""
-        return (self.trial.chat if self.chat else self.trial.text).draws
+        return self._usual.draws
 
     @property
     def thinks(self) -> bool:

@@ -52,6 +52,7 @@ _BRIEF = 16
 """Tokens of a short answer: the fewest that some servers let a request ask for."""
 _REACHES = (1024, 4096, 16384)
 _RETRIES = 2
+_NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
 _FEWEST_TOKENS = 8
 _DRAWING = {"generation_config": '{"do_sample": true}'}
 _OPTIONAL = ("logprobs", "seed", "temperature", "stream_options")
@@ -179,8 +180,11 @@ def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
                 attempt.holds_answers()
                 attempt.repeats_itself()
                 attempt.draws()
-                attempt.reports_next_tokens()
-                attempt.echoes()
+                if attempt.endpoint.thinks:
+                    attempt.leaves_tokens()
+                else:
+                    attempt.reports_next_tokens()
+                    attempt.echoes()
     return Trial(chat.endpoint, text.endpoint, (*chat.findings, *text.findings))
 
 
@@ -284,28 +288,18 @@ class _Attempt:
 
     def _takes(self, extra: Mapping[str, Any]) -> bool:
         """Tell whether the server takes a parameter; it is kept if it does."""
-        before = self.endpoint.extra
-        self.endpoint.extra = {**before, **extra}
-        try:
-            self._negotiate(self._prompts[0])
-        except RequestError as failure:
-            if failure.gone:
-                raise
+        before, self.endpoint.extra = self.endpoint.extra, {**self.endpoint.extra, **extra}
+        if isinstance(_tried(self._negotiate, self._prompts[0]), RequestError):
             self.endpoint.extra = before
-            return False
-        return True
+        return self.endpoint.extra is not before
 
     def holds_answers(self) -> None:
         """Ask for one of some answers that nobody would give to the question."""
         endpoint, part = self.endpoint, "answers held to given ones"
         for way in CONSTRAINTS:
             endpoint.constraint = way
-            parameters = {
-                "max_tokens": endpoint.budget,
-                "temperature": 0.0,
-                **endpoint.constrained(UNLIKELY),
-            }
-            told = _tried(endpoint.ask, self._prompts[0], **parameters)
+            asked = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
+            told = _tried(endpoint.ask, self._prompts[0], **asked)
             reply = Reply() if isinstance(told, RequestError) else told[0].reply
             # A constraint that stops the thinking asks another model.
             if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
@@ -347,13 +341,13 @@ class _Attempt:
         }
         return len(answers) > 1
 
+    def leaves_tokens(self) -> None:
+        """Say why tokens are not asked for: what follows a question at once is no answer of a model that thinks."""
+        for part in (_NEXT, _GIVEN):
+            self._find(part, False, "It thinks first, so that its next token is no answer: thinking off asks without.")
+
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""
-        part = "likeliest next tokens"
-        if self.endpoint.thinks:
-            words = "It thinks first, so that its next token is no answer: thinking off asks without."
-            self._find(part, False, words)
-            return
         trouble, choice = "", [_asked(CHOICE)] if self.endpoint.path == CHAT else []
         for top in TOPS:
             ask = functools.partial(self.endpoint.next_tokens, top=top)
@@ -368,17 +362,13 @@ class _Attempt:
             if not trouble:
                 self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
                 words = f"{self.endpoint.top} are reported, and greedy answers begin with the first."
-                self._find(part, True, words)
+                self._find(_NEXT, True, words)
                 return
             break
-        self._find(part, False, f"{trouble}.")
+        self._find(_NEXT, False, f"{trouble}.")
 
     def echoes(self) -> None:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
-        if self.endpoint.thinks:
-            words = "It thinks first, so that what follows a question at once is no answer: thinking off asks without."
-            self._find("log-probabilities of given texts", False, words)
-            return
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
         asked = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
@@ -403,20 +393,19 @@ class _Attempt:
         self._judge(pairs, trouble)
 
     def _judge(self, pairs: Sequence[tuple[float, float, str]], trouble: str) -> None:
-        part = "log-probabilities of given texts"
         values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
         if not pairs:
-            self._find(part, False, f"{trouble}.")
+            self._find(_GIVEN, False, f"{trouble}.")
         elif apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE:
-            self._find(part, False, f"{pairs[int(apart.argmax())][2]}.")
+            self._find(_GIVEN, False, f"{pairs[int(apart.argmax())][2]}.")
         elif len(pairs) < _FEWEST_TOKENS:
-            self._find(part, False, f"Only {len(pairs)} log-probabilities could be compared with those of generation.")
+            self._find(_GIVEN, False, f"Only {len(pairs)} log-probabilities could be compared with those of generation.")
         elif not np.ptp(values):
-            self._find(part, False, f"Every token has the same log-probability, {values[0]:.2f}.")
+            self._find(_GIVEN, False, f"Every token has the same log-probability, {values[0]:.2f}.")
         else:
             self.endpoint.echo = True
             words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}."
-            self._find(part, True, words)
+            self._find(_GIVEN, True, words)
 
     def _negotiate(self, prompt: Any, room: int = _BRIEF) -> Completion:
         """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
