@@ -394,18 +394,16 @@ class _Attempt:
 
     def _judge(self, pairs: Sequence[tuple[float, float, str]], trouble: str) -> None:
         values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
-        if not pairs:
-            self._find(_GIVEN, False, f"{trouble}.")
-        elif apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE:
-            self._find(_GIVEN, False, f"{pairs[int(apart.argmax())][2]}.")
-        elif len(pairs) < _FEWEST_TOKENS:
-            self._find(_GIVEN, False, f"Only {len(pairs)} log-probabilities could be compared with those of generation.")
-        elif not np.ptp(values):
-            self._find(_GIVEN, False, f"Every token has the same log-probability, {values[0]:.2f}.")
-        else:
-            self.endpoint.echo = True
-            words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}."
-            self._find(_GIVEN, True, words)
+        agree = ""
+        if pairs and (apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE):
+            trouble = pairs[int(apart.argmax())][2]
+        elif 0 < len(pairs) < _FEWEST_TOKENS:
+            trouble = f"Only {len(pairs)} log-probabilities could be compared with those of generation"
+        elif pairs and not np.ptp(values):
+            trouble = f"Every token has the same log-probability, {values[0]:.2f}"
+        elif pairs:
+            agree = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}"
+        self.endpoint.echo = self._find(_GIVEN, bool(agree), f"{agree or trouble}.")
 
     def _negotiate(self, prompt: Any, room: int = _BRIEF) -> Completion:
         """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
