@@ -392,10 +392,11 @@ class _Reading:
             # Its text may stand between the answer and what is joined to it.
             own, more = self.known.at(text, gap)
             more = more if own == place and not text[more : more + 1].isalnum() else end
-            second, behind = self.known.after(text, _past("more", text, more))
-            another = second not in (NO_ANSWER, place) and _SAID["listed"].match(text, behind)
-            if another and "\n" not in text[end:behind]:
-                return behind, NO_ANSWER
+            for begin in (more, _past("aside", text, more)):
+                second, behind = self.known.after(text, _past("more", text, begin))
+                another = second not in (NO_ANSWER, place) and _SAID["listed"].match(text, behind)
+                if another and "\n" not in text[end:behind]:
+                    return behind, NO_ANSWER
         return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
 
     def _corrected(self, lead: re.Match[str]) -> tuple[int, int] | None:
