@@ -12,6 +12,7 @@ from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.files import read_hatecheck
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import read_columns
+from rightreasons.io.options import ScoreOptions
 from rightreasons.io.suite_answers import read_suite_answers
 from rightreasons.io.uploads import check_upload
 from rightreasons.widget.pages import by_name
@@ -82,7 +83,11 @@ def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str,
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            source = check_upload(path) if picked is None else _picked(read_columns(check_upload(path)), **picked)
+            source = (
+                check_upload(path)
+                if picked is None
+                else _picked(read_columns(check_upload(path), ScoreOptions())[0], **picked)
+            )
             models[name] = score_stored(name, suite, read_suite_answers(source, suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.

@@ -62,7 +62,7 @@ def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
     [
         ({"confidence": [0.5, 85], "correct": [1, 0]}, {}, "or nothing, .* row 1 holds 85."),
         ({"confidence": ["", None], "correct": [1, 0]}, {}, "no row has one"),
-        ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "row 1 holds 'high'"),
+        ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "item 1 holds 'high'"),
         ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "has '1' twice"),
         ({"confidence": [0.5, 0.5], "correct": [1, 0], "source": "ab"}, {}, "names the items"),
         ({"id": [1, 1], "source": "ab", "confidence": [0.5, 0.5], "correct": [1, 0], "group": "xy"}, {}, "one group"),

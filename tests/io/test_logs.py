@@ -9,8 +9,12 @@ import pytest
 
 from rightreasons.io.columns import read_columns
 from rightreasons.io.logs import exported_columns, inspect_reply, log_columns
-from rightreasons.io.options import PredictionOptions
+from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.predictions import read_answers, read_predictions
+
+
+def columns_of(path, **options):
+    return read_columns(path, ScoreOptions(**options))[0]
 
 
 def sample(number, requests, answers, target, **further):
@@ -50,7 +54,7 @@ def choice_samples(unconditional=False):
 
 
 def test_choices_with_each_normalization_of_the_harness(tmp_path):
-    columns = read_columns(write(tmp_path / "samples.jsonl", choice_samples(unconditional=True)))
+    columns = columns_of(write(tmp_path / "samples.jsonl", choice_samples(unconditional=True)))
     assert columns["id"] == ["0", "1"]
     assert columns["prompt"][0] == "Q: Why cook?\nA:"
     assert columns["choices"] == [choices for _, choices, _, _ in QUESTIONS]
@@ -78,7 +82,7 @@ def test_a_normalization_is_chosen_by_its_column(tmp_path):
 def test_one_line_and_a_json_file(tmp_path):
     path = tmp_path / "one.json"
     path.write_text(json.dumps(choice_samples()[0]), encoding="utf-8")
-    assert read_columns(path)["label"] == [1]
+    assert columns_of(path)["label"] == [1]
 
 
 def test_the_same_words_for_all_items_are_classes(tmp_path):
@@ -110,9 +114,9 @@ def test_letters_stand_for_the_texts_of_the_document(tmp_path):
         sample(number, [("Q", " A"), ("Q", " B")], [-1.0, -2.0], "0", doc={"choices": [f"x{number}", "y"]})
         for number in range(2)
     ]
-    assert read_columns(write(tmp_path / "samples.jsonl", rows))["choices"] == [["x0", "y"], ["x1", "y"]]
+    assert columns_of(write(tmp_path / "samples.jsonl", rows))["choices"] == [["x0", "y"], ["x1", "y"]]
     bare = [{**row, "doc": {}} for row in rows]
-    assert read_columns(write(tmp_path / "samples.jsonl", bare))["choices"] == [["A", "B"]] * 2
+    assert columns_of(write(tmp_path / "samples.jsonl", bare))["choices"] == [["A", "B"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_choices_within_the_prompt(tmp_path, acc, label):
     # Winogrande asks for one continuation after two prompts; the target is that continuation.
     requests = [("The cup is", " full."), ("The jug is", " full.")]
     row = sample(0, requests, [-2.0, -1.0], "full.", acc=acc)
-    columns = read_columns(write(tmp_path / "samples.jsonl", [row]))
+    columns = columns_of(write(tmp_path / "samples.jsonl", [row]))
     assert (columns["choices"], columns["prompt"], columns["label"]) == (
         [["The cup is", "The jug is"]],
         ["full."],
@@ -173,10 +177,10 @@ def test_generated_answers_of_one_filter(tmp_path):
     with pytest.raises(
         ValueError, match=r"one filter in samples\.jsonl, but it has those of loose.*strict.*`log_filter`"
     ):
-        read_columns(path)
+        columns_of(path)
     with pytest.raises(ValueError, match="Did you mean 'loose'"):
-        read_columns(path, log_filter="lose")
-    columns = read_columns(path, log_filter="loose")
+        columns_of(path, log_filter="lose")
+    columns = columns_of(path, log_filter="loose")
     assert (columns["answer"], columns["target"], columns["correct"]) == (["Paris"], ["Paris"], [1])
     with pytest.raises(ValueError, match="Expected a column of scores"):
         read_predictions(path, options=PredictionOptions(log_filter="loose"))
@@ -188,7 +192,7 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
     rows = choice_samples()
     for row, name in zip(rows, ("a-7", "b-7"), strict=True):
         row["doc"]["id"] = name
-    assert read_columns(write(tmp_path / "samples.jsonl", rows))["id"] == ["a-7", "b-7"]
+    assert columns_of(write(tmp_path / "samples.jsonl", rows))["id"] == ["a-7", "b-7"]
 
 
 @pytest.mark.parametrize(
@@ -211,22 +215,22 @@ def test_samples_that_cannot_be_read(tmp_path, change, message):
     rows = choice_samples()
     rows[1] |= change
     with pytest.raises(ValueError, match=message):
-        read_columns(write(tmp_path / "samples.jsonl", rows))
+        columns_of(write(tmp_path / "samples.jsonl", rows))
 
 
 def test_a_log_that_ends_in_the_middle(tmp_path):
     path = write(tmp_path / "samples.jsonl", choice_samples())
     path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
-        read_columns(path)
+        columns_of(path)
 
 
 def test_samples_of_two_tasks_and_other_lines(tmp_path):
     generated = sample(5, [("Capital?", {"until": ["\n"]})], ["Paris"], "Paris")
     with pytest.raises(ValueError, match="samples of one task in mixed.jsonl, but item 0 has log-likelihoods"):
-        read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
+        columns_of(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
     with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 holds"):
-        read_columns(write(tmp_path / "mixed.jsonl", [*choice_samples(), {"text": "a"}]))
+        columns_of(write(tmp_path / "mixed.jsonl", [*choice_samples(), {"text": "a"}]))
 
 
 # ----------------------------------------------------------------------------------------------------------- inspect_ai
@@ -286,12 +290,12 @@ def test_answers_without_probabilities(tmp_path):
         inspected(2, ["u", "v"], "B", "B"),
         inspected(3, ["u", "v"], "B", "Z"),
     ]
-    columns = read_columns(log(tmp_path / "log.json", samples))
+    columns = columns_of(log(tmp_path / "log.json", samples))
     assert (columns["answer"], columns["correct"], columns["label"]) == (["B", "B", ""], [0, 1, 0], [0, 1, 1])
     text = inspected(
         1, None, "yes", "yes", input=[{"role": "system", "content": "s"}, {"role": "user", "content": "good?"}]
     )
-    columns = read_columns(log(tmp_path / "log.json", [text]))
+    columns = columns_of(log(tmp_path / "log.json", [text]))
     assert (columns["text"], columns["answer"], columns["target"], columns["correct"]) == (
         ["good?"],
         ["yes"],
@@ -317,13 +321,13 @@ def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
 
 def test_epochs_are_answers_to_one_item(tmp_path):
     samples = [inspected(1, ["x", "y"], "A", "B"), inspected(1, ["x", "y"], "A", "A", epoch=2)]
-    columns = read_columns(log(tmp_path / "log.json", samples))
+    columns = columns_of(log(tmp_path / "log.json", samples))
     assert (columns["id"], columns["source_id"]) == (["1/1", "1/2"], ["1", "1"])
 
 
 def test_a_sample_that_was_run_again_is_one_item(tmp_path):
     again = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A"), inspected(1, ["x", "y"], "A", "A")]
-    columns = read_columns(log(tmp_path / "log.json", again))
+    columns = columns_of(log(tmp_path / "log.json", again))
     assert (columns["id"], columns["source_id"]) == (["1/1", "2/1", "1/2"], ["1", "2", "1"])
     row = {"sample_id": "s", "interaction_type": "single_turn", "input": {"raw": "Why?"}, "output": {"raw": ["so"]}}
     columns = log_columns([{**row, "evaluation": {"is_correct": right}} for right in (True, False)], "every.jsonl")
@@ -333,33 +337,33 @@ def test_a_sample_that_was_run_again_is_one_item(tmp_path):
 @pytest.mark.parametrize(("value", "right"), [("C", 1), ("I", 0), ("N", 0), (True, 1), (False, 0), (1.0, 1), (0, 0)])
 def test_what_a_scorer_says_of_an_answer(tmp_path, value, right):
     one = inspected(1, None, "yes", "yes", scores={"match": {"value": value, "answer": "yes"}})
-    assert read_columns(log(tmp_path / "log.json", [one]))["correct"] == [right]
+    assert columns_of(log(tmp_path / "log.json", [one]))["correct"] == [right]
 
 
 @pytest.mark.parametrize("value", ["P", 0.5, {"a": 1}])
 def test_a_score_between_right_and_wrong_says_nothing(tmp_path, value):
     told = [inspected(n, None, "yes", "yes", scores={"match": {"value": each}}) for n, each in enumerate(["C", value])]
-    assert "correct" not in read_columns(log(tmp_path / "log.json", told))
+    assert "correct" not in columns_of(log(tmp_path / "log.json", told))
 
 
 def test_samples_without_a_score_are_left_out_and_counted(tmp_path):
     values = ["C", None, math.nan, "I"]
     told = [inspected(n, None, "yes", "yes", scores={"match": {"value": value}}) for n, value in enumerate(values)]
     with pytest.warns(UserWarning, match=r"2 of 4 samples of log\.json have no score and are left out"):
-        columns = read_columns(log(tmp_path / "log.json", told))
+        columns = columns_of(log(tmp_path / "log.json", told))
     assert (columns["id"], columns["correct"]) == (["0", "3"], [1, 0])
     rows = [sample(n, [("Why?", {})], ["so"], "so", exact_match=value) for n, value in enumerate([None, 1.0, True])]
     with pytest.warns(UserWarning, match=r"1 of 3 samples of samples\.jsonl have no score and are left out"):
-        columns = read_columns(write(tmp_path / "samples.jsonl", rows))
+        columns = columns_of(write(tmp_path / "samples.jsonl", rows))
     assert (columns["id"], columns["correct"]) == (["1", "2"], [1, 1])
 
 
 def test_samples_that_failed_are_counted(tmp_path):
     samples = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A", error={"message": "timed out"})]
     with pytest.warns(UserWarning, match=r"1 of 2 samples of log\.json ended in an error"):
-        assert read_columns(log(tmp_path / "log.json", samples))["id"] == ["1"]
+        assert columns_of(log(tmp_path / "log.json", samples))["id"] == ["1"]
     with pytest.raises(ValueError, match="all 1 ended in an error"):
-        read_columns(log(tmp_path / "log.json", samples[1:]))
+        columns_of(log(tmp_path / "log.json", samples[1:]))
 
 
 @pytest.mark.parametrize(
@@ -380,7 +384,7 @@ def test_samples_that_failed_are_counted(tmp_path):
 )
 def test_logs_that_cannot_be_read(tmp_path, samples, message):
     with pytest.raises(ValueError, match=message):
-        read_columns(log(tmp_path / "log.json", samples))
+        columns_of(log(tmp_path / "log.json", samples))
 
 
 def test_an_archive_needs_inspect_ai(tmp_path, monkeypatch):
@@ -388,7 +392,7 @@ def test_an_archive_needs_inspect_ai(tmp_path, monkeypatch):
     path = tmp_path / "log.eval"
     path.write_bytes(b"PK")
     with pytest.raises(ImportError, match=r"pip install 'rightreasons\[harness\]'"):
-        read_columns(path)
+        columns_of(path)
 
 
 def test_the_collector_of_garbage_goes_on_after_reading(tmp_path):
@@ -416,7 +420,7 @@ def test_a_hundred_thousand_answers_are_read_in_seconds(tmp_path):
     ]
     path = write(tmp_path / "samples.jsonl", rows)
     began = time.process_time()
-    assert len(read_columns(path)["id"]) == 4000
+    assert len(columns_of(path)["id"]) == 4000
     # 5 s for 100,000 is 50 µs each, and machines of tests are slow.
     assert (time.process_time() - began) / 4000 < 4e-4
 

@@ -330,7 +330,7 @@ def test_a_released_file_goes_in_as_it_is(tmp_path):
 
 
 def test_options_name_what_no_name_tells():
-    columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["yes", "no"], "y": ["a", "b"], "z": [1, 0]}
+    columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["ja", "nein"], "y": ["a", "b"], "z": [1, 0]}
     with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
         find_predictions(columns, label_column="z")
     assert find_predictions(columns, label_column="y").label_names == ("a", "b")  # columns that are named as the labels
@@ -345,7 +345,7 @@ def test_options_name_what_no_name_tells():
         ({"score_columns": "a,a", "label_column": "y"}, "each `score_columns` once, but 'a' comes again"),
         ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
         ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
-        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 holds 'yes'"),
+        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, true and false, or yes and no, .* 'ja'"),
         ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
         ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
         ({"scores": "softmax"}, "'softmax'"),
@@ -433,8 +433,8 @@ def test_confidence_goes_beside_correctness():
     for text, sentence in (
         ("answer,confidence,correct\nx,1,1\ny,1,0\n", "confidence in each answer, from 0 to 1, .* whole numbers"),
         (
-            "answer,confidence,label\nx,.5,X\n",
-            "but got 'x' and 'X': say which answers were right with `correct_column`",
+            "answer,confidence,label\nx,.5,X\nX,.5,X\n",
+            "but got 'x' and 'X': `correct_column` says which answers were right",
         ),
         (
             "answer,confidence,correct\nx,85.5,1\n",
@@ -575,7 +575,7 @@ class TestLengthsOfCandidates:
 
     def test_another_length_is_refused(self):
         with pytest.raises(
-            ValueError, match="Expected a length, or nothing, for the second candidate, but row 1 of the"
+            ValueError, match="Expected a length, a whole number .*, for the second candidate, but row 1 of the"
         ):
             self.longer(first_length=[1, 2], second_length=["4", "long"])
 

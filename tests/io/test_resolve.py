@@ -17,6 +17,7 @@ from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
 from rightreasons.io.files import description_of
 from rightreasons.io.judged import read_confidence
+from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
@@ -219,7 +220,7 @@ def test_german_excel_shows_percentages(tmp_path):
     read = read_predictions(path, label_column="Ergebnis")
     assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
     assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
-    with pytest.raises(ValueError, match="where they are one class, say label_names='GUT=Gut'"):
+    with pytest.raises(ValueError, match="where they are one class, say label_names='GUT=Gut,Öde=Öde'"):
         open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
 
 
@@ -675,5 +676,5 @@ def test_every_door_takes_a_data_yaml(tmp_path):
     source = tmp_path / "data.yaml"
     assert as_table(source)["id"][:] == ["a", "b"]
     assert read_predictions(source).predictions.tolist() == [0.9, 0.4]
-    assert read_columns(source)["label"] == ["no", "yes"]
+    assert read_columns(source, ScoreOptions())[0]["label"] == ["no", "yes"]
     assert read_confidence(source).confidence["confidence"].tolist() == [0.9, 0.4]

@@ -3,12 +3,21 @@
 import json
 import re
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
 
 from rightreasons.core.errors import OptionError
-from rightreasons.io import as_table, open_dataset, open_multiple_choice, read_predictions, resolve
+from rightreasons.io import (
+    as_table,
+    open_dataset,
+    open_multiple_choice,
+    read_confidence,
+    read_judgments,
+    read_predictions,
+    resolve,
+)
 
 NAMES = ("contradiction", "entailment", "neutral")
 GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]
@@ -190,3 +199,98 @@ def test_released_choices_are_read_with_their_passage():
     targets = [{"No.": 1, "Yes.": 0}, {"Ice.": 0, "Fire.": 1, "Tea.": 0}]
     read = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})
     assert (read["choices"][:], read["label"][:]) == ([["No.", "Yes."], ["Ice.", "Fire.", "Tea."]], [0, 1])
+
+
+def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
+    (tmp_path / "a.csv").write_text("label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n")
+    with pytest.raises(ValueError, match="one decimal mark, .*'logit_gut', but it holds 2,5 and 1.234"):
+        read_predictions(tmp_path / "a.csv")
+    pair = {"model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "length_a": ["1,234"], "length_b": ["987"]}
+    with pytest.raises(ValueError, match="without marks of thousands, or nothing, for the first candidate"):
+        read_judgments(pair)
+    assert read_judgments({**pair, "length_a": [1234.0]}).judges[0].longer.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "cells", [["['joy', 'fear']", "['joy']", "[]"], ["joy;fear", "joy", ""], ['["joy","fear"]'] * 3]
+)
+def test_several_labels_as_pandas_writes_them(cells):
+    read = open_dataset({"text": ["a", "b", "c"], "label": cells}, label_column='{{ label | whether("fear") }}')
+    assert (read.features["label"].names[0], read["label"][0]) == ("fear", 0)
+
+
+def test_labels_that_list_others_are_several():
+    table = {"text": list("abcd"), "label": ["joy;fear", "joy", "fear;anger", "anger"]}
+    with pytest.raises(OptionError, match="but 'joy;fear' lists others: of several labels per item, target=all"):
+        open_dataset(table)
+    assert open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:] == [1, 0] * 2
+
+
+def test_a_row_without_a_group_is_in_none_and_ids_once_were_whole_numbers(tmp_path):
+    table = pd.DataFrame({"item": [1.0, 2.0, 3.0], "confidence": [0.5, 0.6, 0.7], "correct": [1, 0, 1]})
+    read = read_confidence(table.assign(group=["a", np.nan, "b"]))
+    assert (read.items, read.groups) == (("1", "2", "3"), ("a", "", "b"))
+    table.to_csv(tmp_path / "floats.csv", index=False)
+    table.astype({"item": int}).to_csv(tmp_path / "ints.csv", index=False)
+    assert len(read_confidence([tmp_path / "floats.csv", tmp_path / "ints.csv"])) == 3
+    assert open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})["id"][:] == ["7", "8"]
+
+
+def test_percentages_of_confidence_are_divided_by_an_expression():
+    table = {"item": [1, 2], "confidence": [85, 40], "correct": [1, 0]}
+    with pytest.raises(ValueError, match="from 0 to 1") as told:
+        read_confidence(table)
+    expression = re.search(r"percentages: '([^']+)'", str(told.value))[1]
+    assert read_confidence(table, confidence_column=expression).confidence["confidence"].tolist() == [0.85, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("answers", "labels", "n_right"),
+    [
+        (["LABEL_1", "LABEL_0", "LABEL_1"], ["1", "0", "0"], 2),
+        (["yes", "no", "yes"], [1, 0, 0], 2),
+        (["POSITIVE", "NEGATIVE", "POSITIVE"], ["positive", "negative", "negative"], 2),
+        (["1", "0", "1"], ["True", "False", "False"], 2),
+    ],
+)
+def test_answers_say_the_labels_in_their_own_way(answers, labels, n_right):
+    read = read_predictions({"pred": answers, "gold": labels, "confidence": [0.9, 0.8, 0.7]})
+    assert read.references.sum() == n_right
+
+
+def test_answers_that_are_none_of_the_labels(tmp_path):
+    """Ten letters in brackets, and forty numbers that count from another one than the labels."""
+    table = {"pred": ["(A)", "(B)"] * 5, "gold": ["A", "B"] * 5, "confidence": [0.9] * 10}
+    with pytest.raises(OptionError, match=r"among the labels A, B, but they are \(A\), \(B\)") as told:
+        read_predictions(table)
+    expression = re.search(r"such as '([^']+)'", str(told.value))[1]
+    assert read_predictions(table, correct_column=expression).references.all()
+    with pytest.warns(UserWarning, match=r"The labels fit 0\.0% of the answers .* it would be 100\.0%"):
+        read_predictions({"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40})
+
+
+def test_rows_in_memory_get_names_and_missing_texts_are_missing():
+    rows = [("Fine.", "up"), ("Dull.", "down")]
+    assert open_dataset(rows, column_names=["text", "label"])["label"][:] == [1, 0]
+    frame = pd.DataFrame({"text": ["a", None, "b"], "label": ["x", "x", "y"]})
+    assert open_dataset(frame, drop_empty=True)["text"][:] == ["a", "b"]
+
+
+def test_a_classlabel_within_a_list_keeps_its_names():
+    names = datasets.Features({"label": datasets.List(datasets.ClassLabel(names=["up", "down"]))})
+    table = datasets.Dataset.from_dict({"label": [[0], [1], [0]]}, features=names)
+    table = table.add_column("p_down", [0.1, 0.8, 0.6]).add_column("p_up", [0.9, 0.2, 0.4])
+    read = read_predictions(table)
+    assert (read.label_names, read.references.tolist()) == (("down", "up"), [1, 0, 1])
+
+
+def test_utf_16_without_its_mark_needs_an_encoding(tmp_path):
+    (tmp_path / "a.csv").write_bytes("text;label\nÖde;x\nFein;y\n".encode("utf-16-le"))
+    with pytest.raises(OptionError, match="`encoding` says which"):
+        open_dataset(tmp_path / "a.csv")
+    assert open_dataset(tmp_path / "a.csv", encoding="utf-16-le")["text"][:] == ["Öde", "Fein"]
+
+
+def test_a_question_with_its_choices_by_any_name():
+    row = {"stem": "Why?", "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]}, "answer": "2"}
+    assert open_multiple_choice([row])["label"][:] == [1]

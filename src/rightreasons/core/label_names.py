@@ -58,6 +58,7 @@ _WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
 _ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
 _BOOLEANS = frozenset(("false", "true"))
 _SAID = ({"false": 0, "true": 1}, {"no": 0, "yes": 1})  # words that say a number
+_SAID_BY_WORD = _SAID[0] | _SAID[1]
 # Characters that nobody sees, such as marks of the direction of a text.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
@@ -543,6 +544,27 @@ def numbers_said(names: Sequence[str]) -> list[int] | None:
     return _numbers(names)
 
 
+def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, int]:
+    """Return the number that each word says, as true says 1 and LABEL_2 says 2; {} where one says none that fits."""
+    numbered = {word: int(match[1]) for word in words if (match := _NUMBERED.fullmatch(word))}
+    said = {word: _SAID_BY_WORD[folded(word)] for word in words if folded(word) in _SAID_BY_WORD}
+    fits = not said or {*numbered.values(), *numbers.values()} <= {0, 1}
+    return {**numbered, **said} if fits and len(numbered) + len(said) == len(words) else {}
+
+
+def _refuse_several(words: Sequence[str], places: Mapping[str, _Place]) -> None:
+    """Refuse words that list others, as "joy;fear" beside "joy" and "fear;anger": they are no classes."""
+    listed = {word: parts for word in words if len(parts := LISTED.split(word)) > 1}
+    met = Counter(part for word in words for part in {*LISTED.split(word)})
+    several = next((word for word, parts in listed.items() if all(met[part] > 1 for part in parts)), None)
+    if several is not None:
+        raise OptionError(
+            f"Expected one label per row in {places[several].where}, but {_shown(several)} lists others"
+            f"{_remedy(SEVERAL)}.",
+            option=ASK_SEVERAL,
+        )
+
+
 def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
     """Return the number of the first class, given those in use; None where it is in doubt."""
     if first is not None or not used or 0 in used:
@@ -640,6 +662,9 @@ def _classes(
             f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
             f"{odd.cell.text[:60]}{_remedy(remedy)}."
         )
+    said = _said_beside(words, numbers) if numbers else {}
+    if said:  # True beside 1, LABEL_2 beside 2
+        numbers, words = numbers | said, []
     if numbers and words:
         several = all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words)
         counted = [str(number) for number in sorted(set(numbers.values()))]
@@ -658,7 +683,9 @@ def _classes(
                 f"{_row(beyond, read)} holds {beyond.cell.text}{_remedy(remedy)}."
             )
         shown = tuple(str(number) for number in range(low, numbers[top] + 1))
-        return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, ""
+        reason = "the labels say it" if said else ""
+        return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, reason
+    _refuse_several(words, places)
     spellings: dict[str, list[str]] = {}
     for word in words:
         spellings.setdefault(folded(word), []).append(word)
@@ -667,7 +694,7 @@ def _classes(
         return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
     twice = next((group for group in spellings.values() if len(group) > 1), None)
     if twice is not None:
-        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:])
+        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:] or group)
         if not remedy or "label_names" in remedy:
             remedy = f"where they are one class, say label_names={renamed!r}"
         raise ValueError(
@@ -699,10 +726,10 @@ def _among(
     if by_name is not None:
         index, key, how = by_name
         return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
-    said, targets = numbers_said(spellings), numbers_said(known)
-    if len(numbers) < len(places) and said and targets and {*said} <= {*targets}:  # yes and no beside 1 and 0
-        ids = {text: targets.index(said[spellings.index(name)]) for text, name in spelled.items()}
-        return ids, known, BY_NUMBER, "the labels say it"
+    words, targets = [text for text in places if text not in numbers], numbers_said(known)
+    said = {**numbers, **_said_beside(words, numbers)}
+    if words and targets and len(said) == len(places) and {*said.values()} <= {*targets}:  # yes and no beside 1 and 0
+        return {text: targets.index(number) for text, number in said.items()}, known, BY_NUMBER, "the labels say it"
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
         text = strange[0] if strange else next(text for text in places)

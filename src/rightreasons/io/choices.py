@@ -103,6 +103,8 @@ def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceFo
             series.setdefault((match[1].lower(), number), {})[place] = column
     usual = {what: columns.usual_column(dict.fromkeys(sorted(present), ()), each) for what, each in _USUAL.items()}
     prompt = prompt or tuple(name for what in ("passage", "question") if (name := usual[what]))
+    if prompt and usual["choices"]:
+        return ChoiceForm(prompt, (usual["choices"],), usual["label"], seen=frozenset())
     for (_, number), places in series.items():
         first = min(places)
         if prompt and len(places) > 1 and first <= number and {*places} == {*range(first, first + len(places))}:
@@ -251,17 +253,15 @@ def _labels(
 
     The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
     """
-    values, feature = columns.values_of(data, str(form.label)), data.features[form.label]
-    if not isinstance(feature, datasets.ClassLabel):
+    values = columns.labels_of(data, str(form.label), name)
+    if not isinstance(values, columns.NamedLabels):
         return _read(values, choices, marks, form, name)
-    known = range(feature.num_classes)
-    named = [feature.names[value] if value in known else value for value in values]
     try:
-        return _read(named, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+        return _read(values, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
     except ValueError:
-        if set(map(len, choices)) != {len(known)} or not {-1, None, *known}.issuperset(values):
+        if set(map(len, choices)) != {len(values.names)}:
             raise
-        return [-1 if value is None else value for value in values]
+        return [-1 if value is None else value for value in values.numbers]
 
 
 def _read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import itertools
@@ -32,10 +33,12 @@ from rightreasons.core.label_names import (
     resolve_label_columns,
     resolve_labels,
 )
+from rightreasons.core.options import Options, listed
 from rightreasons.core.validation import parse_json
 from rightreasons.io.files import (
     AGAIN,
     FileForm,
+    OptionsOfTable,
     collection_paused,
     column_of,
     dataset_of,
@@ -263,13 +266,8 @@ def read_labels(
     values: dict[str, Column] = {}
     known: Sequence[str] | None = None
     for split, (data, column) in parts.items():
-        held, feature = values_of(data, column), data.features[column]
-        if isinstance(inner := getattr(feature, "feature", None), datasets.ClassLabel):  # lists of labels, no shares
-            held, known = [[inner.names[number] for number in row or ()] for row in held], known or inner.names
-        values[where[split]] = one_label_each(held, where[split])
-        if isinstance(feature, datasets.ClassLabel):
-            values[where[split]] = NamedLabels(values[where[split]], feature.names, column, name)
-            known = known or feature.names
+        values[where[split]] = one_label_each(labels_of(data, column, name), where[split])
+        known = known or getattr(values[where[split]], "names", None)
     if renamed := renamed_labels(label_names):
         values = {place: renamed_values(column, renamed, place) for place, column in values.items()}
         known = tuple(dict.fromkeys(renamed.values()))
@@ -594,6 +592,17 @@ def values_of(data: datasets.Dataset, column: str) -> list[Any]:
     return values_in(data.select_columns([column]).with_format("arrow")[:].column(column))
 
 
+def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
+    """Return the values of a column of labels; those of a ClassLabel, or of lists of one, with their names."""
+    values, feature = values_of(data, column), data.features[column]
+    inner = getattr(feature, "feature", None)
+    if isinstance(inner, datasets.ClassLabel):
+        if any(len(row or ()) > 1 for row in values):
+            return [[inner.names[number] for number in row or ()] for row in values]
+        values, feature = [row[0] if row else None for row in values], inner
+    return NamedLabels(values, feature.names, column, where) if isinstance(feature, datasets.ClassLabel) else values
+
+
 def _fields(name: str, feature: Any) -> dict[str, Any]:
     """Return the features of the fields below a column by their dotted names, each as a list where it is in one."""
     if isinstance(feature, (datasets.List, datasets.LargeList)):
@@ -605,16 +614,31 @@ def _fields(name: str, feature: Any) -> dict[str, Any]:
 
 
 def in_cell(cell: Any) -> Any:
-    """Return the object or the list that the text of a cell is as JSON; any other cell as it is.
+    """Return the object or the list that the text of a cell is, as JSON or as pandas writes it; another as it is.
 
     Example:
-        >>> in_cell('{"label": "yes"}'), in_cell("[sic]")
-        ({'label': 'yes'}, '[sic]')
+        >>> in_cell('{"label": "yes"}'), in_cell("['joy', None]"), in_cell("[sic]")
+        ({'label': 'yes'}, ['joy', None], '[sic]')
     """
     if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError):
             return parse_json(cell, "the cell")
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            held = ast.literal_eval(cell.strip()) if "'" in cell or "None" in cell else cell
+            return held if isinstance(held, (list, dict)) else cell
     return cell
+
+
+def names_in(values: Iterable[Any]) -> list[str]:
+    """Return what ids or groups are called, "" where one is missing; 7.0 is 7 where all are such numbers.
+
+    Example:
+        >>> names_in([7.0, None, 12.0]), names_in(["7.0", "7.1"])
+        (['7', '', '12'], ['7.0', '7.1'])
+    """
+    names = ["" if value is None or value != value else str(value).strip() for value in values]
+    whole = all(name.endswith(".0") and name[:-2].isdecimal() for name in names if name)
+    return [name.removesuffix(".0") for name in names] if whole else names
 
 
 def _pick(value: Any, steps: Sequence[str]) -> Any:
@@ -652,13 +676,15 @@ class NamedLabels(list[str | None]):
         super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
 
 
-def read_columns(source: Any, *, log_filter: str | None = None, names: Iterable[str | None] = ()) -> Columns:
+def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, OptionsOfTable, str]:
     """Read the columns of a table; the cells of a csv or tsv file stay texts.
 
     Args:
         source: A file of predictions, or a table in memory, as `as_table` takes them, or a data.yaml.
-        log_filter: The filter or scorer of a log whose answers are meant, where there are several.
-        names: Names that may be those of fields, or expressions over columns, which become columns too.
+        options: Options that name columns, which may be fields, or expressions over columns, and become columns too.
+
+    Returns:
+        The columns, the options with what a data.yaml says besides, and what the table is called in errors.
 
     Raises:
         TypeError: If it is neither a table nor a path.
@@ -666,11 +692,22 @@ def read_columns(source: Any, *, log_filter: str | None = None, names: Iterable[
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
     told, where = described(source), source_name(source)
-    file = told.source
+    file, options = told.source, told.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
         raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
-    table = only_part(as_table(told, form=FileForm(log_filter=log_filter), where=where), where)
-    return columns_in(with_nested(table, names), where)
+    form = FileForm(log_filter=getattr(options, "log_filter", None))
+    table = only_part(as_table(told, form=form, where=where), where)
+    return columns_in(with_nested(table, named_in(options)), where), options, where
+
+
+def named_in(options: Options) -> list[str]:
+    """Return the columns that options name."""
+    named = {name: getattr(options, name) for name in options.names() if name.endswith(("_column", "_columns"))}
+    return [
+        column
+        for name, value in named.items()
+        for column in ([value] if is_expression(value) and name != "score_columns" else listed(value) or ())
+    ]
 
 
 @collection_paused()
@@ -685,8 +722,8 @@ def columns_in(data: datasets.Dataset, where: str) -> Columns:
     table = data.with_format("arrow")[:]
     columns: dict[str, Column] = {}
     for name, feature in data.features.items():
-        if isinstance(feature, datasets.ClassLabel):
-            columns[name] = NamedLabels(table.column(name).to_pylist(), feature.names, name, where)
+        if isinstance(getattr(feature, "feature", feature), datasets.ClassLabel):
+            columns[name] = labels_of(data, name, where)
         else:
             columns[name] = _plain_column(table.column(name))
     return columns

@@ -370,6 +370,8 @@ def column_of(values: Any, name: str, where: str) -> pa.Array:
         name.encode()
         column = pa.array(values)
     except _UNFIT:
+        with contextlib.suppress(*_UNFIT):  # pandas has NaN for a missing text
+            return pa.array(values, pa.string(), from_pandas=True)
         try:
             name.encode()
             return _as_json(values)
@@ -486,10 +488,12 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
             given = "utf-16"
         try:
             decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
+            text = decoder.decode(stream.read(_BLOCK))
             while block := stream.read(_BLOCK):
                 decoder.decode(block)
             decoder.decode(b"", True)
-            return given or "utf-8-sig"
+            if "\0" not in text:  # UTF-16 without its mark
+                return given or "utf-8-sig"
         except LookupError:
             raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
         except UnicodeError:  # also a file in "utf-16" that does not begin as one

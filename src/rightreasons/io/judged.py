@@ -46,11 +46,12 @@ from rightreasons.io.columns import (
     all_found,
     column_key,
     find_column,
+    in_expression,
     named_column,
+    names_in,
     read_columns,
-    source_name,
 )
-from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions
+from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, PredictionOptions, ScoreOptions
 
 if TYPE_CHECKING:
     import datasets
@@ -187,7 +188,7 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
 
 def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
-    columns = read_columns(file)
+    columns = read_columns(file, ScoreOptions())[0]
     check_columns([*columns], (ITEM, ANSWER), file.name)
     codes, answers = ([str(cell).strip() for cell in columns[name]] for name in (ITEM, ANSWER))
     check_ids(codes, f"item of {file.name}")
@@ -300,7 +301,7 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
 
 def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
     """Return the rows of one file, once per column of confidence; the index is the number of the row."""
-    columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
+    columns, options, where = read_columns(source, options)
     named = {what: getattr(options, f"{what}_column") for what in ROWS}
     item, by, group = (
         find_column(columns, named[what], usual, f"{what}_column", where) for what, usual in ROWS.items()
@@ -320,7 +321,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         )
     if names:
         of_right = PredictionOptions(correct_column=options.correct_column)
-        right, told = predictions.correctness(predictions.roles_of(columns, where, of_right))
+        right, told, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
         read = {
             re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
             for name in names
@@ -335,10 +336,10 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         read = {"": likeliest}
     of_file = Path(source).name.split(".")[0] if isinstance(source, (str, os.PathLike)) else "table"
     n_rows = len(next(iter(columns.values())))
-    sources = [str(value) for value in columns[by]] if by else [of_file if is_one_of_several else ""] * n_rows
+    sources = names_in(columns[by]) if by else [of_file if is_one_of_several else ""] * n_rows
     rows = {
-        "item": [str(value) for value in (columns[item] if item else range(n_rows))],
-        "group": None if group is None else [str(value) for value in columns[group]],
+        "item": names_in(columns[item] if item else range(n_rows)),
+        "group": None if group is None else [name or None for name in names_in(columns[group])],
         "correct": right,
     }
     shared = {"where": where, "used": used, "by_row": item is None}
@@ -350,13 +351,15 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     )
 
 
-def _confidences(column: Column, name: str, where: str) -> list[float]:
+def _confidences(column: Column, name: str, where: str) -> NDArray[np.float64]:
+    values = predictions.as_numbers(column, name, missing=True)
     check_each(
-        column,
-        lambda cell: (value := predictions.number_in(cell)) is not None and not (value < 0 or value > 1),
-        f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}",
+        values,
+        lambda value: not (value < 0 or value > 1),
+        f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where} (`confidence_column` "
+        f"may divide percentages: '{{{{ {in_expression(name)} | float / 100 }}}}')",
     )
-    return [value for cell in column if (value := predictions.number_in(cell)) is not None]
+    return values
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
@@ -468,9 +471,9 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
         ((('x', 'y'),), [1.0], [0.5])
     """
-    where = source_name(source)
     rows, keys = [], dict[tuple[str, ...], int]()
-    for row, held in enumerate(_held(source, options, needed=SHOWN)):
+    held_by_row, where = _held(source, options, needed=SHOWN)
+    for row, held in enumerate(held_by_row):
         first, second, place = str(held["first"]), str(held["second"]), f"row {row} of {where}"
         key = (str(held.get("item", row)), *sorted((first, second)))
         reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
@@ -508,8 +511,7 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
         >>> pairs["prompt"], pairs["first_text"], pairs["reference"]
         (['Why?'], ['So.'], ['first'])
     """
-    where = source_name(source)
-    rows = _held(source, options, needed=ASKED)
+    rows, where = _held(source, options, needed=ASKED)
     pairs: dict[str, list[Any]] = {"item": [str(held.get("item", row)) for row, held in enumerate(rows)]}
     for what in ASKED:
         texts = [held[what] for held in rows]
@@ -529,9 +531,9 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _held(source: Any, options: JudgmentOptions, needed: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return what each row of a table holds of `USUAL`, without what the table has no column of."""
-    columns, where = read_columns(source), source_name(source)
+def _held(source: Any, options: JudgmentOptions, needed: Mapping[str, str]) -> tuple[list[dict[str, Any]], str]:
+    """Return what each row of a table holds of `USUAL`, without what it has no column of, and what it is called."""
+    columns, options, where = read_columns(source, options)
 
     def find(what: str) -> str | None:
         option = f"{what}_column"
@@ -541,7 +543,7 @@ def _held(source: Any, options: JudgmentOptions, needed: Mapping[str, str]) -> l
     taken = {what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None}
     rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
     check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
-    return rows
+    return rows, where
 
 
 def _authors(held: Mapping[str, Any]) -> tuple[str, str]:
@@ -601,12 +603,13 @@ def _longer(held: Mapping[str, Any], place: str) -> float | None:
     lengths = []
     for side in ("first", "second"):
         if f"{side}_length" in held:
-            length = predictions.number_in(held[f"{side}_length"])
-            if length is None or length < 0:
+            (text,) = names_in([held[f"{side}_length"]])
+            if text and not text.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
                 raise ValueError(
-                    f"Expected a length, or nothing, for the {side} candidate, but {place} has "
-                    f"{one_line(held[f'{side}_length'], 40)}."
+                    f"Expected a length, a whole number without marks of thousands, or nothing, for the {side} "
+                    f"candidate, but {place} has {one_line(text, 40)}."
                 )
+            length = float(text or "nan")
         else:
             text = held.get(f"{side}_text")
             length = np.nan if text is None else float(len(str(text)))

@@ -123,10 +123,6 @@ class PredictionOptions(ScoreOptions, LabelOptions):
 
     label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
 
-    def names_of_columns(self) -> list[str | None]:
-        """Return the columns that are named."""
-        return [self.label_column, self.confidence_column, self.correct_column, *(listed(self.score_columns) or ())]
-
 
 class ConfidenceOptions(Options):
     """The columns of a table of confidence; None where their names say it."""

@@ -18,6 +18,7 @@ import dataclasses
 import itertools
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,15 +61,15 @@ from rightreasons.io.columns import (
     in_cell,
     in_expression,
     named_column,
+    names_in,
     one_column,
     one_label_each,
     read_columns,
     renamed_labels,
     renamed_values,
-    source_name,
     usual_column,
 )
-from rightreasons.io.files import collection_paused, described, pipeline_columns
+from rightreasons.io.files import collection_paused, pipeline_columns
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.reading import parse_table
@@ -81,8 +82,9 @@ GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
 
 # Also as spreadsheets show it: "56.4 %", and the decimal comma of much of Europe.
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
+_FEW, _MANY = 10, 100  # so few rows may hold no right answer; so many words may be free answers
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
-_TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
+_TRUE, _FALSE = frozenset(("1", "1.0", "true", "yes")), frozenset(("0", "0.0", "false", "no"))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -220,10 +222,9 @@ def read_predictions(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
-    told, label_names = described(path), options.label_names
-    options, where = told.options(options), source_name(told)
+    label_names = options.label_names
+    columns, options, where = read_columns(path, options)
     options = options if with_labels else options.replaced(label_names=label_names)
-    columns = read_columns(told, log_filter=options.log_filter, names=options.names_of_columns())
     alone = answers_alone and bool(with_labels)
     with_labels = with_labels(columns) if callable(with_labels) else with_labels
     return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
@@ -245,12 +246,12 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    columns = _answers_by_id(read_columns(path, log_filter=options.log_filter))
-    roles = roles_of(columns, source_name(path), options.of_predictions())
-    columns, where, answers, confident = roles.columns, roles.where, roles.answers, roles.confident
+    columns, options, where = read_columns(path, options)
+    roles = roles_of(_answers_by_id(columns), where, options.of_predictions())
+    columns, answers, confident = roles.columns, roles.answers, roles.confident
     if answers and not roles.scored:
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
-        confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
+        confidences = as_numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
         return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
@@ -390,8 +391,7 @@ def each_score(
     Raises:
         ValueError: If there is one score per item.
     """
-    options, where = described(path).options(options), source_name(path)
-    columns = read_columns(path, log_filter=options.log_filter)
+    columns, options, where = read_columns(path, options)
     read = find_predictions(columns, where, with_labels=False, options=options.of_predictions())
     shown, table = read.taken["scores"], read.predictions
     if isinstance(table, list) or table.ndim < 2:
@@ -490,7 +490,9 @@ def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
     told = _called(rest, "label", options.label_column)
     if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
         return columns
-    if _are_words(columns["label"]) and {*map(str, columns[told[0]])} & {*columns["label"]}:
+    given = {*columns["label"]} if _are_words(columns["label"]) else set()
+    known = {*map(folded, map(str, columns[told[0]]))}
+    if known & {*map(folded, given)} or (given and numbers_said([*given])):  # LABEL_0 and LABEL_1
         score = {} if options.score_columns else {"confidence": columns["score"]}
         return rest | {"score": columns["score"], "prediction": columns["label"]} | score
     return columns
@@ -506,7 +508,7 @@ def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     endings = {name: _ending(name, words) for name in columns}
     named = {word: columns[name] for name, word in endings.items() if word}
     try:
-        sums = sum(_numbers(column, name) for name, column in named.items())
+        sums = sum(as_numbers(column, name) for name, column in named.items())
     except ValueError:
         return {}
     once = 1 < len(named) == sum(map(bool, endings.values()))
@@ -516,7 +518,7 @@ def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
 
 def _words(labels: Iterable[Any]) -> dict[str, str]:
     """Return the labels that are texts by what they say; of several spellings the one that comes last."""
-    distinct = dict.fromkeys(label for label in reversed([*labels]) if isinstance(label, str))
+    distinct = dict.fromkeys(str(label) for label in reversed([*labels]) if isinstance(label, (str, bool)))
     return {folded(label): label.strip() for label in reversed(distinct)}
 
 
@@ -681,7 +683,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
     name = usual_column(columns, USUAL["id"])
-    return None if name is None else tuple(map(str, columns[name]))
+    return None if name is None else tuple(names_in(columns[name]))
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
@@ -692,14 +694,15 @@ def _score_table(scores: _Scores, roles: Roles) -> NDArray[Any] | list[list[floa
     columns = {**roles.columns, **roles.named}
     if len(scores.columns) == 1:
         return _score_column(columns[scores.columns[0]], scores.columns[0])
-    single = {name: _numbers(columns[name], name) for name in scores.columns}
+    single = {name: as_numbers(columns[name], name) for name in scores.columns}
     lists = next((name for name, column in single.items() if column.ndim != 1), None)
     if lists is not None:
         raise ValueError(f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists.")
     return np.column_stack(list(single.values()))
 
 
-def _numbers(column: Column, name: str) -> NDArray[np.float64]:
+def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[np.float64]:
+    """Return the numbers in a column; some may be missing, or none."""
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
         raise ValueError(f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}.")
     with contextlib.suppress(pa.ArrowException, TypeError, ValueError):  # what is no plain list of texts
@@ -710,10 +713,17 @@ def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError, OverflowError):
         check_each(
             column,
-            lambda cell: (number := number_in(cell)) is not None and number == number,
+            lambda cell: (number := number_in(cell)) is not None and (missing or number == number),
             f"numbers in column {name!r}",
             unit="item",
         )
+        texts = [cell for cell in column if isinstance(cell, str)]
+        first, other = (next((text for text in texts if mark in text), "") for mark in ",.")
+        if first and other:
+            raise ValueError(
+                f"Expected one decimal mark, and none of thousands, in column {name!r}, but it holds {first} and "
+                f"{other}."
+            ) from None
         return np.asarray([number_in(cell) for cell in column], dtype=np.float64)
 
 
@@ -722,13 +732,13 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
         expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
         check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
-        rows = [_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
+        rows = [as_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
         check_each(rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item")
         if len(set(map(len, rows))) > 1:
             return [row.tolist() for row in rows]
         table = np.stack(rows)
     else:
-        table = _numbers(column, name)
+        table = as_numbers(column, name)
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
             f"Expected probabilities in column {name!r}, but every value is a whole number: "
@@ -821,7 +831,9 @@ def _labels(
         known = tuple(f"class {number}" for number in range(n_classes))
     if first is None and isinstance(table, list) and not _past_the_end(values, table):
         first = 0
-    remedy = "" if names is not None else "name the classes in the order of the scores with `label_names`"
+    remedy = "name the classes in the order of the scores with `label_names`"
+    if names is not None:
+        remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
     return resolve_labels(values, known, first=first, where=place, remedy=remedy, headings=headings), names
 
 
@@ -861,7 +873,7 @@ def _confidence(roles: Roles) -> Predictions:
     columns, where, options = roles.columns, roles.where, roles.options
     name = one_column(roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where)
     kind = _settled(options.scores)
-    confidence = _as_fractions(_numbers(columns[name], name), roles, kind, name)
+    confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
     if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
@@ -895,25 +907,29 @@ def _of_answers(
     roles: Roles, confidence: NDArray[Any], taken: Mapping[str, tuple[str, ...]], **more: Any
 ) -> Predictions:
     """Return the confidence in each answer, a probability unless more is said, and whether it was right."""
-    right, told = correctness(roles)
+    right, told, doubt = correctness(roles)
+    if doubt:
+        warnings.warn(doubt, stacklevel=2)
     columns, taken = roles.columns, {**taken, "right": told}
     if UNREAD in columns:
         right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
-    more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), **more}
+    more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "doubt": doubt, **more}
     return Predictions(confidence, right, columns=columns, taken=taken, **more)
 
 
 @naming("correct_column")
-def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
 
     Returns:
-        (N,) 1 where the answer was right, or 0; and the column that says it, or those of answers and of labels.
+        (N,) 1 where the answer was right, or 0; the column that says it, or those of answers and of labels; and a
+        sentence where another order of the classes would fit far better, or "".
     """
     columns, where, correct = roles.columns, roles.where, roles.correct
     labels, answers = roles.labels, roles.answers
     if not correct and len(answers) == 1 and len(labels) == 1:
-        return _agreement(columns, answers[0], labels[0], where), (answers[0], labels[0])
+        right, doubt = _agreement(columns, answers[0], labels[0], where)
+        return right, (answers[0], labels[0]), doubt
     if len(correct) != 1:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
@@ -928,16 +944,22 @@ def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     check_each(
         texts,
         lambda text: text in _TRUE | _FALSE,
-        f"1 and 0, or true and false, in column {name!r} of {where}",
+        f"1 and 0, true and false, or yes and no, in column {name!r} of {where} (for other words, `correct_column` "
+        f"may compare: '{{{{ {in_expression(name)} == \"WORD\" }}}}')",
         unit="item",
     )
-    return np.array([text in _TRUE for text in texts], dtype=np.int64), (name,)
+    return np.array([text in _TRUE for text in texts], dtype=np.int64), (name,), ""
 
 
-def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray[np.int64]:
-    """Return 1 where an answer names the class that the label names, and 0 elsewhere."""
+def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[NDArray[np.int64], str]:
+    """Return 1 where an answer names the class that the label names, and 0 elsewhere; and the doubt, or ""."""
     both = {f"the column {name!r} of {where}": columns[name] for name in (answer, label)}
-    remedy = "say which answers were right with `correct_column`"
+    labeled, said = _words(columns[label]), _words(columns[answer])
+    if len(said) == len({each for each in columns[answer] if isinstance(each, str)}):  # POSITIVE is positive
+        spelled = {said[word]: labeled[word] for word in said.keys() & labeled.keys()}
+        both[next(iter(both))] = [spelled.get(str(each).strip(), each) for each in columns[answer]]
+    same = f"'{{{{ {in_expression(answer)}.strip(\"( )\") == {in_expression(label)} }}}}'"
+    remedy = f"`correct_column` says which answers were right, also as an expression such as {same}"
     names = next((column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)), None)
     if names is None:
         answers, gold = resolve_label_columns(both, remedy=remedy).values()
@@ -946,7 +968,20 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> NDArray
             resolve_labels(values, names, first=0, where=place, remedy=remedy) for place, values in both.items()
         )
     check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
-    return np.asarray(answers.ids == gold.ids, dtype=np.int64)
+    given = answers.ids >= 0
+    if len(given) >= _FEW and not np.isin(answers.ids, gold.ids).any():
+        raise ValueError(
+            f"Expected some answers in {next(iter(both))} among the labels {listing(_distinct(both, 1))}, but they are "
+            f"{listing(_distinct(both, 0))}: {remedy}."
+        )
+    doubt = ""
+    if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
+        doubt = other_order(np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names)
+    return np.asarray(answers.ids == gold.ids, dtype=np.int64), doubt
+
+
+def _distinct(columns: Columns, place: int) -> list[str]:
+    return [*dict.fromkeys(map(str, [*columns.values()][place]))]
 
 
 def without_scores(roles: Roles) -> Predictions | None:

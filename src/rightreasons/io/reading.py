@@ -33,11 +33,9 @@ from rightreasons.io.files import (
     data_type,
     dataset_of,
     described,
-    pipeline_columns,
+    document_table,
     plain_name,
     read_file,
-    records_table,
-    rows_of,
     short_reason,
     split_of,
     table_of,
@@ -106,7 +104,7 @@ def as_table(
     source, config = told.source, config or told.given.get("config")
     form = dataclasses.replace(told.form, **{name: said for name, said in vars(form).items() if said is not None})
     if not isinstance(source, (str, os.PathLike)):
-        return _in_memory(source, where or "the data set")
+        return _in_memory(source, form, where or "the data set")
     name = os.fspath(source)
     if name in CATALOG:
         return load_dataset(name, config, data_dir=data_dir, revision=revision)
@@ -162,19 +160,19 @@ def refuse_config(path: Path, config: str | None) -> None:
 # ----------------------------------------------------------------------------------------------------------- in memory
 
 
-def _in_memory(source: Any, where: str) -> Splits:
+def _in_memory(source: Any, form: FileForm, where: str) -> Splits:
     if isinstance(source, datasets.Dataset):
         return source.with_format(None)
     if isinstance(source, datasets.IterableDataset):
         rows = list(source.with_format(None))
         return datasets.Dataset.from_list(rows, features=source.features)
     if isinstance(source, Mapping) and source and all(_is_part(name, part) for name, part in source.items()):
-        parts = {name: only_part(_in_memory(part, f"{name} of {where}"), where) for name, part in source.items()}
+        parts = {name: only_part(_in_memory(part, form, f"{name} of {where}"), where) for name, part in source.items()}
         return datasets.DatasetDict(parts)
-    return dataset_of(_arrow_table(source, where), where)
+    return dataset_of(_arrow_table(source, form, where), where)
 
 
-def _arrow_table(source: Any, where: str) -> pa.Table:
+def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
     if hasattr(source, "predictions") and hasattr(source, "label_ids"):  # of Trainer.predict
         scores = source.predictions[0] if isinstance(source.predictions, tuple) else source.predictions
         columns = {"logits": scores, "label_ids": source.label_ids}
@@ -187,12 +185,8 @@ def _arrow_table(source: Any, where: str) -> pa.Table:
     if isinstance(source, Mapping):
         return table_of(source, where)
     if _holds_rows(source):
-        rows = list(source)
-        if found := pipeline_columns(rows):
-            return table_of(found, where)
-        if not any(isinstance(row, Mapping) for row in rows):
-            rows = rows_of(rows, NO_FORM, where)
-        return records_table([[dict(row) for row in rows]], where, "row")
+        rows = [dict(row) if isinstance(row, Mapping) else list(row) for row in source]
+        return document_table(rows, form, where)
     raise TypeError(
         f"Expected a data set by its name, its path or as a table (a DataFrame, a Dataset, rows, columns), but got "
         f"{kind_of(source)}."

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -22,6 +22,8 @@ from rightreasons.io.columns import (
     Columns,
     column_key,
     columns_in,
+    labels_of,
+    named_in,
     one_label_each,
     source_name,
     values_of,
@@ -100,7 +102,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         opened = as_table(told, where=where)
     doubts = [str(warning.message) for warning in caught]
     parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
-    named = told.options(PredictionOptions()).names_of_columns()
+    named = named_in(told.options(PredictionOptions()))
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
     kind = kind or _kind(told, columns, parts, where)
     if kind != "predictions":
@@ -185,7 +187,10 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     if label is None and others:
         doubts.append(f"No column is taken for the labels; `label_column` names one of {', '.join(others)}.")
     if label is not None:
-        mapping = _merged([label_rows(_shown(parts[part], label), column) for part, column in labels.items()])
+        mapping = _merged(
+            label_rows(one_label_each(labels_of(parts[part], label, where), label), column)
+            for part, column in labels.items()
+        )
         others = [name for name in data.column_names if column_key(name) in LABEL_COLUMNS and name != label]
         if "label" not in label.lower():
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
@@ -251,15 +256,7 @@ def _rule(value: str, place: int) -> str:
     return "by letter" if len(value.strip("() .")) == 1 else "by text"
 
 
-def _shown(data: datasets.Dataset, column: str) -> list[Any]:
-    """Return the values of a column of labels, those of a ClassLabel by their names, of shares the likeliest."""
-    values, feature = values_of(data, column), data.features[column]
-    if not isinstance(feature, datasets.ClassLabel):
-        return list(one_label_each(values, column))
-    return [None if value is None or value < 0 else feature.names[value] for value in values]
-
-
-def _merged(parts: Sequence[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
+def _merged(parts: Iterable[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
     counts: Counter[tuple[str, str, str]] = Counter()
     for row in (row for part in parts for row in part):
         counts[row.value, row.label, row.rule] += row.count

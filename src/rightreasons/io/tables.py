@@ -538,12 +538,11 @@ def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) ->
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return pa.array(check_ids(columns.values_of(data, column), column), pa.string()), column
+        return pa.array(check_ids(columns.names_in(columns.values_of(data, column)), column), pa.string()), column
     usual_id = columns.usual_column(data, columns.ID_COLUMNS)
     if usual_id is not None:
-        values = columns.values_of(data, usual_id)
-        ids = [str(value) for value in values]
-        if None not in values and len(set(ids)) == len(ids):
+        ids = columns.names_in(columns.values_of(data, usual_id))
+        if "" not in ids and len(set(ids)) == len(ids):
             return pa.array(ids, pa.string()), usual_id
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
     return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None

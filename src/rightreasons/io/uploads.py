@@ -21,6 +21,7 @@ from rightreasons.core.validation import (
 )
 from rightreasons.io.columns import read_columns
 from rightreasons.io.files import data_type, parquet_values, read_parquet, unpacked
+from rightreasons.io.options import ScoreOptions
 
 _BLOCK = 1 << 20
 
@@ -65,7 +66,7 @@ def check_upload(path: str | Path) -> Path:
 def column_names(path: str | Path) -> list[str]:
     """List the columns of an uploaded table, for a visitor to say what they are; none where it cannot be read."""
     try:
-        return list(read_columns(check_upload(path)))
+        return list(read_columns(check_upload(path), ScoreOptions())[0])
     except (TypeError, ValueError):
         return []
 
