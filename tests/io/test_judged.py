@@ -68,7 +68,7 @@ def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
         ({"id": [1, 1], "source": "ab", "confidence": [0.5, 0.5], "correct": [1, 0], "group": "xy"}, {}, "one group"),
         ({"confidence": [0.5], "correct": [1]}, {"source_column": "from"}, "'from' that `source_column` names"),
         ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
-        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "name it with `confidence_column`"),
+        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "named by `confidence_column`"),
         ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),
         ({"logits": [[0.0, 1.0], [1.0, 0.0]], "label": [0, -1]}, {}, "a label in each row"),
     ],

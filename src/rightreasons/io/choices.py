@@ -18,7 +18,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import first_number, folded, listing, number_doubt
 from rightreasons.core.options import listed
 from rightreasons.io import columns
-from rightreasons.io.columns import nested_names, with_nested
+from rightreasons.io.columns import nested_fields, with_nested
 from rightreasons.io.options import ChoiceOptions
 
 
@@ -73,7 +73,7 @@ def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], 
 
 def known_form(data: datasets.Dataset | columns.Columns, label_column: str | None) -> ChoiceForm | None:
     """Return the known format that a table has, if any; one whose label is the column named, where one is named."""
-    present = {*data.column_names, *nested_names(data)} if isinstance(data, datasets.Dataset) else {*data}
+    present = {*data.column_names, *nested_fields(data)} if isinstance(data, datasets.Dataset) else {*data}
     return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
 
 
@@ -120,7 +120,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     Returns:
         The data set, with the nested columns of the format as columns of their own, and the format.
     """
-    nested = nested_names(data)
+    nested = nested_fields(data)
     present = {*data.column_names, *nested}
     prompt, choices = (_names(named, present) for named in (options.prompt_column, options.choices_column))
     if prompt and choices:

@@ -72,7 +72,7 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
     """
     names = _names(table)
     if column not in names:
-        hint = did_you_mean(column, names + (nested_names(table) if isinstance(table, datasets.Dataset) else []))
+        hint = did_you_mean(column, [*names, *(nested_fields(table) if isinstance(table, datasets.Dataset) else ())])
         raise OptionError(
             f"Expected the column {column!r} that `{option}` names in {where}, but its columns are {listing(names)}."
             f"{hint}",
@@ -458,15 +458,15 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
 # -------------------------------------------------------------------------------------- nested columns: `question.stem`
 
 
-def nested_names(data: datasets.Dataset) -> list[str]:
-    """Return the dotted names of all fields within the columns, those in lists of objects included.
+def nested_fields(data: datasets.Dataset) -> dict[str, Any]:
+    """Return the features of all fields within the columns by their dotted names, as lists where they are in lists.
 
     Example:
         >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
-        >>> nested_names(datasets.Dataset.from_list([row]))
+        >>> list(nested_fields(datasets.Dataset.from_list([row])))
         ['question.stem', 'question.choices', 'question.choices.text', 'question.choices.label']
     """
-    return [name for column, feature in data.features.items() for name in _fields(column, feature)]
+    return dict(itertools.chain(*(_fields(column, feature).items() for column, feature in data.features.items())))
 
 
 def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
@@ -484,9 +484,7 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
         >>> with_nested(rows, ["{{ q.choices | length }}"])["{{ q.choices | length }}"][:]
         [2]
     """
-    fields = {
-        name: field for column, feature in data.features.items() for name, field in _fields(column, feature).items()
-    }
+    fields = nested_fields(data)
     for name in sorted(dict.fromkeys(names), key=is_expression, reverse=True):
         roots = [column for column in data.column_names if str(name).startswith(f"{column}.")]
         if name in data.column_names or not (roots or is_expression(name)):

@@ -364,19 +364,16 @@ def _confidences(column: Column, name: str, where: str) -> NDArray[np.float64]:
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
     """Return the probability of the likeliest class of each item, and whether it is the label."""
-    if options.correct_column is not None:
-        raise OptionError(
-            f"Expected a column of confidence ({', '.join(predictions.USUAL['confidence'])}) beside `correct_column` "
-            f"in {where}, but its columns are: {listing(list(columns))}; name it with `confidence_column`.",
-            option=("correct_column", "confidence_column"),
-        )
-    found = predictions.find_predictions(columns, where, answers_alone=True)
+    of_right = PredictionOptions(correct_column=options.correct_column)
+    found = predictions.find_predictions(columns, where, answers_alone=True, options=of_right)
     if found.answers_once:
         raise OptionError(
             f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
-            "model how sure it is.",
-            option="elicit",
+            "model how sure it is, and a column of it is named by `confidence_column`.",
+            option=("elicit", "confidence_column"),
         )
+    if found.kind == "confidence":
+        return list(found.predictions), found.references, found.used
     if found.references is None or (found.references < 0).any():
         raise ValueError(f"Expected a label in each row of {where}, but some have none.")
     table, scores = found.predictions, found.scores or "probabilities"

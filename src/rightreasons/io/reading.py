@@ -119,7 +119,8 @@ def as_table(
             f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
         ) from None
     if is_file:
-        refuse_config(path, config)
+        if config is not None:
+            raise _no_config(path, config)
         return _file(path, form, where or str(path))
     if is_folder:
         return _folder(path, config, form)
@@ -151,10 +152,9 @@ def only_part(tables: Splits, where: str) -> datasets.Dataset:
     return next(iter(tables.values()))
 
 
-def refuse_config(path: Path, config: str | None) -> None:
+def _no_config(path: Path, config: str) -> ValueError:
     """Refuse a configuration of what has none: silence would mean that it was heeded."""
-    if config is not None:
-        raise ValueError(f"Expected no configuration for {path}, which has none, but got {config!r}.")
+    return ValueError(f"Expected no configuration for {path}, which has none, but got {config!r}.")
 
 
 # ----------------------------------------------------------------------------------------------------------- in memory
@@ -259,13 +259,14 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
 
 
 def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
-    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        refuse_config(path, config)
-        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
-    files = () if _is_described(path) else _data_files(path)
-    if not files:
+    saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
+    files = () if saved or _is_described(path) else _data_files(path)
+    if not files and not saved:
         return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
-    refuse_config(path, config)
+    if config is not None:
+        raise _no_config(path, config)
+    if saved:
+        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
     tables = {split: _joined([path / file for file in names], form) for split, names in _splits(files, path).items()}
     return datasets.DatasetDict(
         {split: dataset_of(table, str(path), split) for split, table in _same_columns(tables).items()}

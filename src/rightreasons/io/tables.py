@@ -224,8 +224,15 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     name, tables, options = _opened(name_or_path, config, options)
     named = (options.text_column, options.text_pair_column, options.label_column)
     tables = {part: columns.with_nested(data, named) for part, data in tables.items()}
-    if options.text_column is None:
-        _refuse_choices(tables, options.label_column, name)
+    known = None if options.text_column else (known_form(data, options.label_column) for data in tables.values())
+    form = next(filter(None, known or ()), None)
+    if form is not None:
+        raise OptionError(
+            f"Expected texts to classify in {name}, but its columns {', '.join((*form.prompt, *form.choices))} are "
+            "those of multiple choice, which is for multiple-choice and causal language models "
+            "(open_multiple_choice); text_column= names a column of texts.",
+            option="text_column",
+        )
     meant, labels = read_meant(tables, options, name)
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
@@ -459,19 +466,6 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
         ended = [name for name, end in ends.items() if end in columns.TEXT_COLUMNS and name != pair]
         usual_text = ended[0] if len(ended) == 1 else None
     return usual_text or columns.one_column((), data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
-
-
-def _refuse_choices(tables: Parts, label_column: str | None, name: str) -> None:
-    """Refuse items of multiple choice: the position of the right choice is no class of the prompt."""
-    for data in tables.values():
-        form = known_form(data, label_column)
-        if form is not None:
-            raise OptionError(
-                f"Expected texts to classify in {name}, but its columns {', '.join((*form.prompt, *form.choices))} are "
-                "those of multiple choice, which is for multiple-choice and causal language models "
-                "(open_multiple_choice); text_column= names a column of texts.",
-                option="text_column",
-            )
 
 
 def read_meant(
