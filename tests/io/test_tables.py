@@ -599,7 +599,7 @@ def test_a_file_of_rows_without_answers():
         ({**FORMS["piqa"], "label": False}, {}, ValueError, "the number, the letter or the text .* row 0 holds False"),
         ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
         ({**FORMS["schema"], "choices": ["a"]}, {}, ValueError, "at least two choices .* row 0 has 1"),
-        ({**FORMS["schema"], "prompt": " "}, {}, ValueError, "row 0 has none"),
+        ({**FORMS["schema"], "prompt": " "}, {}, ValueError, "a prompt in each row of .* row 0 holds ''"),
         ({**FORMS["schema"], "prompt": 3}, {}, TypeError, "Expected texts in the column 'prompt'"),
         (FORMS["schema"], {"choices_column": "option"}, ValueError, "'option' that `choices_column` names"),
     ],

@@ -17,6 +17,7 @@ import datasets
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import first_number, folded, listing, number_doubt
 from rightreasons.core.options import listed
+from rightreasons.core.validation import check_each
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
 from rightreasons.io.options import ChoiceOptions
@@ -162,12 +163,13 @@ def read_choices(
     """Return the prompts, the choices and the labels of every row, which there have to be, or not."""
     if form.label is None and require_labels:
         columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
-    names = [*dict.fromkeys((*form.prompt, *form.choices))]
-    prompts, choices, marks = [], [], []
-    for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in names), strict=True)):
-        item = dict(zip(names, cells, strict=True))
-        prompts.append(_prompt(item, form, row, name))
-        texts, own = _choices(item, form, row, name)
+    parts = zip(*(columns.texts_of(data, each, name).to_pylist() for each in form.prompt), strict=True)
+    # A passage that an item does not have is left out.
+    prompts = [" ".join(filter(None, (part.strip() for part in own if part))) for own in parts]
+    check_each(prompts, bool, f"a prompt in each row of {name}")
+    choices, marks = [], []
+    for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in form.choices), strict=True)):
+        texts, own = _choices(cells, row, name)
         choices.append(texts)
         marks.append(own)
     if form.label is None:
@@ -183,25 +185,12 @@ def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> 
     return parts if named not in present and {*parts} <= {*present} else (named,)
 
 
-def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
-    parts = {column: item[column] for column in form.prompt}
-    if len(parts) > 1:  # a passage that this item does not have
-        parts = {column: part for column, part in parts.items() if part is not None}
-    for column, part in parts.items():
-        if not isinstance(part, str):
-            raise TypeError(f"Expected texts in the column {column!r} of {name}, but row {row} holds {part!r}.")
-    prompt = " ".join(filter(None, map(str.strip, parts.values())))
-    if not prompt:
-        raise ValueError(f"Expected a prompt in each row of {name}, but row {row} has none.")
-    return prompt
-
-
-def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> tuple[list[str], list[str]]:
+def _choices(cells: Sequence[Any], row: int, name: str) -> tuple[list[str], list[str]]:
     """Return the texts of the choices, and their names ("A", "1", …) where the data has them."""
-    content: Any = item[form.choices[0]]
+    content: Any = cells[0]
     marks: list[Any] = []
-    if len(form.choices) > 1:
-        content = [item[column] for column in form.choices]
+    if len(cells) > 1:
+        content = list(cells)
         while content and content[-1] in (None, ""):  # this item has fewer choices than others
             content.pop()
     elif isinstance(content, dict):

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
 from rightreasons.core.label_names import (
     ASK_SEVERAL,
@@ -588,6 +589,27 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
 def values_of(data: datasets.Dataset, column: str) -> list[Any]:
     """Return the values of a column as they were read."""
     return values_in(data.select_columns([column]).with_format("arrow")[:].column(column))
+
+
+def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
+    """Return a column of texts, None where there is none."""
+    values = data.select_columns([column]).with_format("arrow")[:].column(column)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return values
+    texts = values_of(data, column)
+    odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
+    if odd is not None:
+        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
+        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
+        raise TypeError(
+            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
+        )
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Expected Unicode text in the column {column!r} of {name}, but it has half a character."
+        ) from None
 
 
 def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:

@@ -64,7 +64,7 @@ from rightreasons.core.validation import (
     read_text,
 )
 from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
-from rightreasons.io.options import ChoiceOptions, PredictionOptions, TextOptions
+from rightreasons.io.options import NO_FORM, ChoiceOptions, FileForm, PredictionOptions, TextOptions
 
 EXPANSION = 100
 """A file may hold this many times its size, or `SMALL` bytes if that is more."""
@@ -184,31 +184,11 @@ Record = dict[str, Any]
 Parsed: TypeAlias = "pa.Table | dict[str, pa.Table]"
 
 
-@dataclasses.dataclass(frozen=True)
-class FileForm:
-    """How a file is to be read where it does not say so itself.
-
-    Attributes:
-        column_names: The column names of a table without a heading.
-        separator: What stands between the cells of a csv file; None for what its first lines show.
-        quote: The quotation mark around cells, "none" or "" where there is none; None for what the file shows.
-        encoding: The encoding of its text; None for UTF-8, or what a mark at its beginning says, or else, of a csv or
-            tsv file, cp1252, with a warning.
-        log_filter: The filter or scorer of a log whose answers are meant.
-    """
-
-    column_names: Sequence[str] | None = None
-    separator: str | None = None
-    quote: str | None = None
-    encoding: str | None = None
-    log_filter: str | None = None
-
-
 _NOTHING: dict[str, Parsed] = {}
 _KEPT = ContextVar("kept", default=_NOTHING)
 
 
-def read_file(path: Path, form: FileForm = FileForm(), where: str = "") -> Parsed:
+def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
     """Read a file with its columns unchanged.
 
     Args:
@@ -594,8 +574,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     quote = "" if form.quote == "none" else form.quote
     if quote is None:
         quote = '"' if kind == ".csv" or _quotes(path, encoding, separator) else ""
-    form = dataclasses.replace(form, encoding=encoding, separator=separator, quote=quote)
-    first = next(_rows(path, form, where, skipped), [])
+    first = _first_row(path, encoding, separator, quote, skipped, where)
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
@@ -609,6 +588,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
                 block_size=_BLOCK_BYTES,
                 skip_rows=skipped,
                 encoding=encoding.replace("utf-8-sig", "utf8"),
+                use_threads=False,  # several would not know the number of a row that is refused
             ),
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator,
@@ -621,19 +601,55 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
             ),
         )
     except (pa.ArrowException, OSError, LookupError) as error:
-        _check_rows(path, form, where, skipped, names)
-        raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+        odd = _ODD_ROW.search(str(error))
+        if odd is None:
+            raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+        if quote and odd[3].count(quote) % 2:
+            raise _still_open(where) from None
+        raise _ragged(names, int(odd[1]) - 1 - (form.column_names is None), int(odd[2]), where) from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
     if table.num_rows and quote:
         # The last cell runs to the end of the file where a quotation mark is never closed.
-        last = (quote + str(table[-1][-1]).replace(quote, 2 * quote)).encode(encoding.removesuffix("-sig"))
+        last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
+        opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
         with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - len(last)))
-            if stream.read() == last:
-                _check_rows(path, form, where, skipped, names)
+            stream.seek(max(0, path.stat().st_size - len(closed)))
+            if (end := stream.read()).endswith(opened) and end != closed:
+                raise _still_open(where)
     return _with_cells(table.slice(int(form.column_names is None)))
+
+
+_ODD_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
+
+
+def _still_open(where: str) -> ValueError:
+    return ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
+
+
+def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionError:
+    above = "" if row else ", and lines above the heading are to be deleted"
+    return OptionError(
+        f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {width}; "
+        f"`separator` and `quote` say what stands between and around cells{above}.",
+        option=("separator", "quote"),
+    )
+
+
+def _first_row(path: Path, encoding: str, separator: str, quote: str, skipped: int, where: str) -> list[str]:
+    """Return the first row that is not blank."""
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            lines = itertools.islice(_lines(stream, where), skipped, None)
+            quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+            rows = csv.reader(lines, delimiter=separator, quotechar=quote or None, quoting=quoting)
+            return next(filter(None, rows), [])
+    except csv.Error:
+        raise _still_open(where) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _with_cells(table: pa.Table) -> pa.Table:
@@ -645,48 +661,6 @@ def _with_cells(table: pa.Table) -> pa.Table:
         if not pc.any(empty).as_py():
             return table
     return table if empty is None else table.filter(pc.invert(empty))
-
-
-def _check_rows(path: Path, form: FileForm, where: str, skipped: int, names: Sequence[str]) -> None:
-    """Read the rows with Python's reader, which tells what is wrong and where."""
-    for number, row in enumerate(_rows(path, form, where, skipped), start=-1 if form.column_names is None else 0):
-        if len(row) != len(names):
-            raise OptionError(
-                f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {number} has "
-                f"{len(row)}; `separator` and `quote` say what stands between and around cells"
-                f"{'' if number else ', and lines above the heading are to be deleted'}.",
-                option=("separator", "quote"),
-            )
-
-
-def _rows(path: Path, form: FileForm, where: str, skipped: int) -> Iterator[list[str]]:
-    """Yield the rows that are not blank, as Python's csv module reads them; every quotation must be closed."""
-    end = "end of the table"
-    previous: list[str] = []
-    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
-    try:
-        with path.open(encoding=form.encoding, newline="") as stream:
-            # A cell that is still open at the end of the file swallows the row that is added.
-            lines = itertools.islice(_lines(stream, where), skipped, None)
-            reader = csv.reader(
-                itertools.chain(lines, ("\n", f"{end}\n")),
-                delimiter=form.separator or ",",
-                quotechar=form.quote or None,
-                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
-            )
-            for row in filter(None, reader):
-                if previous:
-                    yield previous
-                previous = row
-    except csv.Error:
-        raise ValueError(
-            f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
-            f"{reader.line_num} of {where} cannot be read as such: is a quotation mark open?"
-        ) from None
-    finally:
-        csv.field_size_limit(limit)
-    if previous != [end]:
-        raise ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -720,7 +694,7 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
         # Of pandas ("split"), MLflow, Weights & Biases.
         if lists and _are_rows(content.get("data"), content.get("columns")):
-            form = dataclasses.replace(form, column_names=[str(name) for name in content["columns"]])
+            form = form.replaced(column_names=tuple(map(str, content["columns"])))
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
             return {
@@ -954,21 +928,17 @@ NAMED_TYPES = (*FILE_TYPES, *SUFFIXES)
 
 OptionsOfTable = TypeVar("OptionsOfTable", bound=Options)
 
-_OF_FILES = tuple(field.name for field in dataclasses.fields(FileForm))
 KEYS = tuple(
-    dict.fromkeys(
-        ("data", "config", "task", *TextOptions.names(), *ChoiceOptions.names(), *PredictionOptions.names(), *_OF_FILES)
-    )
+    dict.fromkeys(("data", "config", "task", *TextOptions.names(), *ChoiceOptions.names(), *PredictionOptions.names()))
 )
 """What a data.yaml may say."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """A table, how its file is read, and what is said about its columns."""
+    """A table, and what is said about its file and its columns."""
 
     source: Any
-    form: FileForm = dataclasses.field(default_factory=FileForm)
     given: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def options(self, options: OptionsOfTable) -> OptionsOfTable:
@@ -1014,8 +984,7 @@ def described(source: Any) -> Described:
 def description_of(content: Mapping[str, Any]) -> Described:
     """Return what the content of a data.yaml says, whose data is told from here."""
     given = {name: value for name, value in content.items() if value is not None and name != "data"}
-    form = FileForm(**{name: given.pop(name) for name in _OF_FILES if name in given})
-    return Described(content["data"], form, given)
+    return Described(content["data"], given)
 
 
 def write_description(path: Path, content: Mapping[str, Any]) -> Path:

@@ -65,15 +65,27 @@ class ItemOptions(SourceOptions):
     text_pair_column: str | None = option(None, "Column of the second texts.")
 
 
-class TableOptions(DataOptions):
-    """How a data set is opened, whatever its task."""
+class FileForm(Options):
+    """How a file is to be read; None where it says so itself.
 
-    split: str | None = option(None, "Split; by default all of them.")
-    id_column: str | None = option(None, "Column of the ids.")
+    A csv or tsv file that is not in UTF-8, and has no mark of another encoding, is read as cp1252, with a warning.
+    """
+
     column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
     separator: str | None = option(None, "What separates the cells of a csv file.")
     quote: str | None = option(None, "Quotation mark around the cells of a csv file, or none.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
+    log_filter: str | None = option(None, LOG_FILTER_HELP)
+
+
+NO_FORM = FileForm()
+
+
+class TableOptions(DataOptions, FileForm):
+    """How a data set is opened, whatever its task."""
+
+    split: str | None = option(None, "Split; by default all of them.")
+    id_column: str | None = option(None, "Column of the ids.")
     revision: str | None = option(None, "Revision on the hub.")
     require_labels: bool = option(True, "Refuse data without labels.")
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)

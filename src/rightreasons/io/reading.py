@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import os
@@ -28,7 +27,6 @@ from rightreasons.io.files import (
     FILE_TYPES,
     NAMED_TYPES,
     NAMES_OF_SPLITS,
-    FileForm,
     concatenated,
     data_type,
     dataset_of,
@@ -40,6 +38,7 @@ from rightreasons.io.files import (
     split_of,
     table_of,
 )
+from rightreasons.io.options import NO_FORM, FileForm
 
 Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
 
@@ -49,7 +48,6 @@ MAX_ENTRIES = 10_000
 MAX_DOWNLOAD = 1 << 32
 """The maximum number of bytes of a file that is read from an address."""
 
-NO_FORM = FileForm()
 
 _SEVERAL = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
 """How the names of the parts of one file end."""
@@ -102,7 +100,7 @@ def as_table(
     """
     told = described(source)
     source, config = told.source, config or told.given.get("config")
-    form = dataclasses.replace(told.form, **{name: said for name, said in vars(form).items() if said is not None})
+    form = told.options(form)
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, form, where or "the data set")
     name = os.fspath(source)

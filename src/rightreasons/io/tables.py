@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import kind_of
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import LabelColumn
@@ -37,8 +36,8 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.io.files import NAMES_OF_SPLITS, FileForm, described
-from rightreasons.io.options import ChoiceOptions, SourceOptions, TableOptions, TextOptions
+from rightreasons.io.files import NAMES_OF_SPLITS, described
+from rightreasons.io.options import ChoiceOptions, FileForm, SourceOptions, TableOptions, TextOptions
 from rightreasons.io.reading import Splits, as_table
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
@@ -196,6 +195,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             - separator: What separates the cells of a csv file; None for what its first lines show.
             - quote: The quotation mark around cells, "none" for none; None for what the file shows.
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
+            - log_filter: The filter or scorer of a log whose answers are meant, where there are several.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
@@ -241,7 +241,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         columns.check_once(data, (*texts, label), name)
         ids, id_column = _ids(data, options.id_column, part, name)
         keeps = options.keep_empty and pair is None
-        values = {column: _texts(data, column, name) for column in texts}
+        values = {column: columns.texts_of(data, column, name) for column in texts}
         rows = _rows_with_words(values, options.drop_empty or keeps, name)
         rows = np.arange(len(data)) if keeps else rows
         if len(rows) < len(data):  # the ids keep the numbers of the rows
@@ -280,7 +280,7 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
             - id_column: As in `open_dataset`.
             - first_label: The number of the first choice, 0 or 1; None for that of the known format, or to find out: 0
               if 0 occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
-            - column_names, separator, quote, encoding: As in `open_dataset`.
+            - column_names, separator, quote, encoding, log_filter: As in `open_dataset`.
             - data_dir: The folder of local copies of the catalog's sources.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise its labels are -1.
@@ -410,7 +410,7 @@ def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> t
     told = described(name_or_path)
     options = told.options(options)
     name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
-    form = FileForm(options.column_names, options.separator, options.quote, options.encoding)
+    form = FileForm(**{name: getattr(options, name) for name in FileForm.names()})
     tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
     parts = parts_of(tables)
     return name, {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
@@ -486,29 +486,6 @@ def read_meant(
         found[part] = (*texts, label)
     labeled = {part: (tables[part], label) for part, (_, _, label) in found.items() if label is not None}
     return found, columns.read_labels(labeled, options.label_names, options.first_label, name)
-
-
-def _texts(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
-    """Return a column of texts, None where there is none."""
-    values = data.select_columns([column]).with_format("arrow")[:].column(column)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return values
-    texts = columns.values_of(data, column)
-    odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
-    if odd is not None:
-        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
-        remedy = (
-            f"; an expression joins them: '{{{{ {columns.in_expression(column)} | join(\" \") }}}}'" if listed else ""
-        )
-        raise TypeError(
-            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
-        )
-    try:
-        return pa.array(texts, pa.string())
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"Expected Unicode text in the column {column!r} of {name}, but it has half a character."
-        ) from None
 
 
 def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty: bool, name: str) -> NDArray[np.int64]:
