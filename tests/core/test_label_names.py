@@ -79,7 +79,7 @@ def test_a_match_in_words():
     assert numbered.in_words.startswith(
         "by number, as the model only numbers its classes (labels in the order of the data): c0"
     )
-    assert numbered.in_words.endswith("c9 is LABEL_9, …")
+    assert numbered.in_words.endswith("c9 is LABEL_9 and 2 more")
     assert numbered.to_dict()["pairs"][11] == ["c11", "LABEL_11"]
 
 

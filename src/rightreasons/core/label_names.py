@@ -63,6 +63,19 @@ _SAID_BY_WORD = _SAID[0] | _SAID[1]
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
+def match_in_words(how: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Say how names and classes met, with ten pairs at most.
+
+    Example:
+        >>> match_in_words("by number", [("0", "bad"), ("1", "good")])
+        'by number: 0 is bad, 1 is good'
+    """
+    same = all(name == label for name, label in pairs)
+    shown = [name if same else f"{name} is {label}" for name, label in pairs[:10]]
+    more = f" and {len(pairs) - 10:,} more" if len(pairs) > 10 else ""
+    return how + (f": {', '.join(shown)}{more}" if shown else "")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class LabelMatch(Result):
     """Which of the names in one list is which of the classes in another.
@@ -82,11 +95,7 @@ class LabelMatch(Result):
     @property
     def in_words(self) -> str:
         """The match for a person: "by name: bad is negative, good is positive"; ten pairs at most."""
-        same = all(name == label for name, label in self.pairs)
-        shown = [name if same else f"{name} is {label}" for name, label in self.pairs[:10]]
-        reason = f", as {self.reason}" if self.reason else ""
-        listing = f": {', '.join(shown)}" if shown else ""
-        return f"{self.how}{reason}{listing}{', …' if len(self.pairs) > 10 else ''}"
+        return match_in_words(f"{self.how}, as {self.reason}" if self.reason else self.how, self.pairs)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

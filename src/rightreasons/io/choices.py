@@ -74,7 +74,7 @@ def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], 
 
 def known_form(data: datasets.Dataset | columns.Columns, label_column: str | None) -> ChoiceForm | None:
     """Return the known format that a table has, if any; one whose label is the column named, where one is named."""
-    present = {*data.column_names, *nested_fields(data)} if isinstance(data, datasets.Dataset) else {*data}
+    present = {*data.column_names, *nested_fields(data.features)} if isinstance(data, datasets.Dataset) else {*data}
     return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
 
 
@@ -121,7 +121,7 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     Returns:
         The data set, with the nested columns of the format as columns of their own, and the format.
     """
-    nested = nested_fields(data)
+    nested = nested_fields(data.features)
     present = {*data.column_names, *nested}
     prompt, choices = (_names(named, present) for named in (options.prompt_column, options.choices_column))
     if prompt and choices:
@@ -254,7 +254,11 @@ def _labels(
 
 
 def _read(
-    values: Sequence[Any], choices: Sequence[Sequence[str]], marks: Sequence[Sequence[str]], form: ChoiceForm, name: str
+    values: columns.Column,
+    choices: Sequence[Sequence[str]],
+    marks: Sequence[Sequence[str]],
+    form: ChoiceForm,
+    name: str,
 ) -> list[int]:
     counted = set(map(type, values)) <= {int} and not any(marks)  # the usual case, with one reading
     rows = [

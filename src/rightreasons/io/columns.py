@@ -38,7 +38,6 @@ from rightreasons.core.options import Options, listed
 from rightreasons.core.validation import parse_json
 from rightreasons.io.files import (
     AGAIN,
-    FileForm,
     OptionsOfTable,
     collection_paused,
     column_of,
@@ -47,6 +46,7 @@ from rightreasons.io.files import (
     short_reason,
     values_in,
 )
+from rightreasons.io.options import FileForm
 from rightreasons.io.reading import as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
@@ -73,7 +73,7 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
     """
     names = _names(table)
     if column not in names:
-        hint = did_you_mean(column, [*names, *(nested_fields(table) if isinstance(table, datasets.Dataset) else ())])
+        hint = did_you_mean(column, [*names, *nested_fields(getattr(table, "features", {}))])
         raise OptionError(
             f"Expected the column {column!r} that `{option}` names in {where}, but its columns are {listing(names)}."
             f"{hint}",
@@ -459,15 +459,21 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
 # -------------------------------------------------------------------------------------- nested columns: `question.stem`
 
 
-def nested_fields(data: datasets.Dataset) -> dict[str, Any]:
+def nested_fields(features: Mapping[str, Any]) -> dict[str, Any]:
     """Return the features of all fields within the columns by their dotted names, as lists where they are in lists.
 
     Example:
         >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
-        >>> list(nested_fields(datasets.Dataset.from_list([row])))
+        >>> list(nested_fields(datasets.Dataset.from_list([row]).features))
         ['question.stem', 'question.choices', 'question.choices.text', 'question.choices.label']
     """
-    return dict(itertools.chain(*(_fields(column, feature).items() for column, feature in data.features.items())))
+    fields: dict[str, Any] = {}
+    for name, feature in features.items():
+        if isinstance(feature, (datasets.List, datasets.LargeList)):
+            fields |= {inner: datasets.List(field) for inner, field in nested_fields({name: feature.feature}).items()}
+        for key, field in feature.items() if isinstance(feature, dict) else ():
+            fields |= {f"{name}.{key}": field, **nested_fields({f"{name}.{key}": field})}
+    return fields
 
 
 def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
@@ -485,7 +491,7 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
         >>> with_nested(rows, ["{{ q.choices | length }}"])["{{ q.choices | length }}"][:]
         [2]
     """
-    fields = nested_fields(data)
+    fields = nested_fields(data.features)
     for name in sorted(dict.fromkeys(names), key=is_expression, reverse=True):
         roots = [column for column in data.column_names if str(name).startswith(f"{column}.")]
         if name in data.column_names or not (roots or is_expression(name)):
@@ -621,16 +627,6 @@ def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
             return [[inner.names[number] for number in row or ()] for row in values]
         values, feature = [row[0] if row else None for row in values], inner
     return NamedLabels(values, feature.names, column, where) if isinstance(feature, datasets.ClassLabel) else values
-
-
-def _fields(name: str, feature: Any) -> dict[str, Any]:
-    """Return the features of the fields below a column by their dotted names, each as a list where it is in one."""
-    if isinstance(feature, (datasets.List, datasets.LargeList)):
-        return {inner: datasets.List(field) for inner, field in _fields(name, feature.feature).items()}
-    fields: dict[str, Any] = {}
-    for key, field in feature.items() if isinstance(feature, dict) else ():
-        fields |= {f"{name}.{key}": field, **_fields(f"{name}.{key}", field)}
-    return fields
 
 
 def in_cell(cell: Any) -> Any:

@@ -517,23 +517,19 @@ def _quotes(path: Path, encoding: str, separator: str) -> bool:
     It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled, or
     its first heading is quoted, as R does, or it is in UTF-16, as Excel writes it.
     """
-    if not _holds(path, b'"'):
+    quoted = _quoted_widths(path, encoding, separator) if _holds(path, b'"') else set()
+    if len(quoted) != 1 or max(quoted) == 1:
         return False
     mark = re.escape(separator)
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
-    widths: set[int] = set()  # of the lines, if marks are no quotes
     with path.open(encoding=encoding, newline="") as text:
-        for line in text:
-            if not widths and (encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', line)):
-                break
-            if line.strip():
-                widths.add(line.count(separator))
-            if len(widths) > 1 or ('""' in line and doubled.search(line)):
-                break
-        else:
-            return False
-    quoted = _quoted_widths(path, encoding, separator)
-    return len(quoted) == 1 and max(quoted) > 1
+        lines = filter(str.strip, text)
+        first = next(lines)
+        return (
+            encoding == "utf-16"
+            or re.match(f'"[^{mark}"]+"({mark}|$)', first) is not None
+            or any(line.count(separator) != first.count(separator) or doubled.search(line) for line in lines)
+        )
 
 
 def _holds(path: Path, mark: bytes) -> bool:
@@ -643,11 +639,18 @@ def _first_row(path: Path, encoding: str, separator: str, quote: str, skipped: i
     try:
         with path.open(encoding=encoding, newline="") as stream:
             lines = itertools.islice(_lines(stream, where), skipped, None)
-            quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-            rows = csv.reader(lines, delimiter=separator, quotechar=quote or None, quoting=quoting)
+            rows = csv.reader(
+                lines,
+                delimiter=separator,
+                quotechar=quote or None,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            )
             return next(filter(None, rows), [])
     except csv.Error:
-        raise _still_open(where) from None
+        raise ValueError(
+            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
+            "one: is a quotation mark open?"
+        ) from None
     finally:
         csv.field_size_limit(limit)
 

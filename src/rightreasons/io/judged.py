@@ -322,7 +322,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     if names:
         of_right = PredictionOptions(correct_column=options.correct_column)
         right, told, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
-        read = {
+        read: dict[str, Any] = {
             re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
             for name in names
         }
@@ -600,13 +600,13 @@ def _longer(held: Mapping[str, Any], place: str) -> float | None:
     lengths = []
     for side in ("first", "second"):
         if f"{side}_length" in held:
-            (text,) = names_in([held[f"{side}_length"]])
-            if text and not text.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
+            (told,) = names_in([held[f"{side}_length"]])
+            if told and not told.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
                 raise ValueError(
                     f"Expected a length, a whole number without marks of thousands, or nothing, for the {side} "
-                    f"candidate, but {place} has {one_line(text, 40)}."
+                    f"candidate, but {place} has {one_line(told, 40)}."
                 )
-            length = float(text or "nan")
+            length = float(told or "nan")
         else:
             text = held.get(f"{side}_text")
             length = np.nan if text is None else float(len(str(text)))

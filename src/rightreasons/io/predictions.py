@@ -40,6 +40,7 @@ from rightreasons.core.label_names import (
     label_rows,
     listing,
     match_columns,
+    match_in_words,
     numbers_said,
     other_order,
     resolve_label_columns,
@@ -138,10 +139,8 @@ class Predictions:
     @property
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
-        labeled = [row for row in self.mapping if row.label]
-        pairs = [f"{row.value} is {row.label}" if row.value != row.label else row.value for row in labeled[:10]]
-        more = f" and {len(labeled) - 10:,} more" if len(labeled) > 10 else ""
-        return f"{self.label_match}: {', '.join(pairs)}{more}" if self.label_match else ""
+        pairs = [(row.value, row.label) for row in self.mapping if row.label]
+        return match_in_words(self.label_match, pairs) if self.label_match else ""
 
     def take(self, rows: Sequence[int]) -> Predictions:
         """Return some rows, in that order."""

@@ -571,10 +571,10 @@ def open_questions(
     Raises:
         ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
     """
-    name = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
-    tables = as_table(name_or_path, data_dir=data_dir)
-    if isinstance(tables, datasets.Dataset):
-        rows = tables
+    given = None if data_dir is None else os.fspath(data_dir)
+    name, tables, _ = _opened(name_or_path, None, TableOptions(data_dir=given))
+    if "" in tables:
+        rows = tables[""]
     elif split is None and len(tables) > 1:
         raise OptionError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.", option="split")
     else:
