@@ -159,12 +159,10 @@ def test_one_answer_to_everything_is_told_and_never_green():
     assert of(bad, answers=[0] * 50).tone == "good"
 
 
-def test_without_a_suite_it_is_skipped_with_the_reason(world, tmp_path):
+def test_without_a_suite_the_option_is_named(world, tmp_path):
     folder, data = world
-    (outcome,) = audit(folder / "model", data, out=tmp_path, **OPTIONS).outcomes
-    assert outcome.status == "skipped"
-    assert "name" in outcome.reason
-    assert "--behavior-suite" in outcome.reason
+    with pytest.raises(ValueError, match="No behavioral suite was named: give one with `--behavior-suite`"):
+        audit(folder / "model", data, out=tmp_path, **OPTIONS)
 
 
 def test_where_it_cannot_be_asked(world, tmp_path):
@@ -174,13 +172,13 @@ def test_where_it_cannot_be_asked(world, tmp_path):
     )
     reading.write(tmp_path / "reading.jsonl")
     options = {"behavior": {"suite": tmp_path / "reading.jsonl"}}
-    (outcome,) = audit(folder / "model", data, out=tmp_path / "a", options=options, **OPTIONS).outcomes
-    assert (outcome.status, "answers that are texts" in outcome.reason) == ("skipped", True)
+    with pytest.raises(ValueError, match="answers that are texts"):
+        audit(folder / "model", data, out=tmp_path / "a", options=options, **OPTIONS)
     rows = [{"id": str(i), "prompt": "the rain", "choices": ["sun", "wet floor"], "label": 0} for i in range(4)]
     options = {"behavior": {"suite": folder / "suite.jsonl"}}
     model = save_tiny_multiple_choice(tmp_path / "mc")
-    (outcome,) = audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS).outcomes
-    assert (outcome.status, outcome.reason) == ("skipped", "Behavioral suites are put to classifiers.")
+    with pytest.raises(ValueError, match="Behavioral suites are put to classifiers"):
+        audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS)
 
 
 def test_a_wrong_suite_is_told_before_anything_is_computed(world, tmp_path):

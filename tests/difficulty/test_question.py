@@ -198,9 +198,11 @@ def test_too_few_items(tmp_path):
     model = save_tiny_classifier(tmp_path / "model")
     file = tmp_path / "items.csv"
     file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
-    outcome = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0]
-    assert outcome.result is None
-    assert outcome.reason == "It needs at least 20 items, but there are 2."
+    with pytest.raises(ValueError, match=r"but got difficulty: It needs at least 20 items, but there are 2\."):
+        audit(model, str(file), out=tmp_path / "report", **OPTIONS)
+    with pytest.raises(ValueError, match="Expected `items` to be at least 20, but got 10"):
+        audit(model, str(file), out=tmp_path / "report", options={"difficulty": {"items": 10}}, **OPTIONS)
+    assert not (tmp_path / "report").exists()
 
 
 class TestContrastSets:
@@ -322,8 +324,8 @@ class TestContrastSets:
     def test_data_without_them(self, model, tmp_path):
         options = {"difficulty": {"measures": ["contrast"]}}
         data = datasets.Dataset.from_list(self.rows())
-        outcome = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0]
-        assert outcome.reason.endswith("has no contrast sets: name the column of the sets with `--groups-column`.")
+        with pytest.raises(ValueError, match="has no contrast sets: name the column of the sets with `--groups-col"):
+            audit(model, data, out=tmp_path, options=options, **OPTIONS)
         with pytest.raises(ValueError, match="Expected the column 'sets' that `groups_column` names"):
             audit(model, data, out=tmp_path, groups_column="sets", **OPTIONS)
 

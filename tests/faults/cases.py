@@ -115,7 +115,7 @@ def cases(world: Path):
         "audit of a masked model": [("audit", world / "bert", rows, "--questions", "calibration", *QUICK)],
         "calibration": [("calibration", model, rows, *QUICK)],
         "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
-        "shortcuts": [("shortcuts", model, rows, *QUICK)],
+        "shortcuts": [("shortcuts", model, rows, "--train", rows, *QUICK)],
         "probes": [("probes", world / "chooser", choices, *QUICK)],
         "reasons": [("reasons", world / "arms.jsonl", *QUICK)],
         "behavior": [("behavior", model, world / "suite.jsonl")],

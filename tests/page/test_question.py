@@ -104,8 +104,11 @@ def test_values_make_no_paragraphs_and_no_items(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("registered")
 def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
-    skipped = audit(tiny, rows(1, n=1), out=tmp_path / "report", questions=["toy"], progress=False)["toy"]
-    assert (skipped.status, skipped.reason) == ("skipped", "Texts are too few: 1.")
+    how = {"out": tmp_path / "report", "progress": False, "n_resamples": 20}
+    made = audit(tiny, rows(1, n=1), questions=["toy", "calibration"], **how)
+    assert (made["toy"].status, made["toy"].reason) == ("skipped", "Texts are too few: 1.")
+    with pytest.raises(ValueError, match="Expected a question that applies, but got toy: Texts are too few: 1"):
+        audit(tiny, rows(1, n=1), questions=["toy"], **how)
 
 
 @pytest.mark.parametrize(

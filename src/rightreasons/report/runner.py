@@ -179,7 +179,8 @@ def audit(
     Raises:
         TypeError: If an argument is of the wrong kind.
         ValueError: If an option is unknown, the model is no classifier, a column is missing, the data's labels are not
-            the model's, or no question could be answered because of errors; an earlier report is then as it was.
+            the model's, none of the named questions applies, or no question could be answered because of errors; an
+            earlier report is then as it was.
         FileNotFoundError: If the data is not there.
     """
     check_kind(options, "options", Mapping | None)
@@ -238,6 +239,10 @@ def audit(
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
+    # Of answers without confidences, the accuracy is a report all the same.
+    if questions is not None and all(why_not.values()) and not context.answers_once:
+        told = " ".join(f"{name}: {reason}" for name, reason in why_not.items())
+        raise ValueError(f"Expected a question that applies, but got {told} With none named, all that apply are asked.")
     if general.plan:
         plan = plan_of(context, sections, chosen, why_not)
         for line in plan.lines:
