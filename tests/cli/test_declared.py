@@ -112,7 +112,7 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
     for content, said in (
         ("limit", "Expected a value per option of an audit in"),
         ("a: [", "but it is not YAML"),
-        ("lmit: 5", "No such option: --lmit"),
+        ("lmit: 5", "but got --lmit. Did you mean --limit"),
         ("limit: {a: 1}", "Expected a value per option of an audit in"),
     ):
         file.write_text(content)
@@ -136,7 +136,7 @@ def another(name, field, kind):
     if "maximum" in field.json_schema_extra:
         return field.json_schema_extra["maximum"]
     if "minimum" in field.json_schema_extra:
-        return (field.default or 5) + 1
+        return (field.default or field.json_schema_extra["minimum"] + 4) + 1
     return "other words"
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import string
 
+MIN_ITEMS = 20
+"""Fewer items than these decide no verdict."""
+
+
 TASKS = ("classification", "multiple_choice")
 """What a model does, and so which columns its items have."""
 

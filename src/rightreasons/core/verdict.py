@@ -14,6 +14,7 @@ from typing import Literal
 from scipy import special
 
 from rightreasons.core.arrays import Result
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 
@@ -41,9 +42,6 @@ MARGINS = {
     "paralysis": Margin(0.02, 0.02),  # confidence lost to added choices, beyond dilution
 }
 """The margins of all verdicts."""
-
-MIN_ITEMS = 20
-"""Fewer items than these decide no verdict."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
-from rightreasons.core.verdict import MIN_ITEMS, Power
+from rightreasons.core.verdict import Power
 from rightreasons.cues import plots
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result, as_floats, to_numpy
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.store import Records, digest_of_arrays
 from rightreasons.core.validation import check_fraction, check_one_of
-from rightreasons.difficulty.ranking import MIN_ITEMS, rank_correlation
+from rightreasons.difficulty.ranking import rank_correlation
 
 REGIONS = ("easy", "ambiguous", "hard")
 

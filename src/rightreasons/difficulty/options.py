@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.core.choices import NEIGHBORS
+from rightreasons.core.choices import MIN_ITEMS, NEIGHBORS
 from rightreasons.core.options import QuestionOptions, option
 
 MEASURES = ("eigenvalue", "left_out_words", "contrast")
@@ -28,7 +28,7 @@ class DifficultyOptions(QuestionOptions):
         choices=MEASURES,
     )
     items: int | None = option(
-        None, "Maximum number of ranked items; 1,000 by eigenvalue, and 100 by left-out words.", minimum=1
+        None, "Maximum number of ranked items; 1,000 by eigenvalue, and 100 by left-out words.", minimum=MIN_ITEMS
     )
     neighbors: str = option(
         "same_class", "Words that replace others: same_class (of the predicted class) or any.", choices=NEIGHBORS

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.difficulty import plots
@@ -30,7 +31,6 @@ from rightreasons.difficulty.measure import (
     measure_word_shifts,
 )
 from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
-from rightreasons.difficulty.ranking import MIN_ITEMS
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
@@ -283,10 +283,8 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         fail_fast=context.fail_fast,
     )
     if len(measured) < MIN_ITEMS:
-        why = measured.fisher.failures[0][1] if measured.fisher.failures else "`items` asks for no more."
-        raise ValueError(
-            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}: {why}"
-        )
+        told = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
+        raise ValueError(f"{told}: {measured.fisher.failures[0][1]}")
     flips = dynamics = None
     if context.task == "classification" and split.text_pairs is None:
         running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress", "fail_fast")}

@@ -21,9 +21,6 @@ from rightreasons.core.validation import (
     check_vector,
 )
 
-MIN_ITEMS = 20
-"""With fewer items than this, none is ranked."""
-
 FEW = 8
 """Of so many items at most, the p-value of a rank correlation is that of all orders."""
 

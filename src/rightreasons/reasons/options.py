@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.options import QuestionOptions, option
 
 HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
@@ -24,7 +25,7 @@ class ReasonsOptions(QuestionOptions):
         "Where hints point: wrong (neither the plain answer nor the right one) or any (not the plain answer).",
         choices=("wrong", "any"),
     )
-    items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=1)
+    items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
     early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
     doubt: bool = option(False, "Ask again with a word of doubt, and without one.")
     words: bool = option(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.core.choices import LETTERS
+from rightreasons.core.choices import LETTERS, MIN_ITEMS
 from rightreasons.core.intervals import Estimate, FigureText, estimate_of
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines
@@ -33,9 +33,6 @@ from rightreasons.reasons.measure import (
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.second import Second
 from rightreasons.reasons.sway import MIN_MOVED
-
-MIN_ITEMS = 20
-"""With fewer items than this, nothing is asked."""
 
 LONGEST = 700
 """Characters of a trace that the page shows; the file has all of it."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
     from rightreasons.models.protocol import Scorer
 
-
-MIN_ITEMS = 20
-"""Splits with fewer labeled items are left out."""
 
 MIN_HALVED = 100
 """The labeled items that the audited split must have for half of them to stand for absent training texts."""

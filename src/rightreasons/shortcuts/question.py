@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.core.verdict import Power
@@ -24,7 +25,6 @@ from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
-    MIN_ITEMS,
     ShortcutAnswers,
     has_training,
     measure,
