@@ -710,7 +710,9 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     told, where = described(source), source_name(source)
     file, options = told.source, told.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
-        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
+        names = sorted(each.name for each in Path(file).iterdir()) if Path(file).is_dir() else []
+        held = f"it is a folder with {listing(names)}: name one file" if names else "there is no such file"
+        raise FileNotFoundError(f"Expected a file of predictions at {file}, but {held}.")
     form = FileForm(log_filter=getattr(options, "log_filter", None))
     table = only_part(as_table(told, form=form, where=where), where)
     return columns_in(with_nested(table, named_in(options)), where), options, where
