@@ -298,10 +298,46 @@ def test_data(capsys, tmp_path):
             ("audit", "{tiny}", "trec"),
             "Expected the labels of trec to be among those of the model (negative, positive)",
         ),
+        (
+            (
+                "audit",
+                "{tiny}",
+                "{reviews}",
+                "--text-column",
+                "review",
+                "--label-column",
+                "verdict",
+                "--questions",
+                "reasons,shortcuts",
+            ),
+            "Expected a question that applies, but got shortcuts: There are no labeled training texts",
+        ),
+        (
+            ("shortcuts", "{tiny}", "{reviews}", "--text-column", "review", "--label-column", "verdict"),
+            "With none named, all that apply are asked.",
+        ),
         (("compare", "{reviews}", "{reviews}"), "Expected a column with the labels in"),
         (("data", "build", "sst3"), "Did you mean 'sst2'?"),
         (("audt",), "Expected the name of a command, but got 'audt'. Did you mean 'audit'"),
-        (("audit", "{tiny}", "{reviews}", "--limt", "3"), "No such option: --limt"),
+        (
+            ("audit", "{tiny}", "{reviews}", "--limt", "3"),
+            "Expected an option of `rightreasons audit`, but got --limt. Did you mean --limit",
+        ),
+        (("audit", "{tiny}", "{reviews}", "--limit", "ten"), "Expected --limit to be a whole number, but got 'ten'."),
+        (
+            ("audit", "{tiny}", "{reviews}", "--confidence-level", "x"),
+            "--confidence-level to be a number, but got 'x'.",
+        ),
+        (("audit", "{tiny}", "{reviews}", "--limit"), "Expected a value of --limit, but there is none."),
+        (("audit", "{tiny}", "{reviews}", "--plan=no"), "Expected no value of --plan, but got one."),
+        (("audit", "{tiny}", "{reviews}", "more", "yet"), "Expected no further argument, but got more yet."),
+        (("gaps", "{reviews}"), "Expected --first, but there is none: `rightreasons gaps -h`"),
+        (("ratings", "read", "{reviews}"), "Expected SHEETS, but there is none: `rightreasons ratings read -h`"),
+        (
+            ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),
+            "Expected --difficulty-items to be at least 20, but got 10.",
+        ),
+        (("audit", "--predictions", "{tiny}"), "but it is a folder with config.json, model.safetensors"),
     ],
 )
 def test_a_users_mistake_is_one_sentence(capsys, tiny, reviews, tmp_path, monkeypatch, words, message, root):

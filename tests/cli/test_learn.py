@@ -91,7 +91,7 @@ def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, 
         (("--iid-epochs", "nan"), "--epochs to be a finite number, but got nan (in `iid_options`)"),
         (("--activation", "relu"), "'softmax' or 'sigmoid'"),
         (("--grid", "precision=foo"), "--precision to be one of 'float32' or 'bfloat16'"),
-        (("--seeds", "1,²"), "`--seeds` to be comma-separated whole numbers"),
+        (("--seeds", "1,²"), "--seeds to be comma-separated whole numbers"),
         (("--seeds", "4294967296"), "`seed` to be at most 4294967295"),
     ],
 )

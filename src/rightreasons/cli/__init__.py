@@ -169,11 +169,11 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         return 0
     except Exception as error:
         _end_bars()
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a misspelt option, which typer explains itself
-            if (outcome := _outcome.get()) is not None:
-                outcome["error"] = error.format_message()  # type: ignore[attr-defined]
-            error.show()
-            return int(error.exit_code)
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # of typer
+            if not (sentence := _misspelt(error)):
+                error.show()
+                return int(error.exit_code)
+            error = ValueError(sentence)
         if show_traceback:
             raise
         if isinstance(error, ModuleNotFoundError):
@@ -186,6 +186,31 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         typer.echo(f"Error: {sentence}", err=True)
         return 2 if expected else 1
     return int(code or 0)
+
+
+def _misspelt(error: Any) -> str:
+    """Say what typer refuses as anything else is said; "" for the help that it shows where nothing is typed."""
+    option, parameter = getattr(error, "option_name", ""), getattr(error, "param", None)
+    if hasattr(error, "possibilities"):
+        near = " or ".join(sorted(error.possibilities or ())[:2])
+        hint = f"Did you mean {near}?" if near else f"`{error.ctx.command_path} -h` lists them."
+        return f"Expected an option of `{error.ctx.command_path}`, but got {option}. {hint}"
+    if option:
+        lacking = "requires" in error.message
+        return (
+            f"Expected {'a' if lacking else 'no'} value of {option}, but {'there is none' if lacking else 'got one'}."
+        )
+    if parameter is not None:
+        name = parameter.metavar or parameter.opts[0]
+        if not error.message:
+            return f"Expected {name}, but there is none: `{error.ctx.command_path} -h` explains it."
+        problem = getattr(error.__cause__, "errors", list)()
+        if not problem:
+            return f"Expected another value of {name}, but got: {error.message}"
+        what = "a whole number" if problem[0]["type"].startswith("int") else "a number"
+        return f"Expected {name} to be {what}, but got {problem[0]['input']!r}."
+    further = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)", error.message)
+    return f"Expected no further argument, but got {further[1]}." if further else ""
 
 
 def _end_bars() -> None:
@@ -334,10 +359,10 @@ def _flags(words: Sequence[str]) -> list[str]:
     ]
 
 
-def with_flags(sentence: str, names: Iterable[str]) -> str:
+def with_flags(sentence: str, names: Iterable[str], prefix: str = "") -> str:
     """Write the options of a sentence as flags of a command, such as `--label-column`."""
     for name in names:
-        flag = f"--{name.replace('_', '-')}"
+        flag = f"--{prefix}{name.replace('_', '-')}"
         # `label_column=` of Python stands without a value, or with one.
         sentence = re.sub(rf"`{name}`|\b(?<!-){name}=(?=[ .,;]|$)", flag, sentence)
         sentence = re.sub(rf"\b(?<!-){name}=", f"{flag}=", sentence)

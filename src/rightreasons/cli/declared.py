@@ -13,8 +13,8 @@ import typer
 import typer.core
 
 from rightreasons.behavior.options import SUITE_HELP
-from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options
-from rightreasons.core.errors import OptionError
+from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options, with_flags
+from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.options import Options, listed
 
 UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins", "form")
@@ -85,7 +85,7 @@ def declared_command(
         def run(**values: Any) -> None:
             for argument, (options, names) in classes.items():
                 given = {name: values.pop(f"{argument}_{name}") for name in names}
-                values[argument] = _read(options, given)
+                values[argument] = _read(options, given, _prefix(argument))
             function(**values)
 
         every = [*own, *(parameter for parameters in added.values() for parameter in parameters)]
@@ -114,8 +114,7 @@ def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
 
 def _parameters(options: type[Options], names: Sequence[str], argument: str) -> list[inspect.Parameter]:
     """Return options of a class as parameters that typer reads."""
-    hints = typing.get_type_hints(options)
-    prefix = "" if argument in UNPREFIXED else f"{argument}-"
+    hints, prefix = typing.get_type_hints(options), _prefix(argument)
     parameters = []
     for name in names:
         field: Any = options.model_fields[name]
@@ -135,10 +134,17 @@ def _parameters(options: type[Options], names: Sequence[str], argument: str) -> 
     return parameters
 
 
-def _read(options: type[Options], values: Mapping[str, Any]) -> Options:
-    """Make the options of a class from values of a command line, by name."""
+def _prefix(argument: str) -> str:
+    return "" if argument in UNPREFIXED else f"{argument}-"
+
+
+def _read(options: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
+    """Make the options of a class from values of a command line, by name; errors name the flags."""
     hints = typing.get_type_hints(options)
-    return options(**{name: _value(hints[name], value, name) for name, value in values.items()})
+    try:
+        return options(**{name: _value(hints[name], value, name) for name, value in values.items()})
+    except (OptionError, OptionTypeError) as error:
+        raise type(error)(with_flags(str(error), error.option, prefix), option=error.option) from error
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
@@ -150,7 +156,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
     parts = listed(value) or []
     if not parts or (element is int and not all(part.isascii() and part.isdigit() for part in parts)):
         what = "whole numbers" if element is int else "names"
-        raise ValueError(f"Expected `--{name.replace('_', '-')}` to be comma-separated {what}, but got {value!r}.")
+        raise OptionError(f"Expected `{name}` to be comma-separated {what}, but got {value!r}.", option=name)
     return tuple(element(part) for part in parts)
 
 

@@ -106,7 +106,7 @@ def gate(
     ] = None,
     undefined: Annotated[
         str,
-        typer.Option(help="What becomes of a condition about a figure that the report does not have: fail or pass."),
+        typer.Option(help="Outcome of a condition about a figure that the report does not have: fail or pass."),
     ] = "fail",
     github: Annotated[
         bool | None,
@@ -119,10 +119,10 @@ def gate(
     markdown: Annotated[Path | None, typer.Option(help="File for a comment on a pull request, in Markdown.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the paths of all figures with their values.")] = False,
 ) -> None:
-    """Check the figures of a report, and exit with 1 if a condition holds that must not.
+    """Check the figures of a report, and exit with 1 if a condition of --fail-if holds.
 
-    A figure that the report does not have (its question does not apply, failed or was not asked, or it is undefined)
-    fails, as what cannot be checked is not passed; --undefined pass lets it through.
+    A condition about a figure that the report does not have (its question does not apply, failed or was not asked, or
+    the figure is undefined) fails too, unless --undefined is pass.
     """
     from rightreasons.core.store import check_file, write_text
     from rightreasons.report import gates
