@@ -17,7 +17,7 @@ from typing import Any
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.io.uploads import check_upload
-from rightreasons.page.prose import short_name, written
+from rightreasons.page.prose import written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
@@ -173,14 +173,13 @@ def report(
 
 
 def headline(done: Finished) -> str:
-    """Write the worst verdict, and one line for each question."""
+    """Write what was audited, in the tone of the worst verdict, and a line for each question.
+
+    The finding in one sentence is the headline of the report below.
+    """
     answered = answers_worst_first(done.record)
     if not answered:
         return verdict("No question applies to these data.")
-    first = answered[0]["result"]
-    finding = first.get("finding")
-    name = short_name(done.record["model"]["name"])
-    words = f"{name} {finding['claim']}" if finding else first["verdict"]["label"]
     rows = "".join(
         f'<li class="rr-{each["result"]["verdict"]["tone"]}"><b>{html.escape(each["title"])}</b> '
         f"{html.escape(each['result']['verdict']['label'])}</li>"
@@ -188,9 +187,7 @@ def headline(done: Finished) -> str:
     )
     skipped = [each["title"] for each in done.record["questions"] if each["result"] is None]
     left = f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>' if skipped else ""
-    about = f'<p class="rr-small">{html.escape(done.title)}</p>'
-    head = verdict(words if words.endswith((".", "?")) else f"{words}.", first["verdict"]["tone"])
-    return f'{head}{about}<ul class="au-rows">{rows}</ul>{left}'
+    return f'{verdict(done.title, answered[0]["result"]["verdict"]["tone"])}<ul class="au-rows">{rows}</ul>{left}'
 
 
 def frame(done: Finished) -> str:
