@@ -122,6 +122,11 @@ def is_plural(row: FamilyEffect) -> bool:
     return row.family == "bigrams" or any(word.endswith("s") for word in row.name.split()[:2])
 
 
+def family_name(row: FamilyEffect) -> str:
+    """Return what a row of the strongest features of each family is called."""
+    return row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs of words"
+
+
 def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
     """Return the cells of a feature from its name on."""
     effect = row.effect
@@ -131,8 +136,7 @@ def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
 def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return what the strongest feature of each family decides."""
     for row in m.swaps.rows:
-        name = row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs of words"
-        yield name, *family_cells(row), row.association, DECIDED[row.decision.level]
+        yield family_name(row), *family_cells(row), row.association, DECIDED[row.decision.level]
 
 
 def swap_and_control(m: Any) -> tuple[float, float | None]:
@@ -143,7 +147,7 @@ def swap_and_control(m: Any) -> tuple[float, float | None]:
 
 def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw what each family decides."""
-    rows = [Bar.of(row.family if row.n_pairs == 1 else f"{row.n_pairs} pairs", row.estimate) for row in m.swaps.rows]
+    rows = [Bar.of(family_name(row), row.estimate) for row in m.swaps.rows]
     return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
 
 
