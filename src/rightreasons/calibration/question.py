@@ -375,7 +375,8 @@ CALIBRATION = Question(
             "here",
             figure="ece",
             plot="reliability",
-            size=lambda m: max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
+            # A page without a fault opens with what the model decides by, where that is known.
+            size=lambda m: None if m.is_small else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
             pair=CalibrationAnswers.telling_item,
             when=lambda m: m.measured,
         ),

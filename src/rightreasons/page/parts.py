@@ -337,7 +337,7 @@ class Finding(Result):
         evidence: What the claim rests on: the test that decided it and the number of items.
         figure: The key of the headline that shows it on the common scale; "" where none is a share.
         size: The share of predictions that it is about, which orders findings of the same tone; None where it
-            judges nothing.
+            judges nothing, or is no reason to open the page with.
         plot: The key of the picture that shows it; "" for the first of the section.
         pair: One example that shows it, or an item before and after a change.
         actions: What to do, the most useful first.
