@@ -22,7 +22,7 @@ from rightreasons.cli.declared import (
     check_unread,
     declared_command,
 )
-from rightreasons.cli.show import print_rows, say, show_plan, show_table, write_figures
+from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
@@ -30,16 +30,12 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
-    from rightreasons.calibration.elicit import ConfidenceMeasurement, Elicited
+    from rightreasons.calibration.elicit import Elicited
     from rightreasons.cues.measure import CueFigures
     from rightreasons.io.judged import Judgments
-    from rightreasons.probes.judges import Preference
 
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
-
-COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
-PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
 
 
 @declared_command(
@@ -73,6 +69,7 @@ def confidence(
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.elicit import measure_confidence
+    from rightreasons.calibration.question import SOURCES
     from rightreasons.core.options import listed
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.io.judged import read_confidence
@@ -102,8 +99,8 @@ def confidence(
             item, reason = next(iter(failures.items()))
             typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")
     measured = measure_confidence(table, options=declared["bins"], resampling=settings.resampling)
-    typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
-    _show_sources(measured)
+    answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
+    show_section(f"{', '.join(files)} ({table.used})", answer)
     write_figures(out, {**measured.to_dict(), **figures})
 
 
@@ -133,62 +130,6 @@ def _elicited(
         show_plan(plan_of_one("confidence", prompted_of(scorer), functools.partial(ask, progress=False)))
         return None
     return ask(scorer, out=out)
-
-
-def _show_sources(measured: ConfidenceMeasurement) -> None:
-    """Print the figures of each source, the tests between each two, and the figures by group."""
-    from rightreasons.calibration.measure import FIGURES
-    from rightreasons.page.prose import p_equals, p_value, written
-
-    names = {key: _short(FIGURES["brier_of_answers" if key == "brier" else key].name) for key in (*COLUMNS, *PAIRED)}
-    compared = [one for one in measured.sources if one.figures]
-    if len(compared) > 1:
-        typer.echo(f"Figures are about {counted(measured.n_shared, 'item')} with a confidence from each source.")
-    for one in measured.sources:
-        if one.n_answered < measured.n_items:
-            typer.echo(f"{one.name}: {one.n_answered:,} of {counted(measured.n_items, 'item')} have an answer")
-        if one.n_confident < one.n_answered:
-            share = 0.0 if one.confident is None else one.confident.value or 0.0
-            told = "" if one.figures else ": not compared"
-            typer.echo(
-                f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%}){told}"
-            )
-    typer.echo("")
-    rows = [[one.name, *(written(one.figures[key], FIGURES[key].unit) for key in COLUMNS)] for one in compared]
-    print_rows([["", *(names[key] for key in COLUMNS)], *rows])
-    for pair in measured.pairs:
-        typer.echo(f"\n{pair.first} - {pair.second}:")
-        tests = {key: pair.differences[key] for key in PAIRED if key in pair.differences}
-        print_rows(
-            [names[key], f"{test.difference:+.3f} [{test.interval.low:+.3f}, {test.interval.high:+.3f}]",
-             f"p {p_equals(test.p_value)}", f"corrected for all pairs {p_value(pair.p_holm[key])}"]
-            for key, test in tests.items()
-            if test.interval is not None
-        )  # fmt: skip
-    for group, (n_items, figures) in measured.groups.items():
-        typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")
-        for name, estimates in figures.items():
-            said = ", ".join(
-                f"{_short(FIGURES[key].name)} {written(each, FIGURES[key].unit)}" for key, each in estimates.items()
-            )
-            typer.echo(f"  {name}: {said}")
-
-
-def _short(name: str) -> str:
-    """Return the short form that a name has in brackets, or its beginning."""
-    if name.endswith(")"):
-        return name[name.index("(") + 1 : -1]
-    return name.split(" of ")[0]
-
-
-PREFERENCES = {
-    "consistency": "Same winner in both orders",
-    "position": "First place over second",
-    "length": "Longer over shorter",
-    "length_beyond": "Longer, beyond the reference",
-    "own": "Its own over the other",
-    "own_beyond": "Its own, beyond the reference",
-}
 
 
 @declared_command(
@@ -227,6 +168,7 @@ def judges(
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
     from rightreasons.io.judged import read_judgments
     from rightreasons.probes.judges import measure_judges
+    from rightreasons.probes.question import JUDGES
 
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
@@ -239,19 +181,7 @@ def judges(
             return
         judgments = judged
     measured = measure_judges(judgments, resampling=settings.resampling)
-    without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
-    typer.secho(f"{file}: {counted(measured.n_rows, 'judgment')}{without}", bold=True)
-    nulls: dict[str, str] = {}
-    for name, bias in measured.judges.items():
-        typer.echo(f"\n{name} ({counted(bias.n_pairs, 'pair')})")
-        known: dict[str, Preference] = {
-            words: each for key, words in PREFERENCES.items() if (each := getattr(bias, key))
-        }
-        print_rows([words, *_cells(figure)] for words, figure in known.items())
-        nulls |= {words: figure.null for words, figure in known.items() if figure.null}
-    typer.echo("\nTested:" if nulls else "")
-    for words, null in nulls.items():
-        typer.echo(f"  {words}: {null}")
+    show_section(str(file), JUDGES.answer(measured, settings.confidence_level, drawn=False))
     write_figures(out, measured)
 
 
@@ -289,14 +219,6 @@ def _judged(
         judged = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', json_lines(judged))}")
     return read_judgments(columns)
-
-
-def _cells(figure: Preference) -> tuple[str, ...]:
-    from rightreasons.page.prose import p_equals
-
-    ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
-    about = f"({counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')})"
-    return f"{figure.value:+.3f} {ends}", "" if figure.p_value is None else f"p {p_equals(figure.p_value)}", about
 
 
 @declared_command(
