@@ -16,7 +16,7 @@ def draw(result):
     rows = {
         "prior bias, of its maximum": (result["normalized_prior_bias"], None),
         "confidence in its favorites": (result["mean_top_confidence"], None),
-        "picks the old answer": (old["rate"], old["chance"]),
+        "picks the choice that was right": (old["rate"], old["chance"]),
     }
     return dots(rows, "the model", "by chance")
 

@@ -65,7 +65,7 @@ class TestCalibration:
         assert answers.holds_there
         say = CALIBRATION.prose.of(m=answers, report="a report")
         assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
-        assert say("evidence.sure_there") == "Compared on another split: 1 item."
+        assert say("evidence.sure_there") == "1 item of another split."
         assert "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
 
     @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])

@@ -52,7 +52,7 @@ def fine_tune(
     out: Annotated[Path, typer.Option(help="Folder of the model; the same command goes on from what is there.")] = Path(
         "my-model"
     ),
-    cpu: Annotated[bool, typer.Option("--cpu", help="Keep off a GPU.")] = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Train on the CPU, even where there is a GPU.")] = False,
 ) -> None:
     """Fine-tune an encoder on labeled texts or choices, and print the command that audits it.
 
