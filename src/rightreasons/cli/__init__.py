@@ -204,7 +204,7 @@ def _misspelt(error: Any) -> str:
         name = parameter.metavar or parameter.opts[0]
         if not error.message:
             return f"Expected {name}, but there is none: `{error.ctx.command_path} -h` explains it."
-        problem = getattr(error.__cause__, "errors", list)()
+        problem: list[Any] = getattr(error.__cause__, "errors", list)()
         if not problem:
             return f"Expected another value of {name}, but got: {error.message}"
         what = "a whole number" if problem[0]["type"].startswith("int") else "a number"

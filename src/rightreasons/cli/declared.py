@@ -219,15 +219,3 @@ def refuse(given: Mapping[str, Any], where: str) -> None:
         if value is not None:
             told = ",".join(map(str, value)) if isinstance(value, tuple) else value
             raise OptionError(f"Expected no `{name}` {where}, but got {told!r}.", option=name)
-
-
-def check_unread(flag: str, does: str, given: Mapping[str, Any]) -> None:
-    """Check that no option is given that is read only with a flag.
-
-    Raises:
-        ValueError: If one is.
-    """
-    unread = next((name for name, value in given.items() if value is not None), None)
-    if unread is not None:
-        option = unread.replace("_", "-")
-        raise ValueError(f"Expected --{flag}, which {does}, where --{option} is given, but there is none.")

@@ -19,8 +19,8 @@ from rightreasons.cli.declared import (
     Split,
     answers_beside,
     asked_file,
-    check_unread,
     declared_command,
+    refuse,
 )
 from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
@@ -79,7 +79,7 @@ def confidence(
     if elicit is None:
         given = {**settings.changed(), **prompt.changed(), **declared["server"].changed()}
         alone = {name: value for name, value in given.items() if name not in RESAMPLED}
-        check_unread("elicit", "asks a model", {"split": split, **alone})
+        refuse({"split": split, **alone}, "without --elicit")
         table = read_confidence(list(files), options=declared["options"])
     else:
         if len(files) != 2:
@@ -173,7 +173,7 @@ def judges(
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
         alone = {"judge_name": judge_name, "limit": settings.limit, "plan": settings.plan or None}
-        check_unread("ask", "names a model", {**alone, **prompt.changed(), **declared["server"].changed()})
+        refuse({**alone, **prompt.changed(), **declared["server"].changed()}, "without --ask")
         judgments = read_judgments(file, options=declared["options"])
     else:
         judged = _judged(file, ask, declared, judge_name, *answers_beside(out))
