@@ -476,13 +476,8 @@ SHORTCUTS = Question(
             contrast=swap_and_control,
             when=lambda m: m.deciding,
         ),
-        Lead(
-            "spreads",
-            figure="deciding_share",
-            plot="families",
-            contrast=swap_and_control,
-            when=lambda m: m.swaps.rows,
-        ),
+        # The swaps of a rare feature may change all of its few predictions: of one that decides little, shares of all.
+        Lead("spreads", figure="deciding_share", plot="families", when=lambda m: m.swaps.rows),
     ),
     data=data,
     by_item=by_item,
