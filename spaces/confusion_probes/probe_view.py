@@ -304,7 +304,7 @@ def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
     for name in WITHOUT_ANSWER:
         bias = biases[name]
         picked = int(confidences[name].argmax())
-        said = "picks the old answer" if picked == label else "picks another choice"
+        said = "picks the choice that was right" if picked == label else "picks another choice"
         if name == "no_right_answer":
             said = "picks the borrowed choice" if picked == label else "picks one of its own"
         entries.append((f"Prior bias: {TITLES[name].lower()}", f"{bias.prior_bias:.4f}", said))
