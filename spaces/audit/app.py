@@ -178,8 +178,8 @@ def build() -> gr.Blocks:
                 columns_found: list[str] = []
                 for path in paths.values():
                     columns_found += yield from waiting(work(column_names, path), n)
-                picked = picker.offer(list(dict.fromkeys(columns_found)))
-                yield [picker.told(error), None, files or None, "", gr.skip(), "", None, None, *picked]
+                told, picked = picker.offer(error, list(dict.fromkeys(columns_found)))
+                yield [told, None, files or None, "", gr.skip(), "", None, None, *picked]
 
         def stopped() -> list[Any]:
             return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]

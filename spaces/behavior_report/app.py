@@ -1,6 +1,7 @@
 """Behavior report: what does a model pass of a behavioral suite, and where does it fail?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,8 @@ from behavior_report import (
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
 from rightreasons.io.files import FILE_TYPES
-from rightreasons.io.uploads import column_names
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
-    MISTAKES,
     PRIVACY,
     ColumnPicker,
     Held,
@@ -29,6 +28,7 @@ from rightreasons.widget.pages import (
     endpoint,
     example_files,
     launch,
+    opening,
     page_links,
     public_page,
     upload_file,
@@ -127,15 +127,11 @@ def build() -> gr.Blocks:
             return bundled if isinstance(report, str) else report
 
         def open_suite(path: str | None, shown: str) -> Iterator[Any]:
-            if path is None:
-                return
-            held = Held(path)
-            try:
-                opened = yield from waiting(work(open_report, path), n)
-                yield (yield from write(opened, opened, shown))
-            except MISTAKES as error:
-                yield mistaken(error)
-            del held  # and the file
+            if path is not None:
+                held = Held(path)
+                steps = work(open_report, path)
+                yield from opening(steps, partial(write, shown), partial(mistaken, None, None), n)
+                del held  # and the file
 
         def open_answers(paths: list[str] | None, shown: str, report: Any) -> Iterator[Any]:
             if paths:
@@ -148,21 +144,17 @@ def build() -> gr.Blocks:
                 yield from read(held, {"answer": answer or None, "scores": scores or []}, shown, report)
 
         def read(held: list[Held], picked: dict[str, Any] | None, shown: str, report: Any) -> Iterator[Any]:
-            paths = [str(each.path) for each in held]
-            try:
-                found = yield from waiting(work(add_models, own(report), paths, picked), n)
-                yield (yield from write(found, found, shown))
-            except MISTAKES as error:
-                columns = yield from waiting(work(column_names, paths[0]), n)
-                yield mistaken(error, report, held, columns)
+            steps = work(add_models, own(report), [str(each.path) for each in held], picked)
+            yield from opening(steps, partial(write, shown), partial(mistaken, report, held), n, held[0].path)
 
         def open_bundled(shown: str) -> Iterator[Any]:
-            yield (yield from write(bundled, bundled.suite.name, shown))
+            yield (yield from write(shown, bundled.suite.name))
 
-        def write(report: Report, state: Any, shown: str) -> Iterator[Any]:
+        def write(shown: str, opened: Any) -> Iterator[Any]:
+            report: Report = at(opened)
             page: Page = yield from waiting(work(write_page, report, shown), n)
             return [
-                state,
+                opened,
                 None,
                 page.headline,
                 page.grid,
@@ -176,10 +168,10 @@ def build() -> gr.Blocks:
                 *picker.hidden(),
             ]
 
-        def mistaken(error: Exception, report: Any = None, held: Any = None, columns: Any = ()) -> list[Any]:
+        def mistaken(report: Any, held: Any, error: Exception, columns: Sequence[str]) -> list[Any]:
             none = gr.update(choices=[], value=None)
-            picked = picker.offer(columns) if held else picker.hidden()
-            return [report, held, picker.told(error), "", "", "", none, none, "", 1, "", *picked]
+            told, picked = picker.offer(error, columns)
+            return [report, held, told, "", "", "", none, none, "", 1, "", *picked]
 
         def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)

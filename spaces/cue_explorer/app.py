@@ -1,7 +1,8 @@
 """Cue explorer: does a multiple-choice set give its answers away?"""
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from cue_view import (
 )
 
 from rightreasons.core.choices import FEATURES
-from rightreasons.io.uploads import column_names
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
@@ -31,6 +31,7 @@ from rightreasons.widget.pages import (
     endpoint,
     example_files,
     launch,
+    opening,
     page_links,
     problem,
     public_page,
@@ -114,9 +115,17 @@ def build() -> gr.Blocks:
         whole = [items, held, source, *page, *picker.outputs]
         n = len(whole)
 
+        def write(about: str, settings: tuple[Any, ...], opened: Any) -> Iterator[Any]:
+            items = bundled(opened) if isinstance(opened, str) else opened
+            shown = yield from written(items, settings, n)
+            return [opened, None, _about(about, items), *shown, *picker.hidden()]
+
+        def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
+            told, picked = picker.offer(error, columns)
+            return [None, held, told, *_empty(), *picked]
+
         def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
-            shown = yield from written(bundled(name), settings, n)
-            yield [name, None, _about(SOURCE, bundled(name)), *shown, *picker.hidden()]
+            yield (yield from write(SOURCE, settings, name))
 
         def open_upload(path: str | None, *settings: Any) -> Iterator[Any]:
             if path is not None:
@@ -132,24 +141,13 @@ def build() -> gr.Blocks:
                 yield from read(held, columns, settings)
 
         def read(held: Held, columns: dict[str, Any], settings: tuple[Any, ...]) -> Iterator[Any]:
-            path = str(held.path)
-            try:
-                opened = yield from waiting(work(open_file, path, **columns), n)
-            except MISTAKES as error:
-                names = yield from waiting(work(column_names, path), n)
-                yield [None, held, picker.told(error), *_empty(), *picker.offer(names)]
-                return
-            shown = yield from written(opened, settings, n)
-            yield [opened, None, _about(held.path.name, opened), *shown, *picker.hidden()]
+            shown = partial(write, held.path.name, settings)
+            steps = work(open_file, str(held.path), **columns)
+            yield from opening(steps, shown, partial(mistaken, held), n, held.path)
 
         def open_pasted(text: str, *settings: Any) -> Iterator[Any]:
-            try:
-                opened = yield from waiting(work(parse_items, text), n)
-            except MISTAKES as error:
-                yield [None, None, problem(error), *_empty(), *picker.hidden()]
-                return
-            shown = yield from written(opened, settings, n)
-            yield [opened, None, _about("Pasted items.", opened), *shown, *picker.hidden()]
+            shown = partial(write, "Pasted items.", settings)
+            yield from opening(work(parse_items, text), shown, partial(mistaken, None), n)
 
         def redraw(items: Any, *settings: Any) -> Iterator[Any]:
             if items is not None:  # else the last file opened had a mistake, which is shown above the controls
@@ -161,12 +159,12 @@ def build() -> gr.Blocks:
         quiet: dict[str, Any] = {"show_progress": "hidden"}
         settings = [features, minimum]
         # In one line, so that the last set asked for is the one that stays.
-        opening = {**quiet, "concurrency_id": "open"}
-        choice.input(open_bundled, [choice, *settings], whole, **opening)
-        upload.upload(open_upload, [upload, *settings], whole, **{**opening, "show_progress": "minimal"})
-        upload.clear(open_bundled, [choice, *settings], whole, **opening)
-        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **opening)
-        show.click(open_pasted, [pasted, *settings], whole, **opening)
+        long = {**quiet, "concurrency_id": "open"}
+        choice.input(open_bundled, [choice, *settings], whole, **long)
+        upload.upload(open_upload, [upload, *settings], whole, **{**long, "show_progress": "minimal"})
+        upload.clear(open_bundled, [choice, *settings], whole, **long)
+        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **long)
+        show.click(open_pasted, [pasted, *settings], whole, **long)
         for event in (features.input, minimum.change):
             event(redraw, [items, *settings], page, **quiet)
         cue.input(choose, [found, items, cue], pointed, **quiet)

@@ -1,6 +1,7 @@
 """Reliability explorer: does a model's confidence match its accuracy, and by which definition?"""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -22,7 +23,6 @@ from reliability_view import (
 from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.io.files import FILE_TYPES
-from rightreasons.io.uploads import column_names
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
@@ -33,6 +33,7 @@ from rightreasons.widget.pages import (
     example_files,
     filter_field,
     launch,
+    opening,
     page_links,
     problem,
     public_page,
@@ -122,11 +123,12 @@ def build() -> gr.Blocks:
         whole = [run, source, held, kind, scores, shown_class, temperature, fitted, *page, *picker.outputs]
         n = len(whole)
 
-        def show_run(run: Any, state: Any, about: str, values: tuple[Any, ...]) -> Generator[Any, None, list[Any]]:
+        def show_run(about: str, values: tuple[Any, ...], opened_run: Any) -> Generator[Any, None, list[Any]]:
+            run = _run(opened_run)
             settings, line, shown = yield from waiting(work(opened, run, _settings(values), about), n)
             names = _classes(run)
             return [
-                state,
+                opened_run,
                 line,
                 None,
                 gr.update(choices=list(KINDS[run.kind]), value=settings.kind),
@@ -138,13 +140,12 @@ def build() -> gr.Blocks:
                 *picker.hidden(),
             ]
 
-        def mistaken(error: Exception, held: Held | None = None, columns: tuple[str, ...] = ()) -> list[Any]:
-            picked = picker.offer(columns) if held else picker.hidden()
-            told = picker.told if held else problem
-            return [None, told(error), held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
+        def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
+            told, picked = picker.offer(error, columns)
+            return [None, told, held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
 
         def open_bundled(title: str, *values: Any) -> Iterator[Any]:
-            yield (yield from show_run(bundled_run(title), title, bundled()[title]["about"], values))
+            yield (yield from show_run(bundled()[title]["about"], values, title))
 
         def open_upload(path: str | None, name: str, *values: Any) -> Iterator[Any]:
             if path is not None:
@@ -158,30 +159,23 @@ def build() -> gr.Blocks:
                 yield from read(held, {**picked, "log_filter": name}, values)
 
         def read(held: Held, picked: dict[str, Any], values: tuple[Any, ...]) -> Iterator[Any]:
-            path = str(held.path)
-            try:
-                run = yield from waiting(work(open_file, path, **picked), n)
-                yield (yield from show_run(run, run, held.path.name, values))
-            except MISTAKES as error:
-                columns = yield from waiting(work(column_names, path), n)
-                yield mistaken(error, held, columns)
+            steps = work(open_file, str(held.path), **picked)
+            shown = partial(show_run, held.path.name, values)
+            yield from opening(steps, shown, partial(mistaken, held), n, held.path)
 
         def open_pasted(text: str, *values: Any) -> Iterator[Any]:
-            try:
-                run = yield from waiting(work(open_text, text), n)
-                yield (yield from show_run(run, run, "Pasted predictions", values))
-            except MISTAKES as error:
-                yield mistaken(error)
+            shown = partial(show_run, "Pasted predictions", values)
+            yield from opening(work(open_text, text), shown, partial(mistaken, None), n)
 
         settings: dict[str, Any] = {"show_progress": "hidden"}
         # In one line, so that the last file asked for is the one that stays.
-        opening = {**settings, "concurrency_id": "open"}
-        choice.input(open_bundled, [choice, *controls], whole, **opening)
-        upload.upload(open_upload, [upload, log_filter, *controls], whole, **{**opening, "show_progress": "minimal"})
-        upload.clear(open_bundled, [choice, *controls], whole, **opening)
+        long = {**settings, "concurrency_id": "open"}
+        choice.input(open_bundled, [choice, *controls], whole, **long)
+        upload.upload(open_upload, [upload, log_filter, *controls], whole, **{**long, "show_progress": "minimal"})
+        upload.clear(open_bundled, [choice, *controls], whole, **long)
         for event in (picker.button.click, log_filter.submit):
-            event(open_picked, [held, *picker.lists, log_filter, *controls], whole, **opening)
-        show.click(open_pasted, [pasted, *controls], whole, **opening)
+            event(open_picked, [held, *picker.lists, log_filter, *controls], whole, **long)
+        show.click(open_pasted, [pasted, *controls], whole, **long)
         kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]
         for event in (*moves, n_bins.change, temperature.change):

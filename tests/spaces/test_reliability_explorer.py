@@ -180,7 +180,7 @@ BAD_FILES = (
     (
         "c.csv",
         "p0,p1,label\n0.5,0.5,2\n",
-        "Expected labels from 0 to 1 (0, 1) in the column 'label' of c.csv, but row 0",
+        "Expected labels in words in the column 'label' of c.csv, as the columns of scores are 0, 1, but they are 2",
     ),
     ("d.parquet", "no parquet", "Expected a parquet file, but d.parquet cannot be read as one"),
     ("e.jsonl", "{", "Expected JSON in e.jsonl, but line 1, column 2 cannot be read as such"),

@@ -20,6 +20,7 @@ from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
 from rightreasons.core.validation import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES, check_count, check_kind
+from rightreasons.io.uploads import column_names
 from rightreasons.page.prose import NONE
 from rightreasons.widget.working import Step, work
 
@@ -306,6 +307,32 @@ def waiting(
             raise
 
 
+def opening(
+    steps: Generator[Step, None, Any],
+    write: Callable[[Any], Generator[Any, None, list[Any]]],
+    mistaken: Callable[[Exception, Sequence[str]], list[Any]],
+    n_outputs: int,
+    path: Path | None = None,
+) -> Generator[Any, None, None]:
+    """Open what a visitor brings, inside a handler whose outputs stay as they are meanwhile.
+
+    Args:
+        steps: What `work` returns, which opens it.
+        write: Called with what is opened; as a generator it returns the outputs.
+        mistaken: Called with what is wrong, and the columns of the file; returns the outputs.
+        n_outputs: The number of outputs of the handler.
+        path: The file whose columns a visitor may name; None for what has none.
+
+    Yields:
+        What the handler yields.
+    """
+    try:
+        yield (yield from write((yield from waiting(steps, n_outputs))))
+    except MISTAKES as error:
+        columns = [] if path is None else (yield from waiting(work(column_names, str(path)), n_outputs))
+        yield mistaken(error, columns)
+
+
 def endpoint(function: Callable[..., Any], *, files: Sequence[str] = (), **limits: float) -> None:
     """Serve a function to scripts as `/analyze`, or by the path of the page among others; call it inside a page.
 
@@ -492,19 +519,18 @@ class ColumnPicker:
         self.several = tuple(fields.values())
         self.outputs = [group, *self.lists]
 
-    @staticmethod
-    def told(error: Exception) -> str:
-        """Write an error of a reader: what it says of options, whose places are the lists."""
-        return problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
+    def offer(self, error: Exception, columns: Sequence[str]) -> tuple[str, list[Any]]:
+        """Return an error of a reader, as a page tells it, and the updates that show the lists with a file's columns.
 
-    def offer(self, columns: Sequence[str]) -> list[Any]:
-        """Return the updates that show the lists with the columns of a file; without columns, they stay hidden."""
+        What the error says of options, the lists are for; without columns, they stay hidden.
+        """
         import gradio as gr
 
         if not columns:
-            return self.hidden()
+            return problem(error), self.hidden()
         lists = [gr.update(choices=list(columns), value=[] if several else None) for several in self.several]
-        return [gr.update(visible=True), *lists]
+        told = problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
+        return told, [gr.update(visible=True), *lists]
 
     def hidden(self) -> list[Any]:
         """Return the updates that hide the lists."""
