@@ -123,7 +123,7 @@ def test_an_audit_with_a_suite(world, tmp_path, capsys):
     page = (tmp_path / "index.html").read_text("utf-8")
     assert f"--behavior-suite {world / 'suite.jsonl'} --behavior-max-cases 2" in page
     said = run(capsys, *words, "--behavior-max-cases", "2")
-    assert (said.code, "Expected `suite`" in said.err) == (2, True)
+    assert (said.code, "Expected --behavior-suite where --behavior-max-cases is given" in said.err) == (2, True)
 
 
 def test_a_reader_is_tested_on_a_suite(reading, tmp_path, capsys):

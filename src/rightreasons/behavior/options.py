@@ -36,7 +36,8 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
         super()._check()
         for name in ("max_cases", "label_names"):
             if self.suite is None and getattr(self, name) is not None:
-                raise OptionError(f"Expected `suite` where `{name}` is given, but there is none.", option="suite")
+                told = f"Expected `suite` where `{name}` is given, but there is none."
+                raise OptionError(told, option=("suite", name))
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
