@@ -476,12 +476,17 @@ class TestSignFlips:
 
 class TestDelong:
     def test_by_hand(self):
-        # Right at .9, .6, .6 and wrong at .6, .2: placements 1, 3/4, 3/4 and (1 + 1/2 + 1/2) / 3, 1; AUROC 5/6.
+        # Right at .9, .6, .6 and wrong at .6, .2: placements 1, 3/4, 3/4 and (1 + 1/2 + 1/2) / 3, 1; AUROC 5/6. Half an
+        # item at 1/2 more: means 2.75 / 3.5 = 11/14 and (5/3 + 1/4) / 2.5 = 23/30.
         found = delong([0.9, 0.6, 0.6, 0.6, 0.2], [1, 1, 1, 0, 0])
-        parts = np.var([1, 0.75, 0.75], ddof=1) / 3, np.var([2 / 3, 1], ddof=1) / 2
-        freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2)
-        half = stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5 / (5 / 6 / 6)
-        assert found.low == pytest.approx(1 / (1 + np.exp(half - np.log(5))))
+        first = ((3 / 14) ** 2 + 2 * (1 / 28) ** 2 + (2 / 7) ** 2 / 2) / (2.5 * 3.5)
+        second = ((1 / 10) ** 2 + (7 / 30) ** 2 + (4 / 15) ** 2 / 2) / (1.5 * 2.5)
+        freedom, center = (first + second) ** 2 / (first**2 / 2.5 + second**2 / 1.5), (11 / 14 + 23 / 30) / 2
+        z, t = stats.norm.ppf(0.975), stats.t.ppf(0.975, freedom)
+        n = center * (1 - center) / (first + second) * (z / t) ** 2
+        middle, half = 5 / 6 + z**2 / 2 / n, z * (5 / 36 / n + z**2 / 4 / n**2) ** 0.5
+        assert found.low == pytest.approx((middle - half) / (1 + z**2 / n))
+        assert found.high == pytest.approx((middle + half) / (1 + z**2 / n))
 
     @pytest.mark.parametrize(
         ("right", "wrong"),
@@ -517,7 +522,21 @@ class TestDelong:
         one, other = delong(scores, flags), delong(-scores, flags)
         assert (one.high, other.low) == (1.0, 0.0)
         assert one.low == pytest.approx(1 - other.high)
-        assert one.low == wilson(3, 3).low
+        # Placements of 1, and half of one at 1/2: center 13/14, v = 2 (3/196 + 9/98) / (2.5 · 3.5), five degrees.
+        n = 13 / 196 / (6 / 28 / 8.75) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 5)) ** 2
+        assert one.low == pytest.approx(1 / (1 + stats.norm.ppf(0.975) ** 2 / n))
+
+    @pytest.mark.parametrize(("copies", "least"), [(1, 0.93), (4, 0.93)])
+    def test_rare_errors_that_all_rank_low_are_covered(self, copies, least):
+        flags, hits = np.arange(60) < 50, 0
+        truth = stats.norm.cdf(2.5 / 2**0.5)
+        for seed in range(400):
+            rng = np.random.default_rng(seed)
+            scores, times = rng.normal(2.5 * flags, 1), rng.integers(1, 2 * copies, size=60)
+            clusters = np.repeat(np.arange(60), times) if copies > 1 else None
+            found = delong(np.repeat(scores, times), np.repeat(flags, times), clusters=clusters)
+            hits += found.low <= truth <= found.high
+        assert hits / 400 >= least
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="one kind alone"):

@@ -22,7 +22,7 @@ from rightreasons.core.binning import (
     residual_bias,
     uniform_edges,
 )
-from rightreasons.core.intervals import MAX_LEFT_OUT, Interval, PairedTest, cluster_codes, holm, jackknife, paired_means
+from rightreasons.core.intervals import Interval, PairedTest, cluster_codes, holm, jackknife_parts, paired_means
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MOST_BINS, check_count, check_flags, check_same_length, check_vector
 
@@ -221,11 +221,9 @@ def _difference(
             return _ranked(key, columns[0], columns[1]) - _ranked(key, columns[2], columns[3])
 
         columns = [each for top in sides for each in (top.confidence, top.correct)]
-        found = jackknife(differ, *columns, clusters=clusters, level=level)
-        n_left_out = min(MAX_LEFT_OUT, len(sides[0]) if clusters is None else int(clusters.max()) + 1)
-        spread = (found.high - found.low) / 2 / float(special.stdtrit(max(n_left_out - 1, 1), 0.5 + level / 2))
+        difference, _, spread, _ = jackknife_parts(differ, *columns, clusters=clusters)
         # The bias of a ranking is small beside what leaving out so few wrong answers says of it.
-        center = difference = differ(*columns)
+        center = difference
     low, high = center - quantile * spread - below, center + quantile * spread + above
     if spread <= _TINY:
         # Where nothing differs, a share of items that so many may well show none of may do otherwise.

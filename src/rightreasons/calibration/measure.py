@@ -39,22 +39,14 @@ from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
 
-MAX_WORK = 5_000_000
-"""Items times resamples that a figure without sums may cost; with more items there are fewer resamples."""
-
 SLOW_RESAMPLES = 100
 """Maximum resamples of figures that take milliseconds each."""
 
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
 
-BINNED_BY_CLASS = ("brier_reliability", "brier_resolution")
-MIN_PER_BIN, BRIER_BINS = 3, 15
-"""With fewer items than this per class and bin, the parts of the Brier score that bins make are mostly bias."""
-
-MIN_ERRORS = 5
-"""With fewer wrong answers than this, or fewer right ones, little is known of how these fare, and resampling does not
-show it."""
+BRIER_BINS = 15
+"""Bins of each class for the parts of the Brier score."""
 
 SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
 """The figures that a temperature may change."""
@@ -126,11 +118,16 @@ class JudgedItems:
         return intervals.count_units(self.clusters, len(self))
 
     @functools.cached_property
-    def groups(self) -> list[TopLabel]:
-        """The top labels of random groups of the items, each in the order of confidence, which is sorted fast."""
-        order = np.argsort(self.top.confidence)
-        groups = intervals.random_groups(len(self), None if self.clusters is None else self.clusters[order])
-        return [_rows(self.top, order[rows]) for rows in groups]
+    def in_order(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
+        """The columns of the top labels, of which `TopLabel` is made, in their own order, and the clusters in it.
+
+        Figures that look at whole rows are not computed where these differ in length: such rows are no column.
+        """
+        top = self.top
+        rows = [] if isinstance(top.probabilities, Ragged) else [top.probabilities]
+        columns = [top.confidence, top.predicted, top.correct, top.labels, *rows]
+        order = intervals.in_order(*columns)
+        return [column[order] for column in columns], clusters_of(self.clusters, order)
 
     def draws(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
         """Return `draws_of` the items, which the errors of all norms and levels in the same bins share."""
@@ -502,8 +499,56 @@ def _error(**options: Any) -> Estimator:
     return estimate
 
 
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """What a figure must rest on to have an interval: fewer show too little of the truth, and do not show that.
+
+    Attributes:
+        count: How many units there are of it.
+        least: How many there must be.
+        what: What they are, for the reason that is given.
+    """
+
+    count: Callable[[JudgedItems], float]
+    least: int
+    what: str
+
+
+def _units(items: JudgedItems, flags: NDArray[np.bool_]) -> int:
+    return intervals.count_units(clusters_of(items.clusters, flags), int(np.count_nonzero(flags)))
+
+
+def _misplaced(items: JudgedItems) -> NDArray[np.bool_]:
+    """Return what differs from the best ranking: wrong answers among as many of the surest as there are right ones."""
+    wrong, confidence = ~items.top.correct, items.top.confidence
+    n_wrong = min(np.count_nonzero(wrong), len(wrong) - 1)
+    return np.asarray(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong]))
+
+
+NEEDS = {
+    "wrong": Need(lambda items: _units(items, ~items.top.correct), 5, "answers are wrong"),
+    "right": Need(lambda items: _units(items, items.top.correct), 5, "answers are right"),
+    "misplaced": Need(lambda items: _units(items, _misplaced(items)), 5, "wrong answers are among the surest"),
+    "binned": Need(lambda items: items.n_units / BRIER_BINS / len(items.logits[0]), 3, "items per bin of a class"),
+}
+"""What figures need to have an interval, in the order in which it is looked for."""
+
+MORE_NEEDED = {"e_aurc": ("misplaced",), "brier_reliability": ("binned",), "brier_resolution": ("binned",)}
+"""What figures need beside wrong and right answers."""
+
+
+def _few(key: str, items: JudgedItems) -> str:
+    """Say what a figure has too little of for an interval; "" where there is enough."""
+    lacking = (
+        f"fewer than {need.least} {need.what}, so without interval"
+        for name in ("wrong", "right", *MORE_NEEDED.get(key, ()))
+        if (need := NEEDS[name]).count(items) < need.least
+    )
+    return next(lacking, "")
+
+
 def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], intervals.Interval]) -> Estimator:
-    """Estimate one of `STATISTICS`, with an interval where there are wrong and right answers enough."""
+    """Estimate one of `STATISTICS`, with an interval where there is what it needs."""
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         value = STATISTICS[key](items.top)
@@ -517,38 +562,31 @@ def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], 
     return estimate
 
 
-def _few(key: str, items: JudgedItems) -> str:
-    """Say why so few items, or wrong or right answers, give no interval; "" where they are enough."""
-    for kind, flags in (("wrong", ~items.top.correct), ("right", items.top.correct)):
-        if np.count_nonzero(flags) < MIN_ERRORS:
-            return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
-    if key == "e_aurc":
-        # What differs from the best ranking: wrong answers among as many of the surest as there are right ones.
-        wrong, confidence = ~items.top.correct, items.top.confidence
-        n_wrong = np.count_nonzero(wrong)
-        if np.count_nonzero(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong])) < MIN_ERRORS:
-            return f"fewer than {MIN_ERRORS} wrong answers are among the surest, so without interval"
-    if key in BINNED_BY_CLASS and items.n_units < MIN_PER_BIN * BRIER_BINS * len(items.logits[0]):
-        return f"fewer than {MIN_PER_BIN} items per bin of a class, so without interval"
-    return ""
+def _resampled(make: Callable[..., intervals.Interval], key: str, items: JudgedItems, **how: Any) -> intervals.Interval:
+    """Return the interval of one of `STATISTICS` by leaving out items, or by a bootstrap."""
+    columns, clusters = items.in_order
+
+    def figure(*some: Any) -> float:
+        rows = some[4:] or (items.top.probabilities,)
+        return STATISTICS[key](TopLabel(*some[:4], *rows)) or 0.0
+
+    return make(figure, *columns, clusters=clusters, **how)
 
 
-def _resampled(
-    key: str, items: JudgedItems, resampling: Resampling, value: float, method: str = "bca"
-) -> intervals.Interval:
-    """Return the bootstrap interval of a figure of the ranking; of very many items, that of random groups."""
-    if items.n_units > intervals.LARGE:
-        figures = [STATISTICS[key](group) for group in items.groups]
-        if (found := intervals.interval_of_groups(value, figures, resampling.level)) is not None:
-            return found
-    fewer = resampling.at_most(max(100, MAX_WORK // len(items)))
-    return intervals.bootstrap(
-        lambda rows: STATISTICS[key](_rows(items.top, rows)),
-        np.arange(len(items)),
-        clusters=items.clusters,
-        resampling=fewer,
-        method=method,
-    )
+def _left_out(
+    *, upper: Callable[[JudgedItems], float] | None = None
+) -> Callable[[str, JudgedItems, Resampling, float], intervals.Interval]:
+    """Return a function for the jackknife interval of a figure; on the logit of its place below `upper`, if given.
+
+    A ranking is known from its wrong answers, or its right ones, where these are fewer.
+    """
+
+    def interval(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
+        bounds = None if upper is None else (0.0, upper(items))
+        n_known = min(int(NEEDS[name].count(items)) for name in ("wrong", "right"))
+        return _resampled(intervals.jackknife, key, items, level=resampling.level, bounds=bounds, n_known=n_known)
+
+    return interval
 
 
 def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
@@ -557,23 +595,11 @@ def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float
     It reaches as far as the gap between confidence and accuracy may, below which no such error is, and from 0 unless
     the bins show more error than a calibrated model would: no resample of such a model has as little as the truth.
     """
-    fewer, top = resampling.at_most(SLOW_RESAMPLES), items.top
-    drawn = _resampled(key, items, fewer, value, "basic")
+    top, fewer = items.top, resampling.at_most(SLOW_RESAMPLES)
+    drawn = _resampled(intervals.bootstrap, key, items, resampling=fewer, method="basic")
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
     low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
-
-
-def _less_bias(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
-    """Return the interval of a part of the Brier score, which is biased in few items."""
-    if items.n_units > intervals.LARGE:
-        return _resampled(key, items, resampling, value)
-    return intervals.jackknife(
-        lambda rows: STATISTICS[key](_rows(items.top, rows)) or 0.0,
-        np.arange(len(items)),
-        clusters=items.clusters,
-        level=resampling.level,
-    )
 
 
 def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
@@ -631,18 +657,6 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
     return consistency_of(_binned(items), calibrated, resampling)
 
 
-def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:
-    table = top.probabilities
-    return TopLabel(
-        confidence=top.confidence[rows],
-        predicted=top.predicted[rows],
-        correct=top.correct[rows],
-        labels=top.labels[rows],
-        # Figures that look at whole rows are not computed where the rows differ in length.
-        probabilities=table if isinstance(table, Ragged) else table[rows],
-    )
-
-
 def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
     probability = items.table[:, k]
     predicted, labels = items.top.predicted == k, items.top.labels == k
@@ -690,15 +704,15 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "rmsce_debiased": _error(norm="l2", debias=True),
     "mce": _error(norm="max"),
     "classwise_ece": _by_class(_error(kind="classwise")),
-    "macro_ce": _of_top("macro_ce", _resampled),
+    "macro_ce": _of_top("macro_ce", _left_out(upper=lambda _: 1.0)),
     "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
     "brier_of_answers": _brier_of_answers,
-    "brier_reliability": _by_class(_of_top("brier_reliability", _less_bias)),
-    "brier_resolution": _by_class(_of_top("brier_resolution", _less_bias)),
+    "brier_reliability": _by_class(_of_top("brier_reliability", _left_out())),
+    "brier_resolution": _by_class(_of_top("brier_resolution", _left_out(upper=lambda items: 1 - 1 / items.table.shape[1]))),
     "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _of_base_rates)),
     "nll": _log_loss,
-    "aurc": _of_top("aurc", _resampled),
-    "e_aurc": _of_top("e_aurc", _resampled),
+    "aurc": _of_top("aurc", _left_out(upper=lambda _: 1.0)),
+    "e_aurc": _of_top("e_aurc", _left_out(upper=lambda _: 1.0)),
     "auroc": _of_top("auroc", _of_ranks),
 }
 """What computes each figure."""

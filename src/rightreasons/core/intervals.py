@@ -260,14 +260,18 @@ def bounded_mean(
 def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters: Any = None) -> Interval:
     r"""Compute the interval of an AUROC, the chance that an item with the event scores above one without it.
 
-    \[ \operatorname{logit}\theta = \operatorname{logit}\hat\theta \pm t
-        \frac{\sqrt{v}}{\hat\theta (1 - \hat\theta)}, \quad v = \frac{s_1^2}{m} + \frac{s_0^2}{n} \]
+    It is the Wilson interval of the AUROC \(\hat\theta\) for the effective number of items
+
+    \[ n^* = \frac{\tilde\theta (1 - \tilde\theta)}{v} \left(\frac{z}{t}\right)^2, \quad
+       v = \frac{s_1^2}{m + 1/2} + \frac{s_0^2}{n + 1/2} \]
 
     with the variances of the placements of the m items with the event (the share of the others below each) and of the n
-    without, and Welch's degrees of freedom. Nothing is assumed about the two distributions. With clusters, v is the sum
-    over them of the squares of their items' deviations, and the degrees of freedom are one less than their number if
-    that is less. Where the AUROC is 0 or 1, which gives no v, it is Wilson's interval of as many items as the rarer
-    kind.
+    without, each after adding half an item whose placement is 1/2; \(\tilde\theta\) is the mean of the two means, z the
+    normal quantile and t Student's of Welch's degrees of freedom. Without that half, errors that all rank below the
+    right answers would show next to no variance. Nothing is assumed about the two distributions. With clusters it is
+    half a cluster of the mean size, v is the sum over clusters of the squares of their items' deviations, and the
+    degrees of freedom are one less than their number if that is less. Where all scores tie, n* is the number of the
+    rarer kind.
 
     Args:
         scores: (N,) finite scores; equal ones count one half.
@@ -284,39 +288,40 @@ def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters
 
     References:
         DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
-        Characteristic Curves; Obuchowski (1997), Nonparametric Analysis of Clustered ROC Curve Data; Qin, Hotilovac
-        (2008), Comparison of Non-parametric Confidence Intervals for the Area under the ROC Curve.
+        Characteristic Curves; Obuchowski (1997), Nonparametric Analysis of Clustered ROC Curve Data; Newcombe (2006),
+        Confidence Intervals for an Effect Size Measure Based on the Mann-Whitney Statistic, for the score interval of
+        an AUROC. The half items are ours.
 
     Example:
         >>> interval = delong([0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [1, 1, 0, 1, 0, 0])
         >>> round(interval.low, 2), round(interval.high, 2)
-        (0.09, 1.0)
+        (0.32, 0.99)
     """
     values, flags = check_vector(scores, "scores"), check_flags(events, "events")
     check_same_length(scores=values, events=flags)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    n_events, method = int(flags.sum()), "DeLong on the logit"
-    n_others = len(flags) - n_events
-    if not n_events or not n_others:
+    counts = np.array([flags.sum(), (~flags).sum()])
+    if not counts.all():
         raise ValueError("Expected items with the event and items without it, but there is one kind alone.")
     auroc, placements = placements_of(values, flags)
-    if auroc in (0.0, 1.0):
-        return _wilson(auroc, min(n_events, n_others), level, "Wilson score of the rarer kind")
-    deviations = (placements - auroc) / np.where(flags, n_events, n_others)
-    parts = [
-        float((deviations[kind] ** 2).sum()) * n / max(n - 1, 1) for kind, n in ((flags, n_events), (~flags, n_others))
-    ]
-    variance = sum(parts)
+    size = len(flags) / count_units(clusters, len(flags))
+    weights = counts + size / 2
+    means = (np.array([placements[flags].sum(), placements[~flags].sum()]) + size / 4) / weights
+    deviations = (placements - np.where(flags, *means)) / np.where(flags, *weights)
+    halves = (size * (0.5 - means) / weights) ** 2 / 2
+    squares = halves + [(deviations[kind] ** 2).sum() for kind in (flags, ~flags)]
+    parts = squares * (counts + 0.5) / (counts - 0.5)
+    variance = float(parts.sum())
     if variance <= _TINY:  # all scores tie
-        return _wilson(auroc, min(n_events, n_others), level, "Wilson score of the rarer kind")
-    freedom = variance**2 / sum(part**2 / max(n - 1, 1) for part, n in zip(parts, (n_events, n_others), strict=True))
+        return _wilson(auroc, float(counts.min()), level, "Wilson score of the rarer kind")
+    freedom = variance**2 / float((parts**2 / (counts - 0.5)).sum())
     if clusters is not None:
         units = _cluster_sums(deviations[:, None], clusters)
-        variance = float((units**2).sum()) * len(units) / max(len(units) - 1, 1)
-        freedom = min(freedom, max(len(units) - 1, 1))
-    half = _student(freedom, level) * np.sqrt(variance) / (auroc * (1 - auroc))
-    low, high = special.expit(special.logit(auroc) + half * np.array([-1.0, 1.0]))
-    return Interval(float(low), float(high), level, method)
+        freedom = min(freedom, len(units) - 1)
+        variance = float((units**2).sum() + halves.sum()) * len(units) / max(len(units) - 1, 1)
+    center, z = float(means.mean()), float(special.ndtri(0.5 + level / 2))
+    effective = center * (1 - center) / variance * (z / _student(freedom, level)) ** 2
+    return _wilson(auroc, effective, level, "Wilson score by DeLong's effective number of items")
 
 
 def placements_of(scores: Floats, events: NDArray[np.bool_]) -> tuple[float, Floats]:
@@ -361,7 +366,7 @@ def sign_flip_p_value(differences: Any, *, clusters: Any = None, resampling: Res
         True
     """
     sums = _with_sizes(check_vector(differences, "differences"), clusters)[:, 0]
-    moved = sums[sums != 0]
+    moved = np.sort(sums[sums != 0])
     # Rounding must not tell apart sums that are equal, also where they are 0.
     observed = abs(float(moved.sum())) - _TINY * float(np.abs(moved).sum())
     rng = np.random.default_rng([resampling.seed, 2])
@@ -566,7 +571,7 @@ def bootstrap(
         (1.0, 100.0)
     """
     check_one_of(method, METHODS, "method")
-    arrays, n_items = _columns(columns)
+    arrays, n_items = _columns(columns, clusters)
     codes = cluster_codes(clusters, n_items)
     members = None if codes is None else _members(codes)
     n_units = len(members) if members else n_items
@@ -592,11 +597,18 @@ def bootstrap(
     return _defined_interval((figure(every), n_units), np.array(resamples), without, resampling.level, method)
 
 
-def jackknife(statistic: Callable[..., float], *columns: Any, clusters: Any = None, level: float = 0.95) -> Interval:
+def jackknife(
+    statistic: Callable[..., float],
+    *columns: Any,
+    clusters: Any = None,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+    n_known: int | None = None,
+) -> Interval:
     r"""Compute the interval of a figure that is biased in few items, by leaving out groups of them.
 
-    \[ \hat\theta - (G - 1) (\bar\theta - \hat\theta) \pm t_{G - 1}
-        \sqrt{\frac{G - 1}{G} \sum_g (\theta_{(g)} - \bar\theta)^2} \]
+    \[ \hat\theta - b \pm t \, s, \quad b = (G - 1) (\bar\theta - \hat\theta), \quad
+        s^2 = \frac{G - 1}{G} \sum_g (\theta_{(g)} - \bar\theta)^2 \]
 
     with the figures \(\theta_{(g)}\) without one of G random groups of items or clusters, at most `MAX_LEFT_OUT`. A
     resample has the same items several times, so that a bootstrap of such a figure is off by more than its bias. Of
@@ -607,6 +619,11 @@ def jackknife(statistic: Callable[..., float], *columns: Any, clusters: Any = No
         *columns: Arrays of N items along their first axis, at least two.
         clusters: (N,) names of the clusters, or None.
         level: Confidence level.
+        bounds: Smallest and largest value of a skewed figure, whose interval is then made on the logit of its place
+            between them; the bias moves it by three quarters of the way to a bound at most. None (default) where the
+            interval is made of the figure itself.
+        n_known: How many items or clusters the figure rests on, such as wrong answers: t has one degree of freedom
+            less, and G - 1 if that is less, or by default.
 
     Returns:
         The interval.
@@ -621,21 +638,40 @@ def jackknife(statistic: Callable[..., float], *columns: Any, clusters: Any = No
         >>> round((interval.low + interval.high) / 2, 6)
         7.0
     """
-    arrays, n_items = _columns(columns)
+    if count_units(clusters, len(columns[0])) > LARGE:
+        return bootstrap(statistic, *columns, clusters=clusters, resampling=Resampling(level))
+    figure, bias, error, n = jackknife_parts(statistic, *columns, clusters=clusters)
+    half, center = _student(min(n, n_known or n) - 1, level) * error, figure - bias
+    method = "jackknife, less the bias"
+    if bounds is None:
+        return Interval(center - half, center + half, level, method)
+    low, width = bounds[0], bounds[1] - bounds[0]
+    place = (figure - low) / width
+    center = float(np.clip((center - low) / width, place / 4, 1 - (1 - place) / 4))
+    spread = half / width / max(center * (1 - center), _TINY)
+    ends = low + width * special.expit(special.logit(center) + spread * np.array([-1.0, 1.0]))
+    return Interval(*ends.tolist(), level, f"{method}, on the logit")
+
+
+def jackknife_parts(
+    statistic: Callable[..., float], *columns: Any, clusters: Any = None
+) -> tuple[float, float, float, int]:
+    """Return a figure, its bias b, its standard error s and the number of groups G of `jackknife`.
+
+    Of more than `LARGE` units, s is the standard error of the mean of the figures of random groups, and b is 0.
+    """
+    arrays, n_items = _columns(columns, clusters)
     codes = cluster_codes(clusters, n_items)
     codes = np.arange(n_items) if codes is None else codes
-    n_units = int(codes.max()) + 1
+    n_units, figure = int(codes.max()) + 1, float(statistic(*arrays))
     if n_units > LARGE:
-        return bootstrap(statistic, *arrays, clusters=clusters, resampling=Resampling(level))
-    groups = np.random.default_rng(5).permutation(n_units)[codes] % min(n_units, MAX_LEFT_OUT)
-    figure = statistic(*arrays)
-    without = np.array(
-        [statistic(*(array[groups != group] for array in arrays)) for group in range(int(groups.max()) + 1)]
-    )
-    n = len(without)
-    center = figure - (n - 1) * (without.mean() - figure)
-    half = _student(n - 1, level) * np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    return Interval(float(center - half), float(center + half), level, "jackknife, less the bias")
+        parts = [statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)]
+        return figure, 0.0, float(np.std(parts, ddof=1)) / len(parts) ** 0.5, len(parts)
+    n = min(n_units, MAX_LEFT_OUT)
+    groups = np.random.default_rng(5).permutation(n_units)[codes] % n
+    without = np.array([statistic(*(array[groups != group] for array in arrays)) for group in range(n)])
+    error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    return figure, float((n - 1) * (without.mean() - figure)), error, n
 
 
 def random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.intp]]:
@@ -981,13 +1017,28 @@ def _table(values: Any) -> Floats:
     return table
 
 
-def _columns(columns: tuple[Any, ...]) -> tuple[list[NDArray[Any]], int]:
+def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return an order of items that depends on their values alone, so that draws do not depend on that of the input.
+
+    Example:
+        >>> in_order(np.array([2.0, 1.0, 2.0]), np.array([[0.3, 0.7], [0.5, 0.5], [0.6, 0.4]]))
+        array([1, 2, 0])
+    """
+    keys = [column if column.ndim == 1 else column @ np.arange(column.shape[1]) for column in columns]
+    return np.lexsort(keys[::-1])
+
+
+def _columns(columns: tuple[Any, ...], clusters: Any) -> tuple[list[NDArray[Any]], int]:
+    """Check columns, and put their items, unless there are clusters or very many, in an order of their own."""
     arrays = [to_numpy(column, f"column {number}") for number, column in enumerate(columns, start=1)]
     if not arrays or any(array.ndim == 0 or len(array) == 0 for array in arrays):
         raise ValueError("Expected columns of at least one item, but one is empty.")
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) > 1:
         raise ValueError(f"Expected columns of one length, but got {', '.join(map(str, lengths))}.")
+    if clusters is None and lengths[0] <= LARGE:
+        order = in_order(*arrays)
+        arrays = [array[order] for array in arrays]
     return arrays, lengths[0]
 
 
@@ -1027,7 +1078,10 @@ def unit_means(values: Floats, clusters: Any) -> Floats:
 def _cluster_sums(table: Floats, clusters: Any, rng: np.random.Generator | None = None) -> Floats:
     """Sum the rows of each cluster; with `rng`, put units beyond `MAX_UNITS` into random groups."""
     codes = cluster_codes(clusters, len(table))
-    units = table if codes is None else _sum_by(codes, table)
+    if codes is None:
+        units = table if rng is None else table[in_order(table)]
+    else:
+        units = _sum_by(codes, table)
     if rng is None or len(units) <= MAX_UNITS:
         return units
     return _sum_by(rng.integers(MAX_UNITS, size=len(units)), units, MAX_UNITS)
