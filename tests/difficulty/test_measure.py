@@ -57,10 +57,10 @@ def test_failed_items_are_left_out(measured):
     assert measured.correct.tolist() == [True, True, False, False]
 
 
-def test_the_order_keeps_ties_as_they_come(measured):
+def test_ties_are_in_the_order_of_their_ids_and_share_a_rank(measured):
     assert measured.order == [0, 2, 3, 1]
     plain = measured.to_dict()
-    assert plain["ranks"] == [1, 4, None, 2, 3]
+    assert plain["ranks"] == [1, 4, None, 1, 3]
     assert plain["fim_difficulty"] == [3.0, 0.5, None, 3.0, 1.5]
     assert plain["failures"] == [{"row": 2, "reason": "It has no tokens."}]
     assert (plain["mean"], plain["median"], plain["min"], plain["max"]) == (2.0, 2.25, 0.5, 3.0)  # 8 / 4; (1.5 + 3) / 2

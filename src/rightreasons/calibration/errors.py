@@ -20,7 +20,7 @@ from rightreasons.calibration.confidences import (
     positive_sums,
     top_label,
 )
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Result, in_order
 from rightreasons.core.binning import (
     BinSums,
     Floats,
@@ -613,7 +613,8 @@ def fuzzy_calibration_error(
     check_one_of(kind, FUZZY_KINDS, "kind")
     bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
     ((confidence, events),) = top_label(predictions, references, scores=scores, kind=kind).pairs(kind)
-    n_items = len(confidence)
+    n_items, order = len(confidence), in_order(confidence, events)
+    confidence, events = confidence[order], events[order]
     # Distance from the middle of a bin in widths: 1 up to a quarter, 0 from three quarters.
     middles = (np.arange(bins) + 0.5) / bins
     membership = np.clip(1.5 - 2 * bins * np.abs(confidence - middles[:, None]), 0.0, 1.0)

@@ -31,7 +31,7 @@ from rightreasons.calibration.proper_scores import auroc, brier_of, label_log_pr
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
 from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.classification import macro_f1_of
 from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate, share
@@ -126,7 +126,7 @@ class JudgedItems:
         top = self.top
         rows = [] if isinstance(top.probabilities, Ragged) else [top.probabilities]
         columns = [top.confidence, top.predicted, top.correct, top.labels, *rows]
-        order = intervals.in_order(*columns)
+        order = in_order(*columns)
         return [column[order] for column in columns], clusters_of(self.clusters, order)
 
     def draws(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
@@ -315,15 +315,19 @@ def measure_rescaled(
 
 def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
     """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
-    curve = []
-    order = np.argsort(-items.top.confidence, kind="stable")
+    curve, confidence = [], items.top.confidence
+    units = np.arange(len(items)) if items.clusters is None else intervals.cluster_codes(items.clusters, len(items))
     for point in selective_of(items.top).curve:
-        kept = order[: round(point.coverage * len(items))]
-        wrong = rate(~items.top.correct[kept], resampling, clusters_of(items.clusters, kept))
-        if wrong is not None:
-            # Of equal confidences some are left out at random: the figure is the mean over which.
-            low, high = min(wrong.low or 0.0, point.risk), max(wrong.high or 0.0, point.risk)
-            curve.append((point.coverage, dataclasses.replace(wrong, value=point.risk, low=low, high=high)))
+        above, equal = confidence > point.confidence, confidence == point.confidence
+        # Of equal confidences some are left out at random: each counts by its chance to be kept.
+        kept = above + equal * (point.coverage * len(items) - above.sum()) / equal.sum()
+        wrong, sizes = (np.bincount(units, each) for each in (kept * ~items.top.correct, kept))
+        known = sizes > 0
+        n_kept = int(np.count_nonzero(kept))
+        interval = intervals.cluster_wilson(
+            np.minimum(wrong, sizes)[known], sizes[known], confidence_level=resampling.level, n_items=n_kept
+        )
+        curve.append((point.coverage, estimate_of(point.risk, interval)))
     return curve
 
 
@@ -602,6 +606,11 @@ def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
 
 
+def _most_resolution(items: JudgedItems) -> float:
+    """Return the resolution of a perfect model of equal classes."""
+    return 1 - 1 / items.table.shape[1]
+
+
 def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
     """Return the interval of what the labels bring, 1 less the squares of their shares, by Jeffreys' law of the shares.
 
@@ -708,7 +717,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
     "brier_of_answers": _brier_of_answers,
     "brier_reliability": _by_class(_of_top("brier_reliability", _left_out())),
-    "brier_resolution": _by_class(_of_top("brier_resolution", _left_out(upper=lambda items: 1 - 1 / items.table.shape[1]))),
+    "brier_resolution": _by_class(_of_top("brier_resolution", _left_out(upper=_most_resolution))),
     "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _of_base_rates)),
     "nll": _log_loss,
     "aurc": _of_top("aurc", _left_out(upper=lambda _: 1.0)),

@@ -33,7 +33,7 @@ from rightreasons.calibration.measure import (
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.recalibration import Temperature
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, falling
 from rightreasons.core.classification import label_errors
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, paired_means
@@ -255,7 +255,7 @@ def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int
         for row, first in _shared_rows(flipped, primary)
         if is_right[first] and after.predicted[row] != flipped.labels[row]
     ]
-    return flipped, sorted(rows, key=lambda pair: -after.confidence[pair[0]])
+    return flipped, sorted(rows, key=lambda pair: (-after.confidence[pair[0]], flipped.ids[pair[0]]))
 
 
 def shown(context: AuditContext, split: AuditSplit, row: int) -> p.Example:
@@ -400,7 +400,7 @@ class CalibrationAnswers:
         """The measured items that are wrong, the surest first; without those whose label is."""
         top, split = self._top, self.context.primary
         wrong = np.flatnonzero(~top.correct & ~split.mislabeled[split.labeled])
-        return wrong[np.argsort(-top.confidence[wrong], kind="stable")]
+        return wrong[falling(top.confidence[wrong], self._ids(wrong))]
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:
@@ -415,6 +415,11 @@ class CalibrationAnswers:
         """How many of them contradict their text, as the data says; None where it does not."""
         split = self.context.primary
         return int(split.mislabeled[split.labeled][self.label_errors].sum()) if split.mislabeled.any() else None
+
+    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Return the ids of measured items."""
+        split = self.context.primary
+        return [split.ids[row] for row in np.flatnonzero(split.labeled)[rows].tolist()]
 
     @property
     def _top(self) -> Any:
@@ -435,7 +440,7 @@ class CalibrationAnswers:
             return ()
         if not self.is_over:
             right = np.flatnonzero(self._top.correct)
-            rows = right[np.argsort(self._top.confidence[right], kind="stable")]
+            rows = right[falling(-self._top.confidence[right], self._ids(right))]
         return tuple(example for example in self.shown(rows[:1]) if example.text)
 
     @functools.cached_property

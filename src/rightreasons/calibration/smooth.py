@@ -11,7 +11,7 @@ from scipy import fft, optimize
 
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.core.arrays import Ragged, Result, mean_of_ties
+from rightreasons.core.arrays import Ragged, Result, in_order, mean_of_ties
 from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
@@ -481,7 +481,8 @@ def kernel_calibration(
         table, labels = np.column_stack((1 - confidence, confidence)), events.astype(np.int64)
     if len(table) < 2:
         raise ValueError("Expected at least two items for a kernel calibration error, but got 1.")
-    rng = np.random.default_rng([resampling.seed, 4])
+    rng, order = np.random.default_rng([resampling.seed, 4]), in_order(table, labels)
+    table, labels = table[order], labels[order]
     if len(table) > maximum:
         part = rng.choice(len(table), maximum, replace=False)
         table, labels = table[part], labels[part]

@@ -312,6 +312,32 @@ def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[
     return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
 
 
+def falling(values: NDArray[Any], ids: Sequence[Any]) -> NDArray[np.intp]:
+    """Return the places of items by falling value; of equal values by id, whatever the order of the input.
+
+    Example:
+        >>> falling(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
+        [1, 2, 0]
+    """
+    return np.lexsort((np.asarray(ids, dtype=np.str_), -values))
+
+
+def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return an order of items that depends on their values alone, so that draws do not depend on that of the input.
+
+    Args:
+        *columns: (N,) or (N, K) numbers. The first decides, and among its equal values a weighted sum of all numbers of
+            an item, which differs where items do.
+
+    Example:
+        >>> in_order(np.array([2.0, 1.0, 2.0]), np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])).tolist()
+        [1, 0, 2]
+    """
+    weights = np.random.default_rng(0)
+    sums = sum(np.dot(column, weights.random(column.shape[1:])) for column in columns)
+    return np.lexsort((sums, columns[0] if columns[0].ndim == 1 else sums))
+
+
 def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> NDArray[np.float64] | Ragged:
     """Return the rows of a table or of `Ragged` at some positions; rows of one length become a table.
 

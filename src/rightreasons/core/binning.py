@@ -8,12 +8,14 @@ can be resampled without going back to the rows.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from rightreasons.core.arrays import in_order
 from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
@@ -211,7 +213,8 @@ def resampled_rows(
         For each class, (R, M) counts, sums of scores and counts of events.
     """
     rng, n_rows, n_bins = np.random.default_rng(resampling.seed), len(pairs[0][0]), edges.shape[1] - 1
-    unit = np.arange(n_rows) if clusters is None else clusters
+    # The places of the rows in an order of their own.
+    unit = np.argsort(in_order(*itertools.chain(*pairs))) if clusters is None else clusters
     n_units = int(unit.max()) + 1
     n_groups = min(n_units, BOOTSTRAP_GROUPS)
     group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]

@@ -11,9 +11,8 @@ from scipy import stats
 
 from rightreasons.core import validation
 from rightreasons.core.arrays import Result, ingest
-from rightreasons.core.intervals import Interval, quantile_interval
+from rightreasons.core.intervals import Interval, cluster_codes, quantile_interval
 from rightreasons.core.resampling import Resampling
-from rightreasons.cues.statistics import group_index
 
 UNITS = ("item", "prediction")
 
@@ -127,7 +126,7 @@ def easy_hard_gap(
     rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([resampling.seed, 1])
 
-    units = None if clusters is None else group_index(ingest(clusters, "clusters"), len(right))
+    units = None if clusters is None else cluster_codes(clusters, len(right))
 
     def tested(hits: NDArray[np.int64], most: int) -> float:
         return permutation_p(hits, (0, most), flags, rounds, rng) if units is None else cluster_p(hits, flags, units)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Ragged, Result, falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, beyond, cluster_wilson, estimate_of
@@ -320,5 +320,5 @@ def _measure_model(
         decided = decide_above(estimate_of(sure.easy_hard_gap, sure.interval), MARGINS["accuracy"], len(items), n_units)
         is_misled = sure.hard_accuracy_interval.high < chance
     errors = np.flatnonzero(~easy & (predicted != items.labels))
-    errors = errors[np.argsort(-confidence[errors], kind="stable")]
+    errors = errors[falling(confidence[errors], [items.prompts[row] for row in errors.tolist()])]
     return ModelOnCues(predicted, confidence, gap, errors, decided, is_misled)

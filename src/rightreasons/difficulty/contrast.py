@@ -25,7 +25,7 @@ from rightreasons.core.validation import (
     check_vector,
     is_ragged,
 )
-from rightreasons.difficulty.ranking import RankCorrelation, rank_correlation
+from rightreasons.difficulty.ranking import RankCorrelation, rank_correlation, tied_groups
 
 if TYPE_CHECKING:
     import datasets
@@ -242,7 +242,7 @@ def flip_rates(
         flipped: (A,) whether each attempt flipped the prediction.
         items: (A,) row in `difficulty` of the item of each attempt. Items without an attempt are left out.
         difficulty: (N,) difficulties.
-        n_groups: Groups of equal size by difficulty; default 4.
+        n_groups: Groups of about equal size by difficulty, as `tied_groups` makes them; default 4.
         resampling: Its level is that of the intervals.
 
     Returns:
@@ -272,7 +272,6 @@ def flip_rates(
     attempts = np.bincount(rows, minlength=len(values)).astype(np.float64)
     flips = np.bincount(rows, weights=changed.astype(np.float64), minlength=len(values))
     tried = np.flatnonzero(attempts)
-    order = tried[np.argsort(values[tried], kind="stable")]
 
     def interval(group: NDArray[np.intp]) -> Interval:
         return cluster_wilson(flips[group], attempts[group], confidence_level=resampling.level)
@@ -286,8 +285,8 @@ def flip_rates(
             "items_flipped": float((flips[group] > 0).mean()),
             "n_items": len(group),
             "n_attempts": int(attempts[group].sum()),
-            "least": float(values[group[0]]),
-            "most": float(values[group[-1]]),
+            "least": float(values[group].min()),
+            "most": float(values[group].max()),
         }
 
     return FlipRates(
@@ -296,7 +295,7 @@ def flip_rates(
         items_flipped=float((flips[tried] > 0).mean()),
         n_attempts=len(changed),
         n_items=len(tried),
-        groups=[rates(group) for group in np.array_split(order, min(n_groups, len(order)))],
+        groups=[rates(tried[group]) for group in tied_groups(values[tried], n_groups)],
         correlation=rank_correlation(values[tried], flips[tried] / attempts[tried]),
     )
 

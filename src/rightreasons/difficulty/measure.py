@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged, plain
+from rightreasons.core.arrays import Ragged, falling, plain
 from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
@@ -119,6 +120,11 @@ class RankedItems:
         return {"predicted": predicted, "confidence": confidence, "margin": gaps, "entropy": entropies}
 
     @property
+    def ids(self) -> list[str]:
+        """The ids of the n items."""
+        raise NotImplementedError
+
+    @property
     def others(self) -> Mapping[str, Floats]:
         """Further measures of the items, (n,) each, to correlate the difficulty with."""
         return {}
@@ -136,8 +142,7 @@ class RankedItems:
     @functools.cached_property
     def order(self) -> list[int]:
         """Places of the n items, the most difficult first."""
-        places: list[int] = np.argsort(-self.values, kind="stable").tolist()
-        return places
+        return [int(place) for place in falling(self.values, self.ids)]
 
     def words(self, place: int, count: int = 3) -> list[str]:
         """Return the words of an item that its difficulty rests on; [] where they are not known."""
@@ -239,6 +244,11 @@ class DifficultyMeasurement(RankedItems):
         )
 
     @property
+    def ids(self) -> list[str]:
+        """The ids of the n items."""
+        return [self.fisher.ids[row] for row in self.rows]
+
+    @property
     def others(self) -> Mapping[str, Floats]:
         """The gradient norm, and the number of words where the eigenvector was computed."""
         others = {"gradient_norm": self.fisher.gradient_norms[self.rows]}
@@ -283,7 +293,7 @@ class DifficultyMeasurement(RankedItems):
             "predictions": column(self.predicted),
             "confidences": column(self.confidence),
             "error": column(fisher.error[self.rows]),
-            "ranks": column(np.argsort(self.order) + 1),
+            "ranks": column(stats.rankdata(-values, "min").astype(np.int64)),
             "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in failed.items()],
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),
@@ -348,6 +358,11 @@ class WordShifts(RankedItems):
     mean: NDArray[np.float64]
     flips: NDArray[np.int64]
     n_words: NDArray[np.int64]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the n items."""
+        return [self.occlusion.ids[row] for row in self.rows]
 
     @property
     def others(self) -> Mapping[str, NDArray[np.float64]]:
@@ -480,6 +495,6 @@ def measure_flips(
     sources = replacement_sources(classifier, known, classes, neighbors=neighbors)
     n_hard = min(n_tested, len(measured) // 2)
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
-    ids = [measured.fisher.ids[measured.rows[place]] for place in places]
+    ids = [measured.ids[place] for place in places]
     tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
     return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet)

@@ -308,7 +308,7 @@ def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
             }
         ),
         "failures": [{"id": name, "reason": reason} for name, reason in fisher.failures],
-        "data_map": m.dynamics and m.dynamics.to_dict([fisher.ids[row] for row in measured.rows], measured.values),
+        "data_map": m.dynamics and m.dynamics.to_dict(measured.ids, measured.values),
         "accuracy_by_difficulty": measured.groups and measured.groups.to_dict(),
         "substitutions": m.flips and m.flips.tests.to_dict(),
     }

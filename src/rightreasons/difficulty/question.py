@@ -127,7 +127,7 @@ def outcome_rows(m: ContrastAnswers) -> Iterator[tuple[Cell, ...]]:
 def broken_sets(m: ContrastAnswers) -> Iterator[Example]:
     """Show the surest wrong revisions of originals that are right."""
     context, split, scores = m.context, m.context.primary, m.context.scores()
-    surest = sorted(m.primary.broken, key=lambda pair: -scores.confidence[pair[1]])
+    surest = sorted(m.primary.broken, key=lambda pair: (-scores.confidence[pair[1]], split.ids[pair[1]]))
     for original, row in surest[:N_BROKEN]:
         marks = changes(split.texts[original], split.texts[row])
         predicted, confidence = int(scores.predicted[row]), float(scores.confidence[row])

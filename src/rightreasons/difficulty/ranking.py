@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Result, mean_of_ties
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import (
@@ -184,6 +184,27 @@ def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np
     return np.asarray(special.entr(check_scores(predictions, scores=scores)).sum(axis=1), dtype=np.float64)
 
 
+def tied_groups(values: NDArray[np.float64], n_groups: int) -> list[NDArray[np.intp]]:
+    """Split items into groups of about equal size by rising value; equal values share the group of their middle one.
+
+    Args:
+        values: (N,) values.
+        n_groups: Number of groups; there are fewer with fewer items or where equal values fill several.
+
+    Returns:
+        The places of the items of each group, in their order. Without equal values the sizes differ by one at most.
+
+    Example:
+        >>> [group.tolist() for group in tied_groups(np.array([3.0, 1.0, 2.0, 2.0, 2.0]), 2)]
+        [[1, 2, 3, 4], [0]]
+    """
+    ordered = np.sort(values)
+    middle = sum(np.searchsorted(ordered, values, side=side) for side in ("left", "right")) // 2
+    sizes = [len(part) for part in np.array_split(ordered, min(n_groups, len(values)))]
+    group = np.repeat(np.arange(len(sizes)), sizes)[middle]
+    return [np.flatnonzero(group == number) for number in np.unique(group)]
+
+
 @dataclasses.dataclass(frozen=True)
 class AccuracyByDifficulty(Result):
     """Accuracy in groups of rising difficulty.
@@ -204,9 +225,9 @@ class AccuracyByDifficulty(Result):
 def accuracy_by_difficulty(
     difficulty: object, predictions: object, references: object, *, n_groups: int = 10
 ) -> AccuracyByDifficulty:
-    """Split items into groups of equal size by difficulty, and count how often each group is right.
+    """Split items into groups of about equal size by difficulty, and count how often each group is right.
 
-    Items of equal difficulty are taken in random order: what is computed is the expectation over that order.
+    The groups are those of `tied_groups`: items of equal difficulty share one.
 
     Args:
         difficulty: (N,) difficulties.
@@ -225,12 +246,10 @@ def accuracy_by_difficulty(
     predicted, gold = check_labels(predictions, name="predictions"), check_labels(references)
     check_same_length(difficulty=values, predictions=predicted, references=gold)
     right = (predicted == gold).astype(np.float64)
-    order = np.argsort(values, kind="stable")
-    table = np.stack((values[order], mean_of_ties(values[order], right[order])))
-    groups = np.array_split(table, min(check_count(n_groups, "n_groups"), len(order)), axis=1)
+    groups = tied_groups(values, check_count(n_groups, "n_groups"))
     return AccuracyByDifficulty(
-        accuracies=[float(rates.mean()) for _, rates in groups],
-        counts=[group.shape[1] for group in groups],
-        edges=[[float(ordered[0]), float(ordered[-1])] for ordered, _ in groups],
+        accuracies=[float(right[group].mean()) for group in groups],
+        counts=[len(group) for group in groups],
+        edges=[[float(values[group].min()), float(values[group].max())] for group in groups],
         correlation=rank_correlation(values, right),
     )

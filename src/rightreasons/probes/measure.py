@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, take_rows
+from rightreasons.core.arrays import Ragged, Result, falling, take_rows
 from rightreasons.core.choices import ORDERS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, clusters_of, count_units, rate_interval
@@ -217,7 +217,7 @@ class ProbeScores(ProbeTables):
     def telling_items(self, n_items: int) -> list[int]:
         """Return the items with the strongest preference without a question, and last the one with the weakest."""
         bare = self.confidences["no_question"]
-        order = np.argsort(-self.top("no_question") * bare.lengths, kind="stable")
+        order = falling(self.top("no_question") * bare.lengths, self.column(ORIGINAL, "id"))
         return [*order[: n_items - 1].tolist(), int(order[-1])]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from rightreasons.audited.splits import read_predictions
 from rightreasons.calibration.measure import FIGURES, TESTED, measure_figures, paired_outcomes, paired_test
 from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.core.arrays import falling
 from rightreasons.core.intervals import Estimate, FigureText, holm
 from rightreasons.core.resampling import Resampling
 from rightreasons.page import parts as p
@@ -251,7 +252,8 @@ class _Split:
         """Items that one model alone gets right, those of which the other is surest first."""
         better, worse = (self.pair.first, self.pair.second) if side == "first" else (self.pair.second, self.pair.first)
         rows = np.flatnonzero(better.top.correct & ~worse.top.correct)
-        for row in rows[np.argsort(-worse.top.confidence[rows], kind="stable")][:N_EXAMPLES].tolist():
+        surest = falling(worse.top.confidence[rows], [self.pair.ids[row] for row in rows.tolist()])
+        for row in rows[surest][:N_EXAMPLES].tolist():
             label, prediction = (
                 self.class_names[number] if self.class_names else f"choice {number + 1}"
                 for number in (int(worse.top.labels[row]), int(worse.top.predicted[row]))

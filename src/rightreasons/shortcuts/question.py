@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.arrays import falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.tokens import is_punctuation
@@ -157,7 +158,7 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     is_right = (scores.predicted == split.labels) & ~split.mislabeled
     strongest = [each for each in m.swaps.asked if each[1] == m.swaps.asked[0][1]]
     right = [each for each in strongest if is_right[each[0]] and each[3] != scores.predicted[each[0]]]
-    right.sort(key=lambda each: -float(scores.confidence[each[0]]))
+    right.sort(key=lambda each: (-float(scores.confidence[each[0]]), split.ids[each[0]]))
     for row, _, text, label in right[:N_EXAMPLES]:
         words = _replaced(split.texts[row], text[0])
         marks = tuple(Mark(old.start, old.end, "cue", note=f"becomes “{new.word}”") for old, new in words)
@@ -256,7 +257,7 @@ def surest(m: ShortcutAnswers, kind: str) -> NDArray[np.intp]:
     """Return the items of a kind, the surest predictions first."""
     cued, right = m.measured.cued, m.measured.predictions == m.measured.labels
     chosen = {"cued_and_wrong": cued & ~right, "cued_and_right": cued & right, "not_cued": ~cued}[kind]
-    order = np.argsort(-m.measured.probabilities.max(axis=1), kind="stable")
+    order = falling(m.measured.probabilities.max(axis=1), m.first.split.ids)
     return np.asarray(order[chosen[order]], dtype=np.intp)
 
 

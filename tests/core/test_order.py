@@ -1,0 +1,174 @@
+"""The order of the items changes no figure and no interval, also where values tie."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.errors import calibration_error
+from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.measure import JudgedItems, measure_classes, measure_figures, measure_risk, paired_test
+from rightreasons.calibration.proper_scores import brier_score, selective_scores
+from rightreasons.calibration.recalibration import fit_temperature
+from rightreasons.calibration.smooth import ece_sweep, kernel_calibration, smooth_ece
+from rightreasons.core import intervals
+from rightreasons.core.arrays import falling, plain
+from rightreasons.core.resampling import Resampling
+from rightreasons.cues.agreement import human_performance
+from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.statistics import cue_statistics
+from rightreasons.difficulty.contrast import flip_rates
+from rightreasons.difficulty.overlap import distribution_overlap
+from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty, rank_correlation
+from rightreasons.probes.bias import prior_bias
+from rightreasons.probes.judges import judge_bias
+from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
+from rightreasons.probes.paralysis import choice_paralysis
+from rightreasons.reasons.early import early_answers
+from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
+
+N, FEW = 90, Resampling(resamples=40)
+BY_ITEM = ("differences", "consistent", "predictions", "cued")
+"""Members of results that are listed item by item."""
+
+
+class Items:
+    """Items whose scores, labels and groups all tie often; `rows` puts them in an order."""
+
+    def __init__(self, rows, clustered):
+        rng = np.random.default_rng(7)
+        self.rows, steps = rows, np.round(rng.dirichlet([2.0, 1.0, 1.0], size=N) * 5)
+        steps[:, 0] += 1
+        self.p = (steps / steps.sum(axis=1, keepdims=True))[rows]
+        self.labels = np.where(rng.random(N) < 0.5, steps.argmax(axis=1), rng.integers(3, size=N))[rows]
+        self.values, self.others = rng.integers(4, size=(2, N))[:, rows].astype(float)
+        self.flags, self.cued = (rng.random((2, N)) < 0.4)[:, rows]
+        self.runs = rng.integers(3, size=(N, 3))[rows]
+        self.votes = rng.integers(1, 5, size=(N, 3))[rows]
+        words = np.array(["a good film", "a bad film", "good good plot", "the plot was thin", "film"])
+        self.texts = words[rng.integers(5, size=N)][rows].tolist()
+        self.choices = [[words[a], words[b]] for a, b in rng.integers(5, size=(N, 2))[rows]]
+        self.clusters = (np.arange(N) // 3)[rows] if clustered else None
+
+    @property
+    def judged(self):
+        return JudgedItems.of(np.log(np.maximum(self.p, 1e-9)), self.labels, clusters=self.clusters)
+
+    @property
+    def right(self):
+        return self.p.argmax(axis=1) == self.labels
+
+
+def flips(items):
+    """Two attempts at each item, in the order of the items."""
+    attempts = np.repeat(np.arange(N), 2)
+    return flip_rates(np.column_stack((items.flags, items.cued)).ravel(), attempts, items.values, resampling=FEW)
+
+
+KERNELS = {
+    "every figure of calibration": lambda i: measure_figures(i.judged, resampling=FEW),
+    "classes": lambda i: measure_classes(i.judged, resampling=FEW),
+    "risk under coverage": lambda i: measure_risk(i.judged, FEW),
+    "paired calibration": lambda i: [
+        paired_test(key, i.judged, i.judged.scaled(2.0), resampling=FEW) for key in ("nll", "brier", "ece")
+    ],
+    "calibration errors": lambda i: [
+        calibration_error(i.p, i.labels, kind=kind, strategy=strategy, clusters=i.clusters, resampling=FEW)
+        for kind in ("top_label", "classwise")
+        for strategy in ("uniform", "quantile")
+    ],
+    "Brier": lambda i: brier_score(i.p, i.labels, strategy="quantile"),
+    "selective": lambda i: selective_scores(i.p, i.labels),
+    "sweep": lambda i: [ece_sweep(i.p, i.labels, strategy=strategy) for strategy in ("uniform", "quantile")],
+    "smooth": lambda i: smooth_ece(i.p, i.labels),
+    "kernel": lambda i: kernel_calibration(i.p, i.labels, resampling=FEW),
+    "votes": lambda i: human_calibration(i.p, i.votes, resampling=FEW),
+    "temperature": lambda i: fit_temperature(np.log(np.maximum(i.p, 1e-9)), i.labels),
+    "confidences": lambda i: compare_confidence(
+        {"one": i.p.max(axis=1), "two": i.values / 4}, i.right, clusters=i.clusters, resampling=FEW
+    ),
+    "AUROC": lambda i: intervals.delong(i.values, i.flags, clusters=i.clusters),
+    "means": lambda i: [
+        intervals.bootstrap_mean(i.values, clusters=i.clusters, resampling=FEW),
+        intervals.paired_means(i.values, i.others, low=None, high=None, clusters=i.clusters, resampling=FEW),
+        intervals.bounded_mean(i.values, low=0, high=3, clusters=i.clusters),
+        intervals.bootstrap(np.median, i.values, clusters=i.clusters, resampling=FEW),
+        intervals.jackknife(lambda x: float(x.var()), i.values, clusters=i.clusters),
+    ],
+    "rates": lambda i: [
+        intervals.rate(i.flags, FEW, i.clusters),
+        intervals.two_rates_p_value(i.flags, i.cued, clusters=i.clusters),
+        intervals.chances_p_value(i.flags, i.values / 4, clusters=i.clusters),
+    ],
+    "difficulty": lambda i: [
+        accuracy_by_difficulty(i.values, i.labels, i.runs[:, 0], n_groups=7),
+        paired_difficulty(i.values, i.others, resampling=FEW),
+        rank_correlation(i.values, i.others),
+        distribution_overlap(i.values, i.others, resampling=FEW),
+    ],
+    "flips": flips,
+    "Easy and Hard": lambda i: easy_hard_gap(i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW),
+    "two gaps": lambda i: compare_gaps(i.runs, i.runs[:, ::-1], i.labels, i.flags, n_permutations=50),
+    "cues": lambda i: cue_statistics(i.choices, i.labels % 2),
+    "people": lambda i: human_performance(i.votes, i.labels),
+    "LMI": lambda i: lmi(i.texts, i.labels),
+    "T_sc": lambda i: [
+        shortcut_tradeoff(i.runs[:, 0], i.labels, i.cued, resampling=FEW),
+        detection_quality(list(i.runs > 0), list(i.runs[:, ::-1] > 1), resampling=FEW),
+    ],
+    "prior": lambda i: prior_bias(i.p, i.labels, resampling=FEW),
+    "paralysis": lambda i: choice_paralysis(
+        i.p[:, :2] / i.p[:, :2].sum(axis=1)[:, None], i.p, i.labels % 2, i.labels % 2
+    ),
+    "orders": lambda i: [
+        position_bias(i.labels, i.runs[:, 0], 3, clusters=i.clusters),
+        pride_prior_intervals(i.p),
+        choices_only(i.labels, i.runs[:, 0], clusters=i.clusters),
+    ],
+    "judges": lambda i: judge_bias(i.runs[:, 0] / 2, i.runs[:, 1] / 2, items=i.clusters, resampling=FEW),
+    "early answers": lambda i: early_answers([*(i.runs > 0)], clusters=i.clusters, resampling=FEW),
+}
+
+
+def figures(result):
+    """Every number of a result by its path, without lists by item."""
+    if hasattr(result, "to_dict"):
+        result = result.to_dict()
+    elif hasattr(result, "__dataclass_fields__"):
+        result = vars(result)
+    result = plain(result) if isinstance(result, np.ndarray) else result
+    if isinstance(result, Mapping):
+        return {
+            f"{name}.{path}": value
+            for name, member in result.items()
+            if name not in BY_ITEM
+            for path, value in figures(member).items()
+        }
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        return {f"{place}.{path}": value for place, one in enumerate(result) for path, value in figures(one).items()}
+    return {"": result}
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_order_of_the_items_changes_nothing(kernel, clustered):
+    straight, *others = (
+        figures(KERNELS[kernel](Items(rows, clustered)))
+        for rows in (np.arange(N), np.arange(N)[::-1], np.random.default_rng(1).permutation(N))
+    )
+    for other in others:
+        assert straight.keys() == other.keys()
+        for path, value in straight.items():
+            if isinstance(value, float) and math.isfinite(value):
+                assert other[path] == pytest.approx(value, rel=1e-7, abs=1e-9), path
+            else:
+                assert other[path] == value, path
+
+
+def test_equal_values_are_in_the_order_of_their_ids():
+    values, ids = np.array([0.5, 0.9, 0.5, 0.5]), np.array(["d", "a", "b", "c"])
+    for rows in (np.arange(4), np.array([2, 0, 3, 1])):
+        assert ids[rows][falling(values[rows], ids[rows])].tolist() == ["a", "b", "c", "d"]
