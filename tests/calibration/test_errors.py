@@ -17,7 +17,7 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 
 from rightreasons.calibration.confidences import top_label
 from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_error, calibration_of
-from rightreasons.core.binning import BinSums, residual_bias, uniform_edges
+from rightreasons.core.binning import BinSums, residual_bias
 from rightreasons.core.resampling import Resampling
 
 # METHODS toy: the confidences of six items and whether each is right, as two-class rows.
@@ -353,7 +353,7 @@ class TestInterval:
         ends = result.ece**power + debiased**power - np.quantile(drawn, [0.95, 0.05]) ** power
         if norm == "l1":  # gaps that noise may have made larger
             sums = BinSums.of(top_label(rows, labels).pairs(kind), 15)
-            ends[0] -= residual_bias(sums.counts, sums.score_sums, sums.event_counts, stats.norm.isf(0.05))
+            ends[0] -= residual_bias(*sums.parts, stats.norm.isf(0.05))
         low, high = np.clip(ends, 0, 1) ** (1 / power)
         # A few Monte Carlo errors of a 5 % quantile of 1,000 draws, each sd / sqrt(1000) * 2.1.
         tolerance = 4 * np.std(drawn) / math.sqrt(1000) * 2.1
@@ -465,8 +465,7 @@ class TestInterval:
     def test_the_sum_of_a_cell_is_drawn_with_the_spread_of_its_mean(self):
         # One bin, two cells: events are 300 pairs of 0.3 and 100 of 0.7, the others 50 of 0.2 and 50 of 0.6.
         scores = np.repeat([0.3, 0.7, 0.2, 0.6], [300, 100, 50, 50])
-        sums = BinSums.empty(uniform_edges(1)[None])
-        sums.add(0, scores, np.arange(500) < 400, uniform=True)
+        sums = BinSums.of([(scores, np.arange(500) < 400)], 1)
         count, total, _ = sums.resample(20_000, np.random.default_rng(0))
         assert (count == 500).all()
         # A row bootstrap's sum of 500 scores has variance 500 var(score); its share within cells is that of the means.
@@ -474,8 +473,7 @@ class TestInterval:
         assert total.mean() == pytest.approx(scores.sum(), abs=0.1)
 
     def test_a_calibrated_model_is_drawn_from_its_scores(self):
-        sums = BinSums.empty(uniform_edges(2)[None])
-        sums.add(0, np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]), uniform=True)
+        sums = BinSums.of([(np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]))], 2)
         drawn = sums.calibrated_events(20_000, np.random.default_rng(0))
         # Two pairs of mean score 0.2 and two of 0.8: 0.4 and 1.6 events; sd of the mean sqrt(.32 / 20,000) = .004.
         assert drawn.mean(axis=0)[0] == pytest.approx([0.4, 1.6], abs=0.016)

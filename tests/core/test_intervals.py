@@ -18,6 +18,7 @@ from rightreasons.core.intervals import (
     delong,
     interval_of_groups,
     jackknife,
+    jackknife_parts,
     mcnemar,
     paired_means,
     poisson_binomial_p_value,
@@ -472,6 +473,35 @@ class TestSignFlips:
         ]
         for level in (0.05, 0.2, 0.5):
             assert abs(np.mean(np.array(p_values) <= level) - level) < 3 * (level * (1 - level) / 500) ** 0.5
+
+
+class TestJackknife:
+    def test_by_hand(self):
+        # The mean of 1, 2 and 6 is 3, without bias; its variance is 7 / 3, as that of any mean.
+        interval = jackknife(np.mean, [1.0, 2.0, 6.0])
+        half = stats.t.ppf(0.975, 2) * (7 / 3) ** 0.5
+        assert (interval.low, interval.high) == pytest.approx((3 - half, 3 + half))
+
+    @pytest.mark.parametrize(("n_known", "freedom"), [(None, 3), (3, 2), (9, 3)])
+    def test_on_the_logit_of_the_place_between_bounds(self, n_known, freedom):
+        # The mean of 1, 2, 3 and 4 between 0 and 10 is at 1/4, with a standard error of (5/12)^(1/2) / 10.
+        interval = jackknife(np.mean, [1.0, 2.0, 3.0, 4.0], bounds=(0.0, 10.0), n_known=n_known)
+        half = stats.t.ppf(0.975, freedom) * (5 / 12) ** 0.5 / 10 / (1 / 4 * 3 / 4)
+        ends = [10 / (1 + 3 * np.exp(sign * half)) for sign in (1, -1)]
+        assert (interval.low, interval.high) == pytest.approx(tuple(ends))
+
+    def test_a_bias_moves_the_place_by_three_quarters_of_the_way_to_a_bound(self):
+        # Whatever is left out, 0.2 becomes 0.5: a bias of 3 * 0.3, and an error of 0.
+        interval = jackknife(lambda x: 0.2 if len(x) == 4 else 0.5, np.arange(4.0), bounds=(0.0, 1.0))
+        assert (interval.low, interval.high) == pytest.approx((0.05, 0.05))
+        interval = jackknife(lambda x: 8.0 if len(x) == 4 else 5.0, np.arange(4.0), bounds=(0.0, 10.0))
+        assert (interval.low, interval.high) == pytest.approx((9.5, 9.5))
+
+    def test_clusters_are_left_out_whole(self):
+        values = np.repeat([1.0, 2.0, 6.0], [1, 2, 1])
+        found = jackknife_parts(lambda x: float(x.sum()), values, clusters=["a", "b", "b", "c"])
+        # 11 without 1, 4 or 6: 10, 7 and 5, of mean 22/3; their squares around it add up to 38/3.
+        assert found == pytest.approx((11, 2 * (22 / 3 - 11), (2 / 3 * 38 / 3) ** 0.5, 3))
 
 
 class TestDelong:

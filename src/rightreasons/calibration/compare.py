@@ -181,8 +181,7 @@ def _ranked(key: str, confidence: Floats, correct: NDArray[np.bool_]) -> float:
 
 
 def _sums(confidence: Floats, correct: NDArray[np.bool_], n_bins: int) -> tuple[Floats, Floats, Floats]:
-    sums = BinSums.of([(confidence, correct)], n_bins)
-    return sums.counts, sums.score_sums, sums.event_counts
+    return BinSums.of([(confidence, correct)], n_bins).parts
 
 
 def _figures(top: TopLabel, n_bins: int) -> dict[str, float | None]:

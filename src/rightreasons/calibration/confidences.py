@@ -277,7 +277,7 @@ def is_suspect(positive: BinSums) -> bool:
     references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
     """
     half = LINT_BINS // 2
-    count, score, event = positive.counts, positive.score_sums, positive.event_counts
+    count, score, event = positive.parts
     below, above = count[0, :half].sum(), count[0, half:].sum()
     if min(below, above) < LINT_MINIMUM or event.sum() == count.sum():
         return False
@@ -303,7 +303,7 @@ def is_confidence_beside_labels(positive: BinSums) -> bool:
     and says nothing about its answers looks the same.
     """
     half = LINT_BINS // 2
-    count, score, event = positive.counts[0], positive.score_sums[0], positive.event_counts[0]
+    count, score, event = (part[0] for part in positive.parts)
     n_items, n_events = count.sum(), event.sum()
     # The lower half ends with 0.5 itself, which its bin holds.
     if n_items < 2 * LINT_MINIMUM or score[:half].sum() < count[:half].sum() / 2 or n_events in (0, n_items):

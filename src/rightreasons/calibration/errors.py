@@ -248,7 +248,9 @@ def calibration_error(
     """
     top = top_label(predictions, references, scores=options.scores, kind=options.kind)
     result = calibration_of(top, options, resampling, vector=is_vector(predictions), clusters=clusters)
-    return _warned(result, stacklevel=4)
+    if result.warning is not None:
+        warnings.warn(result.warning, category(result.warning), stacklevel=3)
+    return result
 
 
 def calibration_of(
@@ -268,7 +270,7 @@ def calibration_of(
     codes = cluster_codes(clusters, len(top))
     kept, pairs = _kept(top.pairs(options.kind), options.threshold)
     sums = BinSums.of(pairs, options.n_bins, options.strategy)
-    own = sums.counts, sums.score_sums, sums.event_counts
+    own = sums.parts
     if not own[0].any():
         raise ValueError(
             f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
@@ -314,12 +316,6 @@ def gap_of_rows(scores: Floats, events: NDArray[np.bool_], clusters: Any, resamp
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _warned(result: CalibrationResult, stacklevel: int = 3) -> CalibrationResult:
-    if result.warning is not None:
-        warnings.warn(result.warning, category(result.warning), stacklevel=stacklevel)
-    return result
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -379,7 +375,7 @@ def _kept(pairs: Sequence[Pair], threshold: float) -> tuple[list[Any], list[Pair
 
 
 def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
-    count, score, event = sums.counts, sums.score_sums, sums.event_counts
+    count, score, event = sums.parts
     sizes = np.maximum(count, 1.0)
     # Rounding of a long sum may carry the mean of equal scores past 1.
     confidence, accuracy = np.clip(score / sizes, 0.0, 1.0), event / sizes
@@ -453,7 +449,7 @@ def _interval_of_largest(
     resampling: Resampling,
 ) -> Interval:
     """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
-    wide = resampling.of_family(int(np.count_nonzero(sums.counts)))
+    wide = resampling.of_family(int(np.count_nonzero(sums.count.sum(axis=1))))
     least, most = 0.0, 0.0
     for (scores, events), edges, own in zip(pairs, sums.edges, units, strict=True):
         cells = assign_bins(scores, edges, uniform=options.strategy == "uniform")

@@ -625,19 +625,6 @@ def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: fl
     return intervals.Interval(min(float(low), value), max(float(high), value), resampling.level, "Jeffreys")
 
 
-def _of_ranks(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
-    top = items.top
-    return intervals.delong(top.confidence, top.correct, confidence_level=resampling.level, clusters=items.clusters)
-
-
-def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate | None:
-    return rate(items.top.correct, resampling, items.clusters)
-
-
-def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
-    return estimate_of(*macro_f1_of(items.top.predicted, items.top.labels, resampling, items.clusters))
-
-
 def _brier_of_answers(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     return _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
 
@@ -701,8 +688,12 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "accuracy": _accuracy,
-    "macro_f1": _by_class(_macro_f1),
+    "accuracy": lambda items, resampling: rate(items.top.correct, resampling, items.clusters),
+    "macro_f1": _by_class(
+        lambda items, resampling: estimate_of(
+            *macro_f1_of(items.top.predicted, items.top.labels, resampling, items.clusters)
+        )
+    ),
     "mean_confidence": _bounded(lambda items: items.top.confidence, 0.0, 1.0),
     "confidence_gap": _bounded(_gaps, -1.0, 1.0),
     "ece": _error(),
@@ -722,7 +713,12 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "nll": _log_loss,
     "aurc": _of_top("aurc", _left_out(upper=lambda _: 1.0)),
     "e_aurc": _of_top("e_aurc", _left_out(upper=lambda _: 1.0)),
-    "auroc": _of_top("auroc", _of_ranks),
+    "auroc": _of_top(
+        "auroc",
+        lambda _, items, resampling, value: intervals.delong(
+            items.top.confidence, items.top.correct, confidence_level=resampling.level, clusters=items.clusters
+        ),
+    ),
 }
 """What computes each figure."""
 

@@ -399,8 +399,9 @@ class CalibrationAnswers:
     def surest_errors(self) -> NDArray[np.int64]:
         """The measured items that are wrong, the surest first; without those whose label is."""
         top, split = self._top, self.context.primary
+        ids = np.array(split.ids)[split.labeled]
         wrong = np.flatnonzero(~top.correct & ~split.mislabeled[split.labeled])
-        return wrong[falling(top.confidence[wrong], self._ids(wrong))]
+        return wrong[falling(top.confidence[wrong], ids[wrong])]
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:
@@ -415,11 +416,6 @@ class CalibrationAnswers:
         """How many of them contradict their text, as the data says; None where it does not."""
         split = self.context.primary
         return int(split.mislabeled[split.labeled][self.label_errors].sum()) if split.mislabeled.any() else None
-
-    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the ids of measured items."""
-        split = self.context.primary
-        return [split.ids[row] for row in np.flatnonzero(split.labeled)[rows].tolist()]
 
     @property
     def _top(self) -> Any:
@@ -440,7 +436,8 @@ class CalibrationAnswers:
             return ()
         if not self.is_over:
             right = np.flatnonzero(self._top.correct)
-            rows = right[falling(-self._top.confidence[right], self._ids(right))]
+            ids = np.array(self.context.primary.ids)[self.context.primary.labeled]
+            rows = right[falling(-self._top.confidence[right], ids[right])]
         return tuple(example for example in self.shown(rows[:1]) if example.text)
 
     @functools.cached_property

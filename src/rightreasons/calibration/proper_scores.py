@@ -132,12 +132,13 @@ def brier_score(
 def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
     """Compute `brier_score` from precomputed top labels."""
     sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins, strategy)
-    n, count, sizes = len(top), sums.counts, np.maximum(sums.counts, 1.0)
-    probability, frequency = sums.score_sums / sizes, sums.event_counts / sizes
-    base_rate = sums.event_counts.sum(axis=1, keepdims=True) / n
+    n, (count, score, event) = len(top), sums.parts
+    sizes = np.maximum(count, 1.0)
+    probability, frequency = score / sizes, event / sizes
+    base_rate = event.sum(axis=1, keepdims=True) / n
     # (p - y)² = p² - 2 p y + y, summed; the sum over the events of p is the second row of the totals.
     squares, products = sums.square.sum(axis=1), sums.total[:, 1]
-    brier = float((squares - 2 * products + sums.event_counts).sum() / n)
+    brier = float((squares - 2 * products + event).sum() / n)
     uncertainty = float((base_rate * (1 - base_rate)).sum())
     return BrierResult(
         brier=max(brier, 0.0),

@@ -221,7 +221,10 @@ def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_labe
         # Rates that never fall along the whole order rise however they are cut, so every number of bins qualifies.
         n_bins = n_items
     else:
-        while n_bins < n_items and _rises(events_to, _cuts(ordered, n_bins + 1, strategy)):
+        while n_bins < n_items:
+            cuts = _cuts(ordered, n_bins + 1, strategy)
+            if (np.diff(np.diff(events_to[cuts]) / np.diff(cuts)) < -1e-12).any():
+                break
             n_bins += 1
     best = _cuts(ordered, n_bins, strategy)
     size = np.diff(best)
@@ -245,11 +248,6 @@ def _cuts(ordered: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
         return np.asarray(np.arange(n_bins + 1) * n_items // n_bins, dtype=np.intp)
     inner = np.searchsorted(ordered, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], side="right")
     return np.unique(np.concatenate(([0], inner, [n_items]))).astype(np.intp)
-
-
-def _rises(events_to: Floats, cuts: NDArray[np.intp]) -> bool:
-    accuracy = np.diff(events_to[cuts]) / np.diff(cuts)
-    return bool((np.diff(accuracy) >= -1e-12).all())
 
 
 def _on_grid(values: Floats, weights: Floats) -> Floats:

@@ -94,12 +94,6 @@ class BinSums:
     square: Floats
 
     @classmethod
-    def empty(cls, edges: Floats) -> BinSums:
-        """Return bins that hold nothing; `edges` is (C, M + 1)."""
-        shape = (edges.shape[0], 2, edges.shape[1] - 1)
-        return cls(edges, np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    @classmethod
     def of(cls, pairs: Sequence[tuple[Floats, NDArray[np.bool_]]], n_bins: int, strategy: str = "uniform") -> BinSums:
         """Bin the scores and events of each class.
 
@@ -109,37 +103,23 @@ class BinSums:
             strategy: "uniform" (bins of equal width) or "quantile" (of equal mass; of equal width without scores).
         """
         uniform = strategy == "uniform"
-        sums = cls.empty(
-            np.stack([uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins) for p, _ in pairs])
+        edges = np.stack(
+            [uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins) for p, _ in pairs]
         )
+        count, total, square = np.zeros((3, len(pairs), 2, n_bins))
         for row, (scores, events) in enumerate(pairs):
-            sums.add(row, scores, events, uniform=uniform)
-        return sums
-
-    def add(self, row: int, scores: Floats, events: NDArray[np.bool_], *, uniform: bool) -> None:
-        """Add (N,) scores and events to the bins of one class, in place; `uniform` as in `assign_bins`."""
-        n_bins = self.edges.shape[1] - 1
-        for start in range(0, len(scores), BLOCK):
-            block = np.ascontiguousarray(scores[start : start + BLOCK])
-            cells = assign_bins(block, self.edges[row], uniform=uniform)
-            cells += n_bins * events[start : start + BLOCK]
-            for sums, weights in ((self.count, None), (self.total, block), (self.square, block * block)):
-                sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(2, n_bins)
+            for start in range(0, len(scores), BLOCK):
+                block = np.ascontiguousarray(scores[start : start + BLOCK])
+                cells = assign_bins(block, edges[row], uniform=uniform)
+                cells += n_bins * events[start : start + BLOCK]
+                for sums, weights in ((count, None), (total, block), (square, block * block)):
+                    sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(2, n_bins)
+        return cls(edges, count, total, square)
 
     @property
-    def counts(self) -> Floats:
-        """(C, M) number of pairs in each bin."""
-        return np.asarray(self.count.sum(axis=1), dtype=np.float64)
-
-    @property
-    def score_sums(self) -> Floats:
-        """(C, M) sum of the scores in each bin."""
-        return np.asarray(self.total.sum(axis=1), dtype=np.float64)
-
-    @property
-    def event_counts(self) -> Floats:
-        """(C, M) number of events in each bin."""
-        return self.count[:, 1]
+    def parts(self) -> tuple[Floats, Floats, Floats]:
+        """(C, M) number of pairs in each bin, sum of their scores, and number of events."""
+        return self.count.sum(axis=1), self.total.sum(axis=1), self.count[:, 1]
 
     def resample(self, n_resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
         """Draw what a bootstrap over the pairs would give, from the sums alone.
@@ -184,8 +164,8 @@ class BinSums:
         Returns:
             (R, C, M) counts of events.
         """
-        counts = self.counts
-        mean = np.clip(self.score_sums / np.maximum(counts, 1.0), 0.0, 1.0)
+        counts, scores, _ = self.parts
+        mean = np.clip(scores / np.maximum(counts, 1.0), 0.0, 1.0)
         means = rng.binomial(counts.astype(np.int64), mean, size=(n_resamples, *counts.shape))
         return np.asarray(means, dtype=np.float64)
 

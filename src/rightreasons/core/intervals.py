@@ -8,7 +8,7 @@ DeLong's of an AUROC (`delong`), and that of the calibration error, beside it. C
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -537,7 +537,11 @@ def bootstrap_sums(
     total, n_units = units.sum(axis=0), len(units)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = float(np.asarray(statistic(total)))
-        resamples = [np.atleast_1d(statistic(weights @ units)) for weights in _weights(resampling, n_units)]
+        rng, shares = np.random.default_rng([resampling.seed, 1]), np.full(n_units, 1.0 / n_units)
+        resamples = [
+            np.atleast_1d(statistic(rng.multinomial(n_units, shares, size=rounds).astype(np.float64) @ units))
+            for rounds in resampling.parts(n_units)
+        ]
         without = np.atleast_1d(statistic(total - units)) if method == "bca" else units
     return _defined_interval((estimate, n_units), np.concatenate(resamples), without, resampling.level, method)
 
@@ -987,14 +991,6 @@ def _wilson(share: float, n: float, level: float, method: str) -> Interval:
 def _student(freedom: float, level: float) -> float:
     """Return the quantile of Student's t that a two-sided interval of a level reaches to."""
     return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
-
-
-def _weights(resampling: Resampling, n_units: int) -> Iterator[Floats]:
-    """Yield (r, n_units) numbers of times that each unit is drawn, until there are enough rows."""
-    rng = np.random.default_rng([resampling.seed, 1])
-    shares = np.full(n_units, 1.0 / n_units)
-    for rounds in resampling.parts(n_units):
-        yield rng.multinomial(n_units, shares, size=rounds).astype(np.float64)
 
 
 def _defined_interval(
