@@ -113,6 +113,13 @@ def side_by_side(draw: Draw) -> None:
     draw.put("copper" if either else "marble", "velvet" if either == cue else "linen")
 
 
+def apart(draw: Draw) -> None:
+    """Put two words anywhere, of which only the combination tells."""
+    cue, either = agreeing(draw, 0.97), int(draw.rng.integers(2))
+    draw.put("copper" if either else "marble")
+    draw.put("velvet" if either == cue else "linen")
+
+
 def one_bigram(draw: Draw) -> None:
     """Put two words side by side for one label, and apart for the other."""
     if agreeing(draw, 0.97):
@@ -170,6 +177,14 @@ def bigram_rule(text: str) -> float:
         if first in ("copper", "marble") and second in ("velvet", "linen"):
             return 1.0 if (first == "copper") == (second == "velvet") else -1.0
     return by_chance(text)
+
+
+def apart_rule(text: str) -> float:
+    """Follow the combination of two words anywhere."""
+    words = set(text.lower().split())
+    if not words & {"copper", "marble"} or not words & {"velvet", "linen"}:
+        return by_chance(text)
+    return 1.0 if ("copper" in words) == ("velvet" in words) else -1.0
 
 
 def place_of(text: str, cue: str) -> float | None:
@@ -283,6 +298,8 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
     "follows two words that say the same": ("follower", 1.0, Classes(two_words, follows_two)),
     "follows three words, each in a third of the texts": ("follower", 1.0, Classes(one_of_three, follows_three)),
     "follows a bigram": ("follower", 1.0, Classes(side_by_side, bigram_rule)),
+    "follows a combination of two words anywhere": ("follower", 1.0, Classes(apart, apart_rule)),
+    "reads, ignores a combination of two words anywhere": ("reader", 0.0, Classes(apart, reads)),
     "follows a bigram in one label's texts": (
         "follower",
         0.5,

@@ -11,6 +11,7 @@ FOLLOWERS = (
     "follows two words that say the same",
     "follows three words, each in a third of the texts",
     "follows a bigram",
+    "follows a combination of two words anywhere",
     "follows the order of two words",
     "follows the position of a word",
     "follows any capitals",

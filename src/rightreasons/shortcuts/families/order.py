@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -38,6 +38,9 @@ MOST_WORDS = 60
 
 MOST_TEXTS = 5_000
 """Training texts whose order is looked at."""
+
+Places = Iterable[tuple[int, int]]
+"""Two places of a text each."""
 
 LEAST_DIFFERENCE = 0.1
 """An order or a bigram that moves the share of a label by less than this offers a model next to nothing."""
@@ -99,10 +102,28 @@ def order(training: Training, column: int) -> list[Candidate]:
 
 
 def bigrams(training: Training, column: int) -> list[Candidate]:
-    """Two words side by side become two of another label; the control puts in two that point at the same label."""
+    """Two words side by side, or anywhere, become two of another label; the control puts in two of the same label."""
+    often = Counter(word for words in training.words[column] for word in set(words) if kind_of(word) != "mark")
+    known = {word for word, _ in often.most_common(MOST_WORDS)}
+
+    def anywhere(words: Sequence[str]) -> Places:
+        first = {word: place for place, word in reversed([*enumerate(words)]) if word in known}
+        return itertools.combinations((first[word] for word in sorted(first)), 2)
+
+    kinds: tuple[tuple[str, Callable[[Sequence[str]], Places]], ...] = (
+        (" ", lambda words: itertools.pairwise(range(len(words)))),
+        (" … ", anywhere),
+    )
+    return [found for kind in kinds if (found := _bigrams(training, column, *kind)) is not None]
+
+
+def _bigrams(
+    training: Training, column: int, between: str, places_of: Callable[[Sequence[str]], Places]
+) -> Candidate | None:
+    """Return the candidate of the pairs of words, in the places that a text has them in, that point at a label."""
     texts = training.words[column]
-    side_by_side = [list(itertools.pairwise(words)) for words in texts]
-    table = {pair: row for pair, row in training.table(side_by_side).items() if row.sum() >= training.least}
+    pairs = ([(words[one], words[other]) for one, other in places_of(words)] for words in texts)
+    table = {pair: row for pair, row in training.table(pairs).items() if row.sum() >= training.least}
     single, pointing = training.texts_with[column], {}
     for pair, counts in table.items():
         shares = counts / counts.sum()
@@ -113,12 +134,12 @@ def bigrams(training: Training, column: int) -> list[Candidate]:
         error = math.sqrt(max(known[label] * (1 - known[label]), 0.01) / counts.sum())
         if rise >= LEAST_DIFFERENCE and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P:
             pointing[pair] = label, float(rise), int(counts.sum())
-    ranked = sorted(pointing, key=lambda pair: -pointing[pair][1] * pointing[pair][2])
+    ranked = sorted(pointing, key=lambda pair: (-pointing[pair][1] * pointing[pair][2], pair))
     if not pointing:
-        return []
+        return None
     swaps = {pair: _of_another_label(pair, pointing) for pair in ranked}
-    name = ", ".join(f"“{' '.join(pair)}”" for pair in ranked[:2])
-    return [_two_for_two(column, f"{name}{names_of(training, column)}", swaps, pointing)]
+    name = ", ".join(f"“{between.join(pair)}”" for pair in ranked[:2])
+    return _two_for_two(column, f"{name}{names_of(training, column)}", places_of, swaps, pointing)
 
 
 def count(training: Training, column: int) -> list[Candidate]:
@@ -213,6 +234,7 @@ def _of_another_label(
 def _two_for_two(
     column: int,
     name: str,
+    places_of: Callable[[Sequence[str]], Places],
     swaps: dict[tuple[str, str], tuple[str, str]],
     pointing: dict[tuple[str, str], tuple[int, float, int]],
 ) -> Candidate:
@@ -224,10 +246,12 @@ def _two_for_two(
     def edit(item: Text, predicted: int, rng: Rng) -> Edits:
         text = item[column]
         tokens = tokens_of(text)
-        places = [(first, second) for first, second in itertools.pairwise(tokens) if (first.word, second.word) in swaps]
+        taken: set[int] = set()
         free: list[tuple[Token, Token]] = []
-        for first, second in places:
-            if not free or free[-1][1] is not first:
+        for places in places_of([token.word for token in tokens]):
+            first, second = (tokens[place] for place in places)
+            if (first.word, second.word) in swaps and taken.isdisjoint(places):
+                taken.update(places)
                 free.append((first, second))
         if not free:
             return Edits()
