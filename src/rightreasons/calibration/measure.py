@@ -316,7 +316,8 @@ def measure_rescaled(
 def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
     """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
     curve, confidence = [], items.top.confidence
-    units = np.arange(len(items)) if items.clusters is None else intervals.cluster_codes(items.clusters, len(items))
+    codes = intervals.cluster_codes(items.clusters, len(items))
+    units = np.arange(len(items)) if codes is None else codes
     for point in selective_of(items.top).curve:
         above, equal = confidence > point.confidence, confidence == point.confidence
         # Of equal confidences some are left out at random: each counts by its chance to be kept.
@@ -525,7 +526,7 @@ def _units(items: JudgedItems, flags: NDArray[np.bool_]) -> int:
 def _misplaced(items: JudgedItems) -> NDArray[np.bool_]:
     """Return what differs from the best ranking: wrong answers among as many of the surest as there are right ones."""
     wrong, confidence = ~items.top.correct, items.top.confidence
-    n_wrong = min(np.count_nonzero(wrong), len(wrong) - 1)
+    n_wrong = min(int(np.count_nonzero(wrong)), len(wrong) - 1)
     return np.asarray(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong]))
 
 
@@ -572,7 +573,7 @@ def _resampled(make: Callable[..., intervals.Interval], key: str, items: JudgedI
 
     def figure(*some: Any) -> float:
         rows = some[4:] or (items.top.probabilities,)
-        return STATISTICS[key](TopLabel(*some[:4], *rows)) or 0.0
+        return float(STATISTICS[key](TopLabel(*some[:4], *rows)) or 0.0)
 
     return make(figure, *columns, clusters=clusters, **how)
 

@@ -660,7 +660,7 @@ def jackknife(
     center = float(np.clip((center - low) / width, place / 4, 1 - (1 - place) / 4))
     spread = half / width / max(center * (1 - center), _TINY)
     ends = low + width * special.expit(special.logit(center) + spread * np.array([-1.0, 1.0]))
-    return Interval(*ends.tolist(), level, f"{method}, on the logit")
+    return Interval(float(ends[0]), float(ends[1]), level, f"{method}, on the logit")
 
 
 def jackknife_parts(
