@@ -609,7 +609,7 @@ def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float
 
 def _most_resolution(items: JudgedItems) -> float:
     """Return the resolution of a perfect model of equal classes."""
-    return 1 - 1 / items.table.shape[1]
+    return float(1 - 1 / items.table.shape[1])
 
 
 def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:

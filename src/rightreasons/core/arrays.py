@@ -312,7 +312,7 @@ def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[
     return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
 
 
-def falling(values: NDArray[Any], ids: Sequence[Any]) -> NDArray[np.intp]:
+def falling(values: NDArray[Any], ids: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
     """Return the places of items by falling value; of equal values by id, whatever the order of the input.
 
     Example:
