@@ -55,4 +55,4 @@ def positive_vs_correctness_error(
     if isinstance(table, Ragged) or table.shape[1] != 2:
         raise ValueError("Expected two classes in `predictions` of a binary task, but got another number.")
     sums = BinSums.of([(table[:, 1], top.correct)], n_bins, strategy)
-    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts, norm=norm))
+    return float(binned_error(*sums.parts, norm=norm))

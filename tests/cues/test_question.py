@@ -64,9 +64,9 @@ def test_without_a_training_split_and_with_a_column_easy(leaning, tmp_path):
 
 def test_where_it_does_not_apply(leaning, tmp_path):
     data = write_splits(tmp_path / "few", test=cued_items(12, share=0.5))
-    outcome, _ = section(leaning, str(data), tmp_path / "report")
-    assert "at least 20 items" in outcome.reason
+    with pytest.raises(ValueError, match="at least 20 items"):
+        section(leaning, str(data), tmp_path / "report")
     classifier = save_tiny_classifier(tmp_path / "classifier")
     rows = [{"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]} for i in range(30)]
-    outcome, _ = section(classifier, str(write_splits(tmp_path / "texts", test=rows)), tmp_path / "other")
-    assert "multiple-choice data" in outcome.reason
+    with pytest.raises(ValueError, match="multiple-choice data"):
+        section(classifier, str(write_splits(tmp_path / "texts", test=rows)), tmp_path / "other")

@@ -131,7 +131,7 @@ def test_letters_stand_for_the_texts_of_the_document(tmp_path):
 )
 def test_a_target_among_choices_that_are_numbers(tmp_path, target, acc, label):
     row = sample(0, [("Q", f" {text}") for text in ("5", "2", "7", "²")], [-3.0, -2.0, -1.0, -4.0], target, **acc)
-    assert read_columns(write(tmp_path / "samples.jsonl", [row]))["label"] == [label]
+    assert read_columns(write(tmp_path / "samples.jsonl", [row]), ScoreOptions())[0]["label"] == [label]
 
 
 @pytest.mark.parametrize(
@@ -309,11 +309,11 @@ def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
         return inspected(name, choices, "B", "B", scores={"own": {"value": value, "answer": answer}})
 
     samples = [judged(1, "C", "b"), judged(2, "C", None), judged(3, "I", "B"), judged(4, "I", "a")]
-    columns = read_columns(log(tmp_path / "log.json", samples))
+    columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
     assert (columns["answer"], columns["correct"]) == (["B", "B", "B", ""], [1, 1, 0, 0])
     assert columns["answer_unread"] == [False, False, False, True]
     samples = [judged(1, "C", None, None), judged(2, "I", None, None), judged(3, "I", "", None)]
-    columns = read_columns(log(tmp_path / "log.json", samples))
+    columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
     assert (columns["answer"], columns["correct"]) == (["B", "B", ""], [1, 0, 0])
     with pytest.raises(ValueError, match="say of each answer whether it is right"):
         read_predictions(log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)]))
