@@ -30,8 +30,8 @@ def test_a_calibrated_model_may_have_a_reliability_of_zero():
     rng = np.random.default_rng(0)
     held = dict.fromkeys(PARTS, 0)
     for _ in range(60):
-        said = rng.random(80)
-        found = measure_figures(judged(said, (rng.random(80) < said).astype(int)), PARTS)
+        said = rng.random(100)
+        found = measure_figures(judged(said, (rng.random(100) < said).astype(int)), PARTS)
         for name, truth in zip(PARTS, (0.0, 1 / 6, 1 / 2), strict=True):
             held[name] += found[name].low <= truth <= found[name].high
     assert min(held.values()) >= 51  # in 99 of 100 such runs, at a coverage of .93

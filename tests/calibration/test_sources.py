@@ -79,6 +79,6 @@ def test_command(columns, tmp_path, capsys):
     done = run(capsys, "confidence", file, "--n-resamples", "100", "--out", tmp_path / "figures.json")
     assert "105 items with a confidence from each source" in done.out
     assert "said: 105 of 120 answers have a confidence (87.5%)" in done.out
-    assert re.search(r"p - said +Accuracy +−?\d", done.out)
+    assert re.search(r"p - said +Confidence gap +−?\d", done.out)
     assert re.search(r"short +said +70 ", done.out)
     assert json.loads((tmp_path / "figures.json").read_text())["n_shared"] == 105

@@ -10,7 +10,6 @@ import pytest
 
 from command_line import run
 from rightreasons.core.stopping import SetAsideWarning
-from rightreasons.models import classes
 from rightreasons.models.batching import later
 from rightreasons.models.items import Items
 from rightreasons.models.running import Store
@@ -134,12 +133,13 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     file.write_text("\n".join(["id,text,label", *lines]))
     plain, read = Items.inputs, []
 
-    def broken(columns, logits):
-        logits[[text.endswith("and and") for text in read[-1]]] = float("nan")
-        return later(columns, logits)
+    def broken(columns, *tensors):
+        if len(tensors) == 1:  # the scores; the Fisher information has more
+            tensors[0][[text.endswith("and and") for text in read[-1]]] = float("nan")
+        return later(columns, *tensors)
 
     monkeypatch.setattr(Items, "inputs", lambda *it: read.append([it[0].first[item] for item in it[1]]) or plain(*it))
-    monkeypatch.setattr(classes, "later", broken)
+    monkeypatch.setattr("rightreasons.models.batching.later", broken)
     options = ("--questions", "calibration,difficulty", "--n-resamples", "20", "--difficulty-items", "24")
     code, out, err = run(capsys, "audit", tiny, file, *options, "--out", tmp_path / "report")
     assert code == 0, err

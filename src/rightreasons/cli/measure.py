@@ -69,7 +69,7 @@ def confidence(
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.elicit import measure_confidence
-    from rightreasons.calibration.question import SOURCES
+    from rightreasons.calibration.sources import SOURCES
     from rightreasons.core.options import listed
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.io.judged import read_confidence
@@ -168,7 +168,7 @@ def judges(
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
     from rightreasons.io.judged import read_judgments
     from rightreasons.probes.judges import measure_judges
-    from rightreasons.probes.question import JUDGES
+    from rightreasons.probes.preferences import JUDGES
 
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:

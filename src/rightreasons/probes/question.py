@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
-from rightreasons.page.prose import Prose, prose
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes import plots
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
@@ -467,41 +466,3 @@ PROBES = Question(
     data=data,
     by_item=by_item,
 )
-
-
-PREFERENCES = {
-    "consistency": "Same winner in both orders",
-    "position": "First place over second",
-    "length": "Longer over shorter",
-    "length_beyond": "Longer, beyond the reference",
-    "own": "Its own over the other",
-    "own_beyond": "Its own, beyond the reference",
-}
-"""What a judge may prefer, of a `JudgeBias` -> its name."""
-
-
-def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return what each judge prefers, as far as the data tell it."""
-    for name, bias in m.judges.items():
-        for key, words in PREFERENCES.items():
-            if (found := getattr(bias, key)) is not None:
-                value = estimate_of(found.value, found.interval)
-                yield name, words, value, found.p_value, found.n_pairs, found.n_items
-
-
-PREFERENCE_COLUMNS = (
-    Column("judge", "Judge", "text"),
-    Column("preference", "Preference", "text"),
-    Column("value", "Share, or difference of shares [{{ level }}]"),
-    Column("p_value", "p", "p_value"),
-    Column("n_pairs", "Pairs", "count"),
-    Column("n_items", "Items", "count"),
-)
-
-JUDGES = Question(
-    name="judges",
-    prose=Prose(Path(__file__).with_name("judges.md.j2"), PREFERENCES=PREFERENCES),
-    verdict=(Rule("neutral", "told"),),
-    parts=(Part("judges", (Table("judges", PREFERENCE_COLUMNS, preference_rows),)),),
-)
-"""What `rightreasons judges` prints of judges of pairs."""
