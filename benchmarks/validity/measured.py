@@ -346,14 +346,14 @@ HANDED_ON = {
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),
-    **dict.fromkeys(("history", "history_of", "History.better_at"), ("change_of",)),
+    **dict.fromkeys(("history", "History.better_at"), ("change_of",)),
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     **dict.fromkeys(("estimate_of", "beyond"), ("share", "mean")),
+    "sections": ("compare",),
     "interval_of_groups": ("bootstrap",),
     "rate_interval": ("share",),
     "measure_swaps": ("share", "bounded_mean"),
-    "page_section": (),  # it declares figures, and gives none
     **dict.fromkeys(("quantile_interval", "bca_interval"), ("bootstrap",)),
 }
 """Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""

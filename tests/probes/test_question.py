@@ -84,7 +84,9 @@ def test_where_it_does_not_apply(leaning, tmp_path):
         folder = tmp_path / f"data{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        return section(model, str(folder), tmp_path / "report")[0].reason
+        with pytest.raises(ValueError, match="Expected a question that applies, but got probes") as refused:
+            section(model, str(folder), tmp_path / "report")
+        return str(refused.value)
 
     rows = good_items(12)
     assert "at least 10 items" in reason(leaning, rows[:9])

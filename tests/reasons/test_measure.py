@@ -343,9 +343,9 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
         other.reset()
         done = run(capsys, "reasons", fake.url, path, *flags)
         assert done.code == 0, done.err
-        # The plan is at most: here the reasons that are given to one of two choices are those that are cut, asked once.
-        assert number(fake) - trials[0] == 24 * (each - (k == 2 and not judged))
-        assert number(other) - trials[1] == (24 * 4 if judged else 0)
+        # The plan is at most: what is equal, such as reasons that are cut and those that are given, is asked once.
+        assert 24 * (each - 2) <= number(fake) - trials[0] <= 24 * each
+        assert 24 * 2 * judged <= number(other) - trials[1] <= 24 * 4 * judged
         compared = run(capsys, "compare", tmp_path / "report", tmp_path / "report")
         assert compared.code in (0, 1, 2)
 
@@ -383,7 +383,7 @@ def test_reports_are_compared_and_told_in_a_card(questions, tmp_path, capsys):
             assert run(capsys, "reasons", fake.url, questions, *flags).code == 0
     compared = run(capsys, "compare", tmp_path / "silent", tmp_path / "open")
     assert compared.code == 0, compared.err
-    assert "better at: silent sway: a colleague's opinion" in " ".join(compared.out.split())
+    assert "better at silent sway: a colleague's opinion" in " ".join(compared.out.split())
     card = run(capsys, "card", tmp_path / "silent", "--to", tmp_path / "README.md")
     assert card.code == 0, card.err
     assert "Moved in silence" in (tmp_path / "README.md").read_text("utf-8")

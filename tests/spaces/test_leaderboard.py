@@ -21,7 +21,7 @@ def test_audits_are_sorted(visit):
     expect(page.locator("#table .lb-here")).to_have_text("calibration")
     heads = page.locator("#table thead th").all_inner_texts()
     assert heads[2:] == list(QUESTIONS)
-    expect(page.locator("#table tbody tr").first.locator("td").nth(1)).to_contain_text("Accuracy")
+    expect(page.locator("#table tbody tr").first.locator("td").nth(1)).to_contain_text("Calibrated within 5 points")
     cells = page.locator("#table tbody tr td:nth-child(3)")
     tones = [cells.nth(place).get_attribute("class") for place in range(cells.count())]
     order = ["lb-good", "lb-neutral", "lb-warn", "lb-bad", "lb-none"]

@@ -33,6 +33,7 @@ import tempfile
 import warnings
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -612,12 +613,27 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
         with path.open("rb") as stream:
             stream.seek(max(0, path.stat().st_size - len(closed)))
-            if (end := stream.read()).endswith(opened) and end != closed:
-                raise _still_open(where)
+            end = stream.read()
+        # A mark within the last cell, as in `a"b`, looks the same.
+        if end.endswith(opened) and end != closed and _is_open(path, encoding, separator, quote):
+            raise _still_open(where)
     return _with_cells(table.slice(int(form.column_names is None)))
 
 
 _ODD_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
+
+
+def _is_open(path: Path, encoding: str, separator: str, quote: str) -> bool:
+    """Tell by Python's reader whether a quotation mark is never closed: the last cell then holds an added row."""
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            rows = csv.reader(itertools.chain(stream, ("\n", "end\n")), delimiter=separator, quotechar=quote)
+            return deque(rows, maxlen=1).pop() != ["end"]
+    except csv.Error:  # a cell without an end
+        return True
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _still_open(where: str) -> ValueError:
