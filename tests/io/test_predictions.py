@@ -366,7 +366,7 @@ def test_every_reader_takes_columns_for_the_same():
         assert find_predictions(columns).taken["scores"] == ("p_bad", "p_good")
         read = read_answers(columns)
         assert (read.label_names, read.scores.tolist()) == (("bad", "good"), [[0.9, 0.1], [0.25, 0.75]])
-    # Where scores stand beside a confidence, “category” is the label, as it is in items.
+    # In a table with both scores and a confidence, “category” is the label, as in tables of items.
     items = {"p_bad": [0.9, 0.25], "p_good": [0.1, 0.75], "category": ["bad", "good"]}
     sure = read_confidence({**items, "confidence": [0.9, 0.75], "prediction": ["bad", "bad"]})
     assert sure.correct["confidence"].tolist() == [1, 0]

@@ -263,7 +263,7 @@ _FIRSTS = {each.partition(" ")[0] for told in (*_LISTS["kind"], *_LISTS["before"
 
 
 def _past(name: str, text: str, start: int) -> int:
-    """Return where a pattern ends that may stand at a position."""
+    """Return the end of an optional pattern at a position: the position itself where it does not match."""
     match = _SAID[name].match(text, start)
     return match.end() if match else start
 

@@ -140,12 +140,6 @@ def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
         yield family_name(row), *family_cells(row), row.association, DECIDED[row.decision.level]
 
 
-def swap_and_control(m: Any) -> tuple[float, float | None]:
-    """Return what swaps of the strongest feature change, and what its matched control does."""
-    effect = m.strongest.effect
-    return effect.rate, effect.control_rate
-
-
 def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw what each family decides."""
     rows = [Bar.of(family_name(row), row.estimate) for row in m.swaps.rows]
@@ -474,7 +468,7 @@ SHORTCUTS = Question(
             plot="families",
             size=lambda m: max(m.strongest.effect.deciding_share, 0.0),
             pair=lambda m: tuple(swapped(m))[:1],
-            contrast=swap_and_control,
+            contrast=lambda m: (m.strongest.effect.rate, m.strongest.effect.control_rate),
             when=lambda m: m.deciding,
         ),
         # The swaps of a rare feature may change all of its few predictions: of one that decides little, shares of all.
