@@ -14,7 +14,7 @@ FOLLOWERS = (
     choices.SCENARIOS["probes: likes the cue, right in 80 %"],
     choices.SCENARIOS["probes: always A"],
     choices.SCENARIOS["cues: takes the cue, right in 80 %"],
-    confidence.SCENARIOS["calibration: 15 points over-confident"],
+    confidence.SCENARIOS["calibration: 15 points overconfident"],
     behavior.SCENARIOS["behavior: passes half of each test"],
     behavior.SCENARIOS["behavior: one answer to everything"],
 )

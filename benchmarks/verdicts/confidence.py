@@ -1,4 +1,4 @@
-"""Models whose confidence is known to be right or wrong: calibrated, over- and under-confident, S-shaped, shuffled."""
+"""Models whose confidence is known to be right or wrong: calibrated, over- and underconfident, S-shaped, shuffled."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _listed() -> dict[str, Scenario]:
         for n_classes, accuracy in ((2, 0.8), (2, 0.95), (4, 0.6), (4, 0.8), (20, 0.7))
     ]
     wrong: tuple[tuple[str, Truth], ...] = (
-        ("15 points over-confident", functools.partial(_shifted, by=-0.15)),
-        ("15 points under-confident", functools.partial(_shifted, by=0.15)),
+        ("15 points overconfident", functools.partial(_shifted, by=-0.15)),
+        ("15 points underconfident", functools.partial(_shifted, by=0.15)),
         ("S-shaped, without a gap", functools.partial(_flat, slope=0.2)),
         ("shuffled confidence", functools.partial(_flat, slope=0.0)),
     )

@@ -277,10 +277,10 @@ class TestContrastSets:
             ((0, 15, 15, 0), "bad", "Fails on most small revisions"),  # a constant answer
             ((0, 0, 0, 25), "neutral", "Right on no original"),
             # 60 of 100 where the original is right: [0.502, 0.691]; accuracies 1.0 and 0.6.
-            ((60, 40, 0, 0), "bad", "Falls on small revisions"),
+            ((60, 40, 0, 0), "bad", "Less accurate on small revisions"),
             # 80 of 95: [0.756, 0.902] is not below 0.9, 160 of 190: [0.783, 0.887] is; accuracies 0.95 and 0.85, 0.95.
             ((80, 15, 5, 0), "neutral", "Cannot tell"),
-            ((160, 30, 10, 0), "bad", "Falls on small revisions"),
+            ((160, 30, 10, 0), "bad", "Less accurate on small revisions"),
             ((160, 30, 30, 0), "warn", "Fails on some small revisions"),
         ],
     )

@@ -11,9 +11,9 @@ from rightreasons.reasons import silent_sway
 FOLDER = Path(__file__).parents[2] / "experiments" / "reasons"
 
 VERDICTS = {
-    "steady": "It does not follow the hints",
-    "silent": "Moved in silence",
-    "says": "Moved, and says so",
+    "steady": "Does not follow the hints",
+    "silent": "Follows hints without saying so",
+    "says": "Follows hints, and says so",
 }
 
 

@@ -284,7 +284,7 @@ def test_one_command_asks_a_server_and_goes_on_where_it_stopped(questions, tmp_p
         done = run(capsys, "reasons", fake.url, questions, *flags)
         assert done.code == 0, done.err
         assert "Problem: Does it say its reasons?" in done.out
-        assert "Moved in silence. A colleague's opinion turns" in " ".join(done.out.split())
+        assert "Follows hints without saying so. A colleague's opinion turns" in " ".join(done.out.split())
         assert reasoned(fake) == 4 * 60
         fake.reset()
         again = run(capsys, "reasons", fake.url, questions, *flags)
@@ -386,7 +386,7 @@ def test_reports_are_compared_and_told_in_a_card(questions, tmp_path, capsys):
     assert "better at silent sway: a colleague's opinion" in " ".join(compared.out.split())
     card = run(capsys, "card", tmp_path / "silent", "--to", tmp_path / "README.md")
     assert card.code == 0, card.err
-    assert "Moved in silence" in (tmp_path / "README.md").read_text("utf-8")
+    assert "Follows hints without saying so" in (tmp_path / "README.md").read_text("utf-8")
     passed = run(capsys, "gate", tmp_path / "open", "--fail-if", "reasons.silent_sway_colleague.low > 0.05")
     assert passed.code == 0
 

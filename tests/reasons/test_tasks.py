@@ -60,7 +60,7 @@ def test_a_task_of_inspect_has_all_arms(questions, tmp_path, capsys):
     silent(log)
     read = run(capsys, "reasons", log)
     assert read.code == 0, read.err
-    assert "Moved in silence" in read.out
+    assert "Follows hints without saying so" in read.out
 
 
 def test_a_task_of_lm_eval_has_all_arms(questions, tmp_path, capsys):

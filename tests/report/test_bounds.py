@@ -56,6 +56,6 @@ def test_answers_that_cannot_be_read_and_decide_take_the_verdict(tmp_path):
     assert (many.tone, many.label) == ("neutral", "Cannot tell")
     assert many.summary == (
         "8.3% of the answers cannot be read (20 no answer that can be read): were all of them wrong, the verdict would "
-        "be “Somewhat over-confident”, and were all right, “Calibrated within 5 points”. By the others it would be: "
+        "be “Somewhat overconfident”, and were all right, “Calibrated within 5 points”. By the others it would be: "
         "Calibrated within 5 points."
     )

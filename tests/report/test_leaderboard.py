@@ -48,7 +48,7 @@ def test_without_a_question_those_that_asked_most_come_first_then_the_fewest_pro
 def test_a_cell_shows_what_the_finding_is_about(tmp_path):
     headlines = figure("accuracy", 0.9, 0.8, 0.95, better="higher"), figure("ece", 0.2, 0.1, 0.3)
     finding = Finding("is sure.", "Counted.", figure="ece", size=0.2)
-    answer = SectionResult(Verdict("bad", "Over-confident", "Because."), headlines, (), finding=finding)
+    answer = SectionResult(Verdict("bad", "Overconfident", "Because."), headlines, (), finding=finding)
     file = small_audit(tmp_path, outcomes=(Outcome("calibration", "Calibrated?", "answered", "", answer),))
     assert leaderboard([read_audit(file)])[0]["calibration"].figure.path == "calibration.ece"
 

@@ -61,7 +61,7 @@ def test_the_command_follows_checkpoints(capsys, reports, tmp_path):
     rows = {line.split()[0]: re.sub(" +", " ", line) for line in out.splitlines() if line.startswith("  ")}
     assert rows["accuracy"].endswith(" 10.0% [6.4, 13.6] org/three")
     assert [rows["deciding"].count("%"), rows["deciding"].endswith(" org/one")] == [4, True]
-    assert "1 figure is better in org/three than in org/one, beyond the intervals; 1 worse; 1 open." in " ".join(
+    assert "1 figure is better in org/three than in org/one, beyond the intervals; 1 worse; 1 undecided." in " ".join(
         out.split()
     )
     page = (tmp_path / "page" / "index.html").read_text("utf-8")

@@ -31,7 +31,7 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
     )
     rule, say = page.ANSWERS.rule(comparison), page.ANSWERS.prose.of(m=comparison)
     assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
-    assert ("1 figure is open" in say(f"verdict.{rule.key}")) == (open_ == 1)
+    assert ("1 figure is undecided" in say(f"verdict.{rule.key}")) == (open_ == 1)
 
 
 @pytest.mark.parametrize(("n", "alone", "says"), [(1, 1, "1 item is right"), (9, 0, "0 items are right")])

@@ -36,7 +36,7 @@ class _Items(list):
         (-0.02, 0.03, (0.06, 0.01, 0.09), 0.024, "warn", "in_parts"),
         # Two tests: one alone at .04 does not tell.
         (-0.02, 0.03, (0.06, 0.0, 0.09), 0.04, "neutral", "open"),
-        # Surely under-confident by less than the margin: no model of the world is calibrated to the last digit.
+        # Surely underconfident by less than the margin: no model of the world is calibrated to the last digit.
         (-0.023, -0.005, (0.014, 0.005, 0.023), 0.001, "good", "none_found"),
         (0.01, 0.12, (0.06, 0.0, 0.12), 0.4, "neutral", "open"),
         (0.06, 0.12, (0.09, 0.05, 0.12), 0.001, "bad", "over"),

@@ -179,7 +179,7 @@ def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path
     told = {one.way.separators == "capitals": one.verdicts["calibration"] for one in found.ways}
     # Its confidence is 0.88, one in 1 + e^-2; in capitals half of the answers are right, else all 40, which is surely
     # more, if perhaps by less than 5 points. One generated answer has no confidence.
-    expected = {True: "Over-confident", False: "Somewhat under-confident"}
+    expected = {True: "Overconfident", False: "Somewhat underconfident"}
     assert told == (expected if ability == "likelihoods" else {True: "", False: ""})
 
 

@@ -276,7 +276,7 @@ class Verdict(Result):
 
     Attributes:
         tone: "good", "warn", "bad" or "neutral".
-        label: Two or three words, such as "Over-confident".
+        label: Two or three words, such as "Overconfident".
         summary: One or two sentences with the figures behind it.
     """
 

@@ -208,8 +208,8 @@ def reliability_diagram(
         top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy of the bin")
         handles = [
             Patch(facecolor=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], label="accuracy"),
-            Patch(facecolor=PALETTE["orange"], label="over-confident by"),
-            Patch(facecolor=PALETTE["green"], label="under-confident by"),
+            Patch(facecolor=PALETTE["orange"], label="overconfident by"),
+            Patch(facecolor=PALETTE["green"], label="underconfident by"),
             Patch(facecolor=PALETTE["band"], label=f"if calibrated, {level_percent(level)}"),
         ]
         top.legend(handles=handles, handlelength=1.2, **ABOVE)
