@@ -3,6 +3,7 @@
 import csv
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.verdicts.classes import PARTS
 from benchmarks.verdicts.texts import texts
@@ -54,6 +55,9 @@ def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
     answer = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=str(train))
     assert "100 items of 130" in answer["result"]["verdict"]["summary"]
     assert answer["result"]["verdict"]["tone"] == "warn"
+    in_memory = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=pd.read_csv(train, sep=";"))
+    assert in_memory["result"]["verdict"] == answer["result"]["verdict"]
+    assert not (tmp_path / "report" / "audit.yaml").exists()  # no command could name the table
 
 
 def test_training_texts_with_another_label_are_refused(tmp_path):

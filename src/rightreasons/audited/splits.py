@@ -353,8 +353,9 @@ def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOpti
         names = rows.features["label"].names
         other = next((name for name in names if name not in label.names), None)
         if other is not None:
+            where = given.train if isinstance(given.train, str) else "the training texts"
             raise OptionError(
-                f"Expected the labels of the data ({', '.join(label.names)}) in {given.train}, but got {other!r}; "
+                f"Expected the labels of the data ({', '.join(label.names)}) in {where}, but got {other!r}; "
                 "label_names gives labels new names.",
                 option="train",
             )

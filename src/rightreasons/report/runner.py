@@ -171,7 +171,7 @@ def audit(
         **settings: The fields of `AuditOptions`; those of `Prompt` and of `ServerOptions`, which say how a language
             model is asked; and those of `StoredOptions`, to audit stored predictions instead of a model: a file, or
             whatever `as_table` takes, such as a DataFrame. Questions that a model would have to answer anew then say
-            so.
+            so. `train`, too, may be a table in memory.
 
     Returns:
         An `AuditResult`: the folder, the audit as plain values, and the outcomes.
@@ -192,7 +192,11 @@ def audit(
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     predictions = settings.pop("predictions", None)
+    training = settings.pop("train", None)
+    is_named = isinstance(training, (str, os.PathLike))
+    settings["train"] = os.fspath(training) if is_named else None if training is None else "the table"
     general, stored = part_of(AuditOptions, settings), part_of(StoredOptions, settings)
+    opening = general.model_copy(update={"train": training})  # a table in memory is none of the settings that are kept
     prompt, server = part_of(Prompt, settings), part_of(ServerOptions, settings)
     chosen = question_options(sections, options)
     model, dataset, predictions = told_apart(model, dataset, predictions, stored, prompt)
@@ -207,10 +211,10 @@ def audit(
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name, predictions if in_memory else None)
         source, names, spare = opened.model, [opened.chosen], opened.spare
-        data = with_train(opened.data, source.task, general)
+        data = with_train(opened.data, source.task, opening)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
-        data, source = open_asked(model, dataset, general, prompt, server, require_labels=needs_labels)
+        data, source = open_asked(model, dataset, opening, prompt, server, require_labels=needs_labels)
         # Training texts that are named apart are no split to audit.
         audited = {split: rows for split, rows in data.items() if general.train is None or split != "train"}
         names = choose_splits(audited, general.split, name)
@@ -220,7 +224,8 @@ def audit(
     met = source.label_match if isinstance(source, StoredModel) else ""
     splits = take_splits(data, roles, general, source.label_names, name, met)
     how = (general, stored, prompt, server)
-    sources = predictions if in_memory else model, dataset
+    in_memory |= training is not None and not is_named
+    sources = source if in_memory else model, dataset
     context = AuditContext(
         source=source,
         dataset_name=name,
