@@ -1,6 +1,7 @@
 """What is no reason for a label, and what follows for the verdict."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import Decision
 from rightreasons.shortcuts.judging import TONES, Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
+from rightreasons.shortcuts.question import SHORTCUTS
 from rightreasons.shortcuts.swaps import DecidingShare
 
 
@@ -92,3 +94,25 @@ def test_an_association_that_vanishes_elsewhere():
 
 def test_rows_are_plain():
     assert dataclasses.replace(row(), n_pairs=2).to_dict()["n_pairs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("unsure", "sentence"),
+    [
+        # One pair: 0.15 -/+ 0.1 around a tenth. Four words: beside half of the predictions, not beside a quarter.
+        (
+            row("unknown", share=0.15),
+            "but the words “copper” and “marble” may decide more than a tenth: 15.0% [5.0, 25.0]",
+        ),
+        (
+            row("unknown", words=("great", "awful", "fine", "dull"), share=0.53, n_pairs=2),
+            "Whether a handful of words does too much is open: together, the words “great”, “awful”, “fine” and “dull” "
+            "decide 53.0% [43.0, 63.0].",
+        ),
+    ],
+)
+def test_what_is_open_is_said_of_its_own_margin(unsure, sentence):
+    m = SimpleNamespace(swaps=SimpleNamespace(rows=[unsure], n_items=200, n_available=200, untested={}), n_needed=None)
+    said = " ".join(SHORTCUTS.prose.of(m=m)("verdict.open").split())
+    assert said.startswith("No single feature surely decides more than a quarter of the predictions on 200 items")
+    assert sentence in said
