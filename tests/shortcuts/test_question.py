@@ -17,6 +17,7 @@ from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
 from rightreasons.shortcuts import measure_deciding
 from rightreasons.shortcuts.measure import ShortcutRecord
+from rightreasons.shortcuts.question import _becomes
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
 
@@ -168,6 +169,24 @@ def test_what_decides(outcome, planted_model):
     assert [classifier.label_names[label] for label in predicted.tolist()] == [label for _, label in texts]
     decided = next(item for item in found.by_item if item.key == "deciding_share")
     assert len(decided.values) == swaps["n_items"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "marked", "said"),
+    [
+        (("A fine Film",), ("A dull Film",), ["fine"], ["it becomes “dull”"]),
+        # More than two words, and words that come or go: the whole text.
+        (("one two three four",), ("five six seven four",), ["one two three"], ["it becomes “five six seven four”"]),
+        (("It is so, so fine",), ("It is so fine",), [", so"], ["it becomes “It is so fine”"]),
+        # Of spaces and line ends both are shown, as a page shows neither.
+        (("A  film\nhere",), ("A film here",), [], ["“A␣␣film⏎here” becomes “A film here”"]),
+        # Of pairs the text that changes; words of the second are not marked in the first.
+        (("one", "a b c"), ("one", "a b d"), [], ["the second text becomes “a b d”"]),
+    ],
+)
+def test_what_becomes_of_a_text_is_said(before, after, marked, said):
+    marks, becomes = _becomes(before, after)
+    assert ([before[0][mark.start : mark.end] for mark in marks], becomes) == (marked, said)
 
 
 @pytest.fixture

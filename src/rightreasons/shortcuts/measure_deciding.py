@@ -136,8 +136,8 @@ class SwapMeasurement:
         n_available: Items that there are.
         n_passes: Texts that the model was asked about.
         seconds: How long that took.
-        asked: (row, words, changed item, its label) of each item with a pair of words swapped, the pair that changes
-            most first.
+        asked: (row, feature, changed item, its label) of items with a feature swapped: each pair of words, the one that
+            changes most first, and the strongest feature of every other family.
         decided: Row of an item -> whether the strongest feature changes its prediction.
         words: What the words of the strongest pair do when they are taken out or put in.
     """
@@ -153,7 +153,7 @@ class SwapMeasurement:
     n_available: int
     n_passes: int
     seconds: float
-    asked: tuple[tuple[int, tuple[str, ...], Text, int], ...] = ()
+    asked: tuple[tuple[int, str, Text, int], ...] = ()
     decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
     words: tuple[WordEffect, ...] = ()
 
@@ -455,14 +455,16 @@ class _Trial:
         after = [before[place] if text is None else self.label(text) for place, text in enumerate(neutral.values())]
         return before == gold[rows], np.array(after, dtype=np.int64) == gold[rows]
 
-    def asked(self, n_items: int) -> Iterable[tuple[int, tuple[str, ...], Text, int]]:
-        """Return what the model says of each item with a pair of words swapped, the pair that changes most first."""
+    def asked(self, n_items: int) -> Iterable[tuple[int, str, Text, int]]:
+        """Return what the model says of items with a feature swapped: pairs of words first, as they change most."""
         rows = range(min(n_items, self.n_screened))
         most = sorted(self.offered.get("words", []), key=lambda each: -sum(self.changes(each, row) for row in rows))
-        for candidate, row in itertools.product(most, rows):
-            text = self.edits(candidate, row).treated
-            if text is not None and self.label(text) >= 0:
-                yield int(self.rows_of_items[row]), candidate.words, text, self.label(text)
+        others = [self.choice(listed, n_items) for (family, _), listed in self.groups().items() if family != "words"]
+        for candidates_of_rows in [*([each] * len(rows) for each in most), *others]:
+            for row, candidate in enumerate(candidates_of_rows):
+                text = self.edits(candidate, row).treated
+                if text is not None and self.label(text) >= 0:
+                    yield int(self.rows_of_items[row]), candidate.name, text, self.label(text)
 
     def decided(self, n_items: int) -> dict[int, bool]:
         """Return which predictions the feature that changes most of them changes."""

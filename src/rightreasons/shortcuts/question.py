@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.audited.context import changes as differences
 from rightreasons.core.arrays import falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
@@ -34,6 +35,9 @@ from rightreasons.shortcuts.measurement import (
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 N_EXAMPLES = 5
+
+MAX_WORDS = 2
+"""Words whose swap is told one by one; of more, the whole text is shown as it becomes."""
 
 PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
@@ -147,20 +151,47 @@ def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
 
 
 def swapped(m: ShortcutAnswers) -> Iterator[Example]:
-    """Show right predictions that change by the swap of the pair of words that decides most, surest first."""
+    """Show right predictions that the feature that decides most decides, surest first: before and after its swap."""
     split, scores = m.context.primary, m.context.scores()
     is_right = (scores.predicted == split.labels) & ~split.mislabeled
-    strongest = [each for each in m.swaps.asked if each[1] == m.swaps.asked[0][1]]
-    right = [each for each in strongest if is_right[each[0]] and each[3] != scores.predicted[each[0]]]
+    names = [name for _, name, _, _ in m.swaps.asked]
+    # Several pairs of words are shown by the one that changes most.
+    feature = m.strongest.name if m.strongest and m.strongest.name in names else names[0] if names else ""
+    stays = m.strongest is not None and m.strongest.family == "one text alone"
+    right = [
+        (row, text, label)
+        for row, name, text, label in m.swaps.asked
+        if name == feature and is_right[row] and (label == scores.predicted[row]) == stays
+    ]
     right.sort(key=lambda each: (-float(scores.confidence[each[0]]), split.ids[each[0]]))
-    for row, _, text, label in right[:N_EXAMPLES]:
-        words = _replaced(split.texts[row], text[0])
-        marks = tuple(Mark(old.start, old.end, "cue", note=f"becomes “{new.word}”") for old, new in words)
-        if not marks:
-            continue
-        example = example_of(m.context, split, row, int(scores.predicted[row]), float(scores.confidence[row]), marks)
-        named = ", ".join(dict.fromkeys(mark.note for mark in marks))
-        yield dataclasses.replace(example, note=f"Where it {named}: {m.context.label_name(label)}.")
+    for row, after, label in right[:N_EXAMPLES]:
+        before = (split.texts[row], split.text_pairs[row]) if split.text_pairs else (split.texts[row],)
+        marks, becomes = _becomes(before, after)
+        sure = float(scores.confidence[row])
+        example = example_of(m.context, split, row, int(scores.predicted[row]), sure, () if stays else marks)
+        told = f"Where {' and '.join(becomes)}: {'still ' if stays else ''}{m.context.label_name(label)}."
+        yield dataclasses.replace(example, note=told)
+
+
+def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, ...], list[str]]:
+    """Mark what a swap changes in the first text, and say what becomes of it: a word or two, or the whole text."""
+    words = _replaced(before[0], after[0]) if before[1:] == after[1:] else []
+    marks = [Mark(old.start, old.end, "cue", note=f"becomes “{after[0][new.start : new.end]}”") for old, new in words]
+    becomes = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
+    if 1 <= len(becomes) <= MAX_WORDS:
+        return tuple(marks), becomes
+    places = ("the first text", "the second text") if before[1:] else ("it",)
+    becomes = []
+    for place, old, new in zip(places, before, after, strict=True):
+        if old != new:
+            # Where spaces or line ends are all that changes, they are to be seen.
+            same_words = not differences(old, new) and not differences(new, old)
+            becomes.append(f"{_visible(old) if same_words else place} becomes {_visible(new)}")
+    return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])), becomes
+
+
+def _visible(text: str) -> str:
+    return f"“{text}”".replace("  ", "␣␣").replace("\n", "⏎")
 
 
 def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
@@ -171,10 +202,11 @@ def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
 
 def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
     """Return the swaps of words in single texts, which the model was asked about."""
-    for row, _, text, label in m.swaps.asked:
+    pairs = {row.name for row in m.swaps.pairs}
+    for row, name, text, label in m.swaps.asked:
         before = m.context.primary.texts[row]
         words = dict.fromkeys((old.word, new.word) for old, new in _replaced(before, text[0])) if len(text) == 1 else ()
-        if words:
+        if words and name in pairs:
             name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
             yield before, Change(name, text[0], m.context.label_name(label))
 
