@@ -1,5 +1,6 @@
 """Commands that a report advises ask as the audit asked, and are commands that the command line knows."""
 
+import ast
 import re
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from command_line import run
 from rightreasons.page.parts import Action
 from rightreasons.page.prose import ask
 from rightreasons.report.render import _here
+from rightreasons.shortcuts.options import ShortcutsOptions
 
 
 def test_an_advised_command_asks_as_the_audit_did():
@@ -24,8 +26,16 @@ def test_an_advised_command_asks_as_the_audit_did():
     assert ask(audited, "difficulty", all_items=True, items="1000") == (
         f"{command} --questions difficulty --difficulty-items 1000"
     )
-    loaded = SimpleNamespace(command="", model_name="a model", dataset_name="reviews")
-    assert ask(loaded, "cues") == "rightreasons audit MODEL DATASET --questions cues"
+
+
+def test_an_audit_of_objects_is_asked_again_in_python():
+    audited = SimpleNamespace(command="", stored=None)
+    assert ask(audited, "cues") == "rightreasons.audit(model, data, questions=['cues'])"
+    more = ask(audited, "shortcuts", all_items=True, not_reasons="copper,marble", items="200")
+    options = ast.literal_eval(more[more.index("options=") + 8 : -1])["shortcuts"]
+    assert options == {"not_reasons": ["copper", "marble"], "items": 200}
+    assert ShortcutsOptions(**options).not_reasons == ("copper", "marble")
+    assert ask(SimpleNamespace(command="", stored=audited), "cues").startswith("rightreasons.audit(predictions=table,")
 
 
 @pytest.mark.parametrize("flag", ["--shortcuts-words", "--difficulty-items", "--questions"])
@@ -38,5 +48,7 @@ def test_a_question_that_the_page_answers_is_pointed_at():
     command = "rightreasons audit MODEL DATASET --limit 20 --questions cues"
     assert _here(Action("See.", command), {"cues"}) == Action("See.", link="#cues")
     assert _here(Action("See.", command), {"probes"}) == Action("See.", command)
+    in_python = "rightreasons.audit(model, data, questions=['cues'])"
+    assert _here(Action("See.", in_python), {"cues"}) == Action("See.", link="#cues")
     more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
     assert _here(Action("See.", more), {"cues"}).command == more

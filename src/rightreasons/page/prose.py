@@ -238,15 +238,20 @@ def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
-    """Return the command that asks one question again as the audit did, with further options of the question.
+    """Return what asks one question again as the audit did, with further options of the question.
 
     Args:
-        context: The audit; MODEL and DATASET stand for its own where these are objects, which no command can name.
+        context: The audit; it is asked in Python where its model or data are objects, which no command can name.
         question: The question.
         all_items: Whether to leave out the limit of the audit.
         **options: Options of the question.
     """
-    command = shlex.split(context.command) or ["rightreasons", "audit", "MODEL", "DATASET"]
+    if not context.command:
+        values = {name: int(value) if value.isdigit() else value.split(",") for name, value in options.items()}
+        given = ["predictions=table" if context.stored else "model, data", f"questions={[question]}"]
+        given += [f"options={ {question: values} }"] if values else []
+        return f"rightreasons.audit({', '.join(given)})"
+    command = shlex.split(context.command)
     if all_items and "--limit" in command:
         limit = command.index("--limit")
         del command[limit : limit + 2]

@@ -265,8 +265,9 @@ def plot_of(result: SectionResult) -> Plot | None:
 
 def _here(action: Action, asked: set[str]) -> Action:
     """Point to the section of a question that the page answers, in the place of the command that asks it."""
-    _, _, question = action.command.rpartition(" --questions ")
-    return Action(action.text, link=f"#{question}") if question in asked else action
+    question = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
+    named = question and (question[1] or question[2])
+    return Action(action.text, link=f"#{named}") if named in asked else action
 
 
 def figure_of(result: SectionResult) -> Headline | None:
