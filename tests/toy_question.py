@@ -8,7 +8,7 @@ import numpy as np
 from rightreasons.audited.context import example_of
 from rightreasons.core.intervals import share
 from rightreasons.core.options import QuestionOptions, option
-from rightreasons.page.parts import Column, ItemFigure
+from rightreasons.page.parts import ItemFigure
 from rightreasons.page.plots import Bar, dot_rows
 from rightreasons.page.prose import Prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -64,6 +64,8 @@ With {{ level }} intervals.
 {{ figures.long_rate | interval }}.
 
 ## table.texts: Texts
+
+- text (text): Text of {{ m.n_items }}
 
 ## examples.longest: A long text
 The first.
@@ -133,7 +135,7 @@ def toy(folder, prose=PROSE, **changes):
                 (
                     Plot("rates", lambda key, m: dot_rows(
                         key, rows=[Bar.of("long", m.rate(True))], series=("rate",), xlabel="share"), "Counted"),
-                    Table("texts", (Column("text", "Text of {{ m.n_items }}", "text"),), lambda m: [("a",)]),
+                    Table("texts", lambda m: [("a",)]),
                     Examples("longest", longest),
                 ),
                 figures=("long_rate",),

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import run
-from rightreasons.page.parts import Action
-from rightreasons.page.prose import ask
+from rightreasons.page.parts import Action, Column
+from rightreasons.page.prose import Prose, ask
 from rightreasons.report.render import _here
 from rightreasons.shortcuts.options import ShortcutsOptions
 
@@ -52,3 +52,31 @@ def test_a_question_that_the_page_answers_is_pointed_at():
     assert _here(Action("See.", in_python), {"cues"}) == Action("See.", link="#cues")
     more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
     assert _here(Action("See.", more), {"cues"}).command == more
+
+
+def test_the_columns_of_a_table_are_its_items(tmp_path):
+    path = tmp_path / "question.md.j2"
+    path.write_text(
+        """
+## table.rates: Rates
+A note — with a dash.
+
+- name (text): Model
+- rate (share): Rate (of {{ m.unit }}) [{{ level }}] — Hits: right answers —
+  over all.
+{% for name in m.models %}
+- model_{{ loop.index }}: {{ name }}
+{% endfor %}
+""",
+        "utf-8",
+    )
+    say = Prose(path).of(m=SimpleNamespace(unit="items", models=["a — b", "c: d", "- e"]), level="95%")
+    note, columns = say.table("table.rates")
+    assert note == "A note — with a dash."
+    assert columns == (
+        Column("name", "Model", "text"),
+        Column("rate", "Rate (of items) [95%]", "share", "Hits: right answers — over all."),
+        Column("model_1", "a — b"),
+        Column("model_2", "c: d"),
+        Column("model_3", "- e"),
+    )

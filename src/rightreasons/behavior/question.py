@@ -38,22 +38,6 @@ WEAK, POOR = 0.9, 0.5
 SHORTFALL = Margin(small=1 - WEAK, large=1 - POOR)
 """What the mean pass rate may lack of 1."""
 
-GROUPS = (
-    p.Column("group", "Group", "text"),
-    p.Column("kind", "Kind", "text"),
-    p.Column("pass_rate", "Mean pass rate [{{ level }}]", "share", "Unweighted mean over functionalities."),
-    p.Column("n_functionalities", "Functionalities", "count", "Those with a case that applies."),
-)
-FUNCTIONALITIES = (
-    p.Column("functionality", "Functionality", "text", "With its number in the picture."),
-    p.Column("functionality_class", "Class", "text"),
-    p.Column("test_type", "Type", "text"),
-    p.Column("pass_rate", "Pass rate [{{ level }}]", "share", "Wilson intervals."),
-    p.Column("n_cases", "Cases", "count", "Those that are asked."),
-    p.Column("n_failed", "Fail", "count"),
-    p.Column("n_filtered", "Not asked", "count", "Cases to which the expectation does not apply."),
-)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BehaviorMeasurement:
@@ -306,10 +290,10 @@ BEHAVIOR = Question(
             "rates",
             (
                 Plot("heat_map", draw_rates, SOURCE, wide=True),
-                Table("pass_rates_by_group", GROUPS, group_rows, RIBEIRO),
+                Table("pass_rates_by_group", group_rows, RIBEIRO),
             ),
         ),
-        Part("functionalities", (Table("functionalities", FUNCTIONALITIES, functionality_rows, RIBEIRO),)),
+        Part("functionalities", (Table("functionalities", functionality_rows, RIBEIRO),)),
         Part("failing", (Tables("failing", failing),)),
     ),
     leads=(

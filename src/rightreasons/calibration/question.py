@@ -16,11 +16,11 @@ from rightreasons.calibration.measurement import (
     cue_rows,
     measure,
 )
-from rightreasons.calibration.sources import source_columns, source_rows
+from rightreasons.calibration.sources import OF_SOURCES, source_rows
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.verdict import Power
 from rightreasons.page import plots
-from rightreasons.page.parts import Amount, Cell, Column
+from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import percent, prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -32,68 +32,6 @@ N_LABELS = 300
 """Labels to check that a report names at most."""
 
 RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
-
-BINS = (
-    Column("bin", "Confidence", "text"),
-    Column("n", "Items", "count"),
-    Column("confidence", "Mean confidence", "share"),
-    Column("accuracy", "Accuracy [{{ level }} interval]", "share"),
-    Column("gap", "Gap", "share"),
-    Column("calibrated", "If calibrated", "text", "Accuracy of a calibrated model in {{ level }} of cases."),
-)
-FAMILY = (
-    Column("name", "Figure", "text"),
-    Column("value", "Value [{{ level }} interval]"),
-    Column("better", "Better", "text"),
-    Column("definition", "Definition", "text"),
-    Column("source", "Source", "text"),
-)
-SPLITS = (
-    Column("split", "Split", "text"),
-    Column("n", "Items", "count"),
-    *(Column(key, FIGURES[key].name, "share") for key in COMPARED[:4]),
-    Column(
-        "change",
-        "Change from {{ split }}",
-        "share",
-        "Of accuracy on the items that the splits share: mean difference, by Student's t.",
-    ),
-    Column("p", "p", "p_value", "Of no change: McNemar's mid-p test on the shared items."),
-)
-CUES = (
-    Column("split", "Split", "text"),
-    Column("cue", "The cue", "text"),
-    Column("n", "Items", "count"),
-    Column("accuracy", "Accuracy", "share"),
-    Column("follows", "Follows the cue", "share", "Share of predictions that are the cue's class."),
-)
-TEMPERATURE = (
-    Column("name", "Figure", "text"),
-    Column("before", "Before"),
-    Column("after", "After"),
-    Column("better", "Better", "text"),
-)
-CLASSES = (
-    Column("label", "Class", "text"),
-    Column("n_items", "Items", "count"),
-    Column("n_predicted", "Predicted", "count"),
-    Column("precision", "Precision", "share", "Share of its predictions that are right."),
-    Column("recall", "Recall", "share", "Share of its items that are found."),
-    Column("f1", "F1", "share", "Harmonic mean of the two."),
-    Column("confidence", "Confidence", "share", "Mean confidence where it is predicted."),
-    Column("surplus", "Surplus", "share", "Mean of its probability minus how often it occurs."),
-    Column("ece", "ECE", "share", "Calibration error of its probability over all items."),
-)
-LABELS = (
-    Column("id", "Item", "text"),
-    Column("label", "Label", "text"),
-    Column("predicted", "Predicted", "text"),
-    Column("probability", "Probability of the label", "share"),
-)
-VOTES = (
-    Column("label", "Class", "text"),
-    Column("share", "Share of the votes", "share", "Of all votes; of distributions, their mean."),
-)
 
 
 def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
@@ -162,7 +100,7 @@ def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
 def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each class."""
     for one in m.classes:
-        yield m.context.label_names[one.label], *(getattr(one, column.key) for column in CLASSES[1:])
+        yield m.context.label_names[one.label], *list(vars(one).values())[1:]
 
 
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -202,7 +140,15 @@ CALIBRATION = Question(
     name="calibration",
     order=1,
     title="Does its confidence match its accuracy?",
-    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES, N_LABELS=N_LABELS),
+    prose=prose(
+        __file__,
+        MARGIN=MARGIN,
+        NAMES=NAMES,
+        N_LABELS=N_LABELS,
+        FIGURES=FIGURES,
+        COMPARED=COMPARED,
+        OF_SOURCES=OF_SOURCES,
+    ),
     reads="all",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
@@ -264,14 +210,14 @@ CALIBRATION = Question(
                     ),
                     "Counted",
                 ),
-                Table("bins", BINS, bin_rows, RELIABILITY, folded=True),
+                Table("bins", bin_rows, RELIABILITY, folded=True),
             ),
             figures=OVERVIEW,
             when=lambda m: m.measured,
         ),
         Part(
             "family",
-            (Table("calibration_family", FAMILY, family_rows),),
+            (Table("calibration_family", family_rows),),
             figures=("ece", "ece_if_calibrated", "nll", "brier"),
             when=lambda m: m.measured,
         ),
@@ -279,8 +225,8 @@ CALIBRATION = Question(
             "splits",
             (
                 Plot("splits", draw_splits, "Counted"),
-                Table("splits", SPLITS, split_rows, "Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993"),
-                Table("cues", CUES, lambda m: cue_rows(m.context), "Counted", when=lambda m: cue_rows(m.context)),
+                Table("splits", split_rows, "Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993"),
+                Table("cues", lambda m: cue_rows(m.context), "Counted", when=lambda m: cue_rows(m.context)),
                 Examples("flipped", CalibrationAnswers.flipped_examples),
             ),
             when=lambda m: len(m.compared) > 1,
@@ -298,7 +244,7 @@ CALIBRATION = Question(
             "labels",
             (
                 Examples("labels", lambda m: m.shown(m.label_errors[:N_EXAMPLES])),
-                Table("labels", LABELS, label_rows, "Northcutt et al. 2021", folded=True),
+                Table("labels", label_rows, "Northcutt et al. 2021", folded=True),
             ),
             when=lambda m: m.label_errors.size,
         ),
@@ -306,24 +252,21 @@ CALIBRATION = Question(
             "temperature",
             (
                 Plot("reliability_scaled", lambda key, m: draw_reliability(key, m.scaled), RELIABILITY),
-                Table("temperature", TEMPERATURE, temperature_rows, "Guo et al. 2017, section 4.2"),
+                Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),
             ),
             when=lambda m: m.fit,
         ),
         Part(
             "classes",
-            (Table("classes", CLASSES, class_rows, "Counted; van Rijsbergen 1979; Kull et al. 2019"),),
+            (Table("classes", class_rows, "Counted; van Rijsbergen 1979; Kull et al. 2019"),),
             when=lambda m: m.classes is not None,
         ),
-        Part(
-            "votes", (Table("votes", VOTES, vote_rows, "Counted"),), figures=tuple(VOTE_FIGURES), when=lambda m: m.votes
-        ),
+        Part("votes", (Table("votes", vote_rows, "Counted"),), figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
         Part(
             "asked",
             (
                 Table(
                     "confidence_sources",
-                    lambda m: source_columns(m.asked.measured),
                     lambda m: source_rows(m.asked.measured),
                     "Kadavath et al. 2022; Tian et al. 2023; Wang et al. 2023",
                     when=lambda m: m.asked.measured,

@@ -16,7 +16,7 @@ from rightreasons.cues import plots
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure
+from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Bar, Drawing
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -28,15 +28,6 @@ N_EXAMPLES = 6
 
 NIVEN = "Niven & Kao 2019; Kavumba et al. 2019"
 GAP = "Kavumba et al. 2019; approximate randomization: Noreen 1989"
-
-CUE_COLUMNS = (
-    Column("cue", "Cue", "text", "A word of a choice, or a shape of the choice in angle brackets."),
-    Column("applicability", "Applicable", "count", "Items in which exactly one choice has it."),
-    Column("productivity", "Productivity [{{ level }}]", "share", "Share of those where it is right."),
-    Column("coverage", "Coverage", "share", "Applicable items over all items."),
-    Column("p", "p", "p_value", "Exact binomial test against chance."),
-    Column("p_holm", "p (Holm)", "p_value", "The same, corrected for all cues."),
-)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,7 +126,7 @@ def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
             yield ItemFigure.of(key, name, "higher", ids, right[chosen])
 
 
-CUE_TABLE = Table("cues", CUE_COLUMNS, cue_rows, NIVEN)
+CUE_TABLE = Table("cues", cue_rows, NIVEN)
 
 CUES = Question(
     name="cues",

@@ -34,7 +34,7 @@ from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, Diffic
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
-from rightreasons.page.parts import Cell, Change, Column, Example, Mark
+from rightreasons.page.parts import Cell, Change, Example, Mark
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -67,13 +67,6 @@ CORRELATES = {
     "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
 }
 """Name and definition of what a ranking is correlated with, in the order of the tables."""
-
-CORRELATIONS = (
-    Column("measure", "Measure", "text"),
-    Column("rho", "Spearman's ρ"),
-    Column("p", "p", "p_value", "Of no correlation."),
-    Column("definition", "What it is", "text"),
-)
 
 
 REPLACED = {"meaning kept": KEPT, "meaning reversed": REVERSED, "nearest embeddings": ("neighbor",)}
@@ -382,7 +375,6 @@ EIGENVALUE = Question(
                 ),
                 Table(
                     "difficulty_correlations",
-                    CORRELATIONS,
                     correlation_rows,
                     "Spearman 1904{% if m.dynamics %}; data map: Swayamdipta et al. 2020{% endif %}",
                 ),
@@ -520,7 +512,7 @@ LEFT_OUT = Question(
                     "Counted",
                     when=lambda m: m.accuracies,
                 ),
-                Table("left_out_correlations", CORRELATIONS, correlation_rows, "Spearman 1904"),
+                Table("left_out_correlations", correlation_rows, "Spearman 1904"),
                 Examples("left_out_most", lambda m: m.examples("hardest")),
                 Examples("left_out_least", lambda m: m.examples("easiest")),
             ),

@@ -20,7 +20,7 @@ from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement,
 from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.page import parts as p
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure
+from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import percent, prose
 from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule, Table
@@ -43,20 +43,6 @@ NAMES = {
     "contrast_followed": "Holds under revision",
 }
 """Names of the figures by their keys, in the order of the report."""
-
-SPLITS = (
-    Column("split", "Split", "text"),
-    Column("n_sets", "Sets", "count"),
-    Column("n_contrasts", "Revisions", "count"),
-    *(Column(key, name, "share") for key, name in NAMES.items()),
-)
-
-OUTCOMES = (
-    Column("outcome", "Set", "text"),
-    Column("n_sets", "Sets", "count"),
-    Column("share", "Share [{{ level }}]", "share", "Wilson intervals."),
-    Column("n_same_answer", "One answer to all", "count", "Sets with the same prediction for every item."),
-)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -181,8 +167,8 @@ CONTRAST = Question(
             "sets",
             (
                 Plot("contrast_sets", draw_sets, f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998"),
-                Table("contrast_sets", SPLITS, split_rows, GARDNER),
-                Table("contrast_outcomes", OUTCOMES, outcome_rows, "Counted"),
+                Table("contrast_sets", split_rows, GARDNER),
+                Table("contrast_outcomes", outcome_rows, "Counted"),
                 Examples("broken_sets", broken_sets),
             ),
             figures=tuple(NAMES),

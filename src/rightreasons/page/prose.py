@@ -4,8 +4,9 @@ The prose is the sentences of its `question.md.j2`, each under the name of what 
 
 An entry begins with a heading, `## verdict.good: No sign of cues`: its name and, after the colon, its title. The text
 below it is a jinja template. Line breaks are spaces, an empty line ends a paragraph, and a line that begins with "- "
-begins an item of a list. Macros before the first heading serve all entries. An entry `advice` is that of each
-`advice.KEY` that has none of its own.
+begins an item of a list. Those of a table are its columns, `- key (kind): name — definition`: numbers where no kind is
+given. Macros before the first heading serve all entries. An entry `advice` is that of each `advice.KEY` that has none
+of its own.
 
 Templates have the measurement `m`, `figures` by their keys, `context`, `options`, the folder of the `report`, the name
 of the primary `split` and the `level` of intervals, and the filters below. A value can neither end a paragraph nor
@@ -275,7 +276,8 @@ _HEADING = re.compile(r"^## ([a-z_]+(?:\.[a-z0-9_]+)?)(?:: (.+))?$", re.MULTILIN
 _LINK = re.compile(r"\[(.+)\]\((#[a-z0-9_-]+)\)")
 
 # What the whitespace of a value cannot be.
-_ITEM, _PARAGRAPH = "\x1e", "\x1d"
+_ITEM, _PARAGRAPH, _DEFINITION = "\x1e", "\x1d", "\x1f"
+_DASH = re.compile(r"\s—\s")
 
 
 class Prose:
@@ -349,8 +351,7 @@ class Say:
 
     def __call__(self, name: str) -> str:
         """Return the paragraphs of an entry, with an empty line between them."""
-        paragraphs = map(_folded, self._filled(self.prose.body(name)).split(_PARAGRAPH))
-        return "\n\n".join(filter(None, paragraphs))
+        return _paragraphs(self._filled(self.prose.body(name)))
 
     def title(self, name: str) -> str:
         """Return the title of an entry."""
@@ -363,6 +364,17 @@ class Say:
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """Return the items of an entry that is a list of names with values, `- name: value`."""
         return [(item.partition(": ")[0], item.partition(": ")[2]) for item in self.items(name)]
+
+    def table(self, name: str) -> tuple[str, tuple[Column, ...]]:
+        """Return the note of a table, and its columns."""
+        note, *items = self._filled(_DASH.sub(_DEFINITION, self.prose.body(name))).split(_ITEM)
+        columns = []
+        for item in items:
+            head, _, definition = item.partition(_DEFINITION)
+            key, _, called = _folded(head).partition(": ")
+            key, _, kind = key.removesuffix(")").partition(" (")
+            columns.append(Column(key, called, kind or "number", _folded(definition.replace(_DEFINITION, " — "))))  # type: ignore[arg-type]
+        return _paragraphs(note.replace(_DEFINITION, " — ")), tuple(columns)
 
     def line(self, text: str) -> str:
         """Return a short text filled in, where it is a template."""
@@ -389,6 +401,10 @@ def action(item: str) -> Action:
         return Action(link[1], link=link[2])
     text, _, command = item.removesuffix("`").rpartition(" `")
     return Action(text, command) if item.endswith("`") else Action(item)
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(filter(None, map(_folded, text.split(_PARAGRAPH))))
 
 
 def _folded(text: str) -> str:

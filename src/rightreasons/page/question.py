@@ -81,13 +81,9 @@ class Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table; `table.KEY` has its title, and how to read it.
-
-    Names and definitions of columns, and the source, may be templates.
-    """
+    """A table; `table.KEY` has its title, how to read it, and the list of its columns. The source may be a template."""
 
     key: str
-    columns: Sequence[p.Column] | Callable[[Any], Sequence[p.Column]]
     rows: Callable[[Any], Iterable[tuple[p.Cell, ...]]]
     source: str = ""
     folded: bool = False
@@ -96,10 +92,10 @@ class Table:
     def shown(self, m: Any, say: Say) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
-        declared = self.columns(m) if callable(self.columns) else self.columns
-        columns = tuple(p.Column(c.key, say.line(c.name), c.kind, say.line(c.definition)) for c in declared)
-        rows, source = tuple(self.rows(m)), say.line(self.source)
-        return p.Table(self.key, say.title(name), columns, rows, say(name), source, self.folded)
+        note, columns = say.table(name)
+        return p.Table(
+            self.key, say.title(name), columns, tuple(self.rows(m)), note, say.line(self.source), self.folded
+        )
 
 
 @dataclasses.dataclass(frozen=True)

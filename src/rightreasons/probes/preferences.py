@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rightreasons.core.intervals import estimate_of
-from rightreasons.page.parts import Cell, Column
+from rightreasons.page.parts import Cell
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Part, Question, Rule, Table
 
@@ -30,18 +30,9 @@ def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
                 yield name, words, value, found.p_value, found.n_pairs, found.n_items
 
 
-PREFERENCE_COLUMNS = (
-    Column("judge", "Judge", "text"),
-    Column("preference", "Preference", "text"),
-    Column("value", "Share, or difference of shares [{{ level }}]"),
-    Column("p_value", "p", "p_value"),
-    Column("n_pairs", "Pairs", "count"),
-    Column("n_items", "Items", "count"),
-)
-
 JUDGES = Question(
     name="judges",
     prose=prose(__file__, PREFERENCES=PREFERENCES),
     verdict=(Rule("neutral", "told"),),
-    parts=(Part("judges", (Table("judges", PREFERENCE_COLUMNS, preference_rows),)),),
+    parts=(Part("judges", (Table("judges", preference_rows),)),),
 )

@@ -52,81 +52,6 @@ DROPS = {
     "restricted_drop": lambda effect: effect.restricted_drop.estimate,
 }
 
-READING = (
-    Column("probe", "Probe", "text"),
-    Column("kept", "Answer stays [{{ level }}]", "share", "Share of the items with the same answer."),
-    Column(
-        "chance", "By chance", "share", "Agreement of answers to different items whose right choice is alike placed."
-    ),
-    Column("beyond", "Beyond chance [{{ level }}]", "share", "Cohen's kappa: the share of all answers that stay."),
-    Column("without", "Right without it [{{ level }}]", "share", "Share of the items whose right choice is picked."),
-    Column("guessing", "Guessing", "share"),
-    Column("lost", "Accuracy lost [{{ level }}]", "share", "With the question minus without it, paired."),
-)
-BIAS = (
-    Column("probe", "Probe", "text"),
-    Column("prior_bias", "Prior bias [{{ level }}]", "number", "Mean within-item variance."),
-    Column("normalized", "Normalized", "share", "The same divided by its maximum, in [0, 1]."),
-    Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
-    Column("top", "Top confidence", "share", "Mean confidence in the picked choice."),
-    Column("pseudo", "Old answer picked [{{ level }}]", "share", "Share of the items that have it."),
-    Column("chance", "Chance", "share", "Share when picking at random."),
-    Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
-)
-PARALYSIS = (
-    Column("added", "Added choices", "count"),
-    Column("drop", "Drop [{{ level }}]", "share", "Of the confidence in the right choice."),
-    Column("drop_p", "p", "p_value", "Paired t-test of the drop; “–” where all drops are equal."),
-    Column("null", "Null", "share", "The drop if added choices scored like the item's own."),
-    Column("mechanical", "Dilution", "share", "The share that added choices take by their presence."),
-    Column("restricted", "Beyond dilution [{{ level }}]", "share", "The drop among the own choices."),
-    Column("restricted_p", "p", "p_value", "Paired t-test of that."),
-    Column("before", "Accuracy before", "share"),
-    Column("after", "after", "share"),
-    Column("own", "after, own choices", "share", "Accuracy after, among the item's own choices."),
-)
-DISTRACTORS = (
-    Column("kind", "Added", "text"),
-    Column("picked", "An added one is picked [{{ level }}]", "share"),
-    Column("accuracy", "Accuracy [{{ level }}]", "share"),
-)
-POSITIONS = (
-    Column("position", "Position", "count"),
-    Column("gold", "Right choice there", "count"),
-    Column("picked", "Picked", "count"),
-    Column("recall", "Recall", "share"),
-)
-CORRECTIONS = (
-    Column("how", "Correction", "text"),
-    Column("accuracy", "Accuracy [{{ level }}]", "share"),
-    Column("gain", "Change of the accuracy [{{ level }}]", "share"),
-    Column("rstd", "RStd [{{ level }}]", "share"),
-)
-PICKS = (
-    Column("probe", "Probe", "text"),
-    Column("n", "Answered", "count"),
-    Column("unanswered", "No answer", "count"),
-    Column("what", "What is picked", "text"),
-    Column("rate", "Share [{{ level }}]", "share"),
-    Column(
-        "reference",
-        "Compared with",
-        "share",
-        "Chance without the question; the share of right picks of the same items as they are; for “none of the above” "
-        "where it is right, its share where it is wrong.",
-    ),
-    Column("p", "p", "p_value", "Exact binomial test against chance, else McNemar's."),
-)
-TEMPLATES = (
-    Column("probe", "Items", "text"),
-    Column("what", "What is picked", "text"),
-    Column("n", "Answered both times", "count"),
-    Column("with_template", "With [{{ level }}]", "share"),
-    Column("without", "Without [{{ level }}]", "share"),
-    Column("difference", "Difference", "share"),
-    Column("p", "p", "p_value", "McNemar's mid-p test of no difference."),
-)
-
 
 def probe_name(probe: str) -> str:
     """Return what is done under a probe, for readers."""
@@ -390,7 +315,7 @@ PROBES = Question(
     parts=(
         Part(
             "reading",
-            (Table("reading", READING, reading_rows, f"{BALEPUR}; Cohen 1960"), Examples("kept", kept_items)),
+            (Table("reading", reading_rows, f"{BALEPUR}; Cohen 1960"), Examples("kept", kept_items)),
             figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
             when=lambda m: m.reading,
         ),
@@ -398,7 +323,7 @@ PROBES = Question(
             "bias",
             (
                 Plot("probe_confidence", plots.confidence_panels, SHEN, wide=True),
-                Table("prior_bias", BIAS, bias_rows, SHEN),
+                Table("prior_bias", bias_rows, SHEN),
             ),
             figures=("prior_bias_no_question",),
             when=is_scored,
@@ -407,30 +332,26 @@ PROBES = Question(
             "paralysis",
             (
                 Plot("choice_paralysis", plots.paralysis_curve, SHEN),
-                Table("choice_paralysis", PARALYSIS, paralysis_rows, SHEN),
+                Table("choice_paralysis", paralysis_rows, SHEN),
             ),
             figures=("choice_paralysis", "restricted_drop"),
             when=is_scored,
         ),
-        Part(
-            "distractors", (Table("distractors", DISTRACTORS, distractor_rows, ELHADY),), when=lambda m: m.distractors
-        ),
+        Part("distractors", (Table("distractors", distractor_rows, ELHADY),), when=lambda m: m.distractors),
         Part(
             "order",
             (
                 Plot("position_prior", plots.position_prior, ZHENG, when=lambda m: m.orders),
-                Table("positions", POSITIONS, position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
-                Table(
-                    "corrections", CORRECTIONS, correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders
-                ),
+                Table("positions", position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
+                Table("corrections", correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders),
             ),
             figures=("order_consistency",),
             when=is_scored,
         ),
-        Part("picks", (Table("picks", PICKS, pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
+        Part("picks", (Table("picks", pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
         Part(
             "templates",
-            (Table("templates", TEMPLATES, template_rows, "Comparison of this package"),),
+            (Table("templates", template_rows, "Comparison of this package"),),
             when=lambda m: m.templates,
         ),
         Part("examples", (Tables("examples", item_tables),), when=is_scored),

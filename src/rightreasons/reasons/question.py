@@ -18,7 +18,7 @@ from rightreasons.io.tables import chosen_rows
 from rightreasons.models.prompts import Item
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure, Mark
+from rightreasons.page.parts import Cell, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose, written
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -42,62 +42,11 @@ BOUNDS = "Bounds of this package"
 CHEN, LANHAM, SIEGEL = "Chen et al. 2025", "Lanham et al. 2023; Bentham et al. 2024", "Siegel et al. 2025"
 ZAMAN = "Zaman & Srivastava 2026"
 
-SWAYS = (
-    Column("hint", "Hint", "text"),
-    Column("n", "Items", "count"),
-    Column("sway", "Moved [{{ level }}]", "share", "Answers at the hint: beside it minus beside the neutral sentence."),
-    Column("sway_p", "p (Holm)", "p_value", "Exact McNemar test, corrected for the kinds of hints."),
-    Column("silent", "In silence, at least [{{ level }}]", "share", "The same less the answers there that mention it."),
-    Column("silent_p", "p (Holm)", "p_value", "Exact McNemar test of that, corrected likewise."),
-    Column("upper", "at most", "share", "The sway, or the answers there without a mention, if fewer."),
-    Column("cost", "Accuracy lost [{{ level }}]", "share", "Beside the neutral sentence minus beside the hint."),
-    Column("away", "Plain answer kept [{{ level }}]", "share", "Beside the hint minus beside the neutral sentence."),
-)
-SAID = (
-    Column("hint", "Hint", "text"),
-    Column("n", "Answers at the hint", "count"),
-    Column("mentioned", "Mention it [{{ level }}]", "share"),
-    Column("credited", "Say that it mattered [{{ level }}]", "share"),
-    Column("alpha", "α", "share", "Chen et al.'s share of these answers that is not by chance."),
-    Column("normalized", "Normalized [{{ level }}]", "share", "Mentions over α, at most 1."),
-    Column("phi", "φ", "number", "Of mentioning and following the hint."),
-    Column("phi_p", "p", "p_value", "Exact permutation test of φ = 0."),
-    Column("false", "Mentioned where it cannot matter [{{ level }}]", "share", "Beside a hint to the plain answer."),
-)
-DETECTOR = (
-    Column("hint", "Hint", "text"),
-    Column("mentions", "False mentions [{{ level }}]", "share", "In plain answers, beside which there is no hint."),
-    Column("credits", "False credits [{{ level }}]", "share"),
-    Column("neutral", "Beside the neutral sentence [{{ level }}]", "share", "Of the source, which the sentence names."),
-    *(Column(f"found_{level}", f"{level.capitalize()} found", "share") for level in LEVELS[1:]),
-)
-CHANNELS = (
-    Column("hint", "Hint", "text"),
-    Column("channel", "Where", "text"),
-    *(Column(level, level.capitalize(), "count") for level in LEVELS),
-)
-BY_LABEL = (SAID[0], Column("label", "Points at", "text"), Column("sway", "Moved [{{ level }}]", "share"))
-EARLY = (Column("cut", "Reasoning given", "share"), Column("same", "Same answer", "share"))
-JUDGED = (
-    SAID[0],
-    Column("n", "Judgments", "count"),
-    Column("mentioned", "Mention it [{{ level }}]", "share"),
-    Column("credited", "Say that it mattered [{{ level }}]", "share"),
-    Column("agrees", "As the words say [{{ level }}]", "share"),
-    Column("dropped", "Dropped", "count", "It cannot be read, or its quote does not occur."),
-)
-AGAIN = (
-    Column("what", "What", "text"),
-    Column("n", "Items", "count"),
-    Column("changed", "Answers changed [{{ level }}]", "share", "Beyond those that change when it is asked again."),
-    Column("p", "p", "p_value", "Exact McNemar test."),
-)
 NAMES = {
     "mistake": "a mistake in its reasoning",
     "reworded": "reasoning in other words",
     "doubt": "a word of doubt",
 }
-ACTS = (Column("what", "Effect", "text"), BY_LABEL[-1], Column("p", "p", "p_value"))
 
 
 def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasurement:
@@ -366,7 +315,7 @@ REASONS = Question(
     name="reasons",
     order=7,
     title="Does it say its reasons?",
-    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, MIN_MOVED=MIN_MOVED, MARGINS=MARGINS),
+    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, MIN_MOVED=MIN_MOVED, MARGINS=MARGINS, LEVELS=LEVELS),
     needs=(
         Need("prompted", lambda context, options: context.prompted is not None),
         Need("text", lambda context, options: "text" in context.prompted.engine.abilities),
@@ -396,28 +345,28 @@ REASONS = Question(
             "sway",
             (
                 Plot("sways", draw_sways, TURPIN, when=lambda m: not m.why_unseen),
-                Table("sway", SWAYS, sway_rows, f"{TURPIN}; {BOUNDS}"),
-                Table("by_label", BY_LABEL, label_rows, TURPIN, when=lambda m: any(label_rows(m))),
+                Table("sway", sway_rows, f"{TURPIN}; {BOUNDS}"),
+                Table("by_label", label_rows, TURPIN, when=lambda m: any(label_rows(m))),
             ),
         ),
         Part(
             "said",
             (
-                Table("said", SAID, said_rows, f"{CHEN}; {SIEGEL}"),
-                Table("channels", CHANNELS, channel_rows, CHEN, folded=True),
-                Table("judged", JUDGED, judged_rows, CHEN, when=lambda m: any(judged_rows(m))),
-                Table("detector", DETECTOR, detector_rows, BOUNDS, folded=True),
+                Table("said", said_rows, f"{CHEN}; {SIEGEL}"),
+                Table("channels", channel_rows, CHEN, folded=True),
+                Table("judged", judged_rows, CHEN, when=lambda m: any(judged_rows(m))),
+                Table("detector", detector_rows, BOUNDS, folded=True),
             ),
             when=lambda m: not m.why_unseen,
         ),
         Part(
             "early",
-            (Table("early", EARLY, early_rows, LANHAM),),
+            (Table("early", early_rows, LANHAM),),
             figures=("stands_before_reasoning", "lost_without_reasoning", "area_over_curve"),
             when=lambda m: m.early,
         ),
-        Part("acts", (Table("acts", ACTS, act_rows, ZAMAN),), when=lambda m: m.transplant),
-        Part("again", (Table("again", AGAIN, again_rows, f"{LANHAM}; Sharma et al. 2023"),), when=lambda m: m.again),
+        Part("acts", (Table("acts", act_rows, ZAMAN),), when=lambda m: m.transplant),
+        Part("again", (Table("again", again_rows, f"{LANHAM}; Sharma et al. 2023"),), when=lambda m: m.again),
         Part("words", (), when=lambda m: m.words),
         Part("reversed", (), when=lambda m: m.pairs),
         Part("examples", (Examples("pair", examples, folded=True),), when=lambda m: m.pair),

@@ -99,21 +99,11 @@ TASKS = Question(
             (
                 Table(
                     "tasks",
-                    lambda m: (
-                        p.Column("model", "Model", "text"),
-                        *(p.Column(f"task_{n}", task) for n, task in enumerate(m.tasks)),
-                    ),
                     lambda m: ((model, *(_amount(m.of(model, task)) for task in m.tasks)) for model in m.models),
                     "Wilson 1927",
                 ),
                 Table(
                     "beside",
-                    (
-                        p.Column("task", "Task", "text"), p.Column("model", "Model", "text"),
-                        p.Column("n", "Answers", "count"), p.Column("unread", "Unread", "count"),
-                        p.Column("shared", "Shared items", "count"), p.Column("difference", "Model − first"),
-                        p.Column("p", "p (Holm)", "p_value"),
-                    ),
                     lambda m: (
                         (
                             cell.task, cell.model, cell.n_items, cell.n_unread, cell.n_shared or None,

@@ -156,12 +156,6 @@ MODELS = Question(
                 ),
                 Table(
                     "models",
-                    lambda m: (
-                        p.Column("functionality", "Functionality", "text"),
-                        p.Column("functionality_class", "Class", "text"),
-                        p.Column("test_type", "Type", "text"),
-                        *(p.Column(f"model_{number}", name, "share") for number, name in enumerate(m, start=1)),
-                    ),
                     _functionalities,
                     RIBEIRO,
                     folded=True,

@@ -52,11 +52,6 @@ N_LINES = 4
 """Figures of one question that are drawn over the reports."""
 
 # What more than one table has.
-_FIRST, _SECOND = p.Column("first", "{{ m.first }}"), p.Column("second", "{{ m.second }}")
-_BOTH = (_FIRST, _SECOND, p.Column("difference", "First − second"))
-_TESTED = (p.Column("p", "p", "p_value"), p.Column("holm", "p (Holm)", "p_value"))
-_NAME, _QUESTION = p.Column("name", "Figure", "text"), p.Column("question", "Question", "text")
-_BETTER = p.Column("better", "Better", "text")
 
 
 # ------------------------------------------------------------------------------------ Which is better at what, in tests
@@ -80,7 +75,6 @@ ANSWERS = Question(
             (
                 Table(
                     "answers",
-                    (_QUESTION, _NAME, *_BOTH, p.Column("n", "Items", "count"), *_TESTED, _BETTER),
                     lambda m: (
                         (
                             one.question,
@@ -122,13 +116,6 @@ def _rest(comparison: Comparison) -> list[FigureHistory]:
 def _history_table(key: str, of: Any, **more: Any) -> Table:
     return Table(
         key,
-        lambda m: (
-            _NAME,
-            _QUESTION,
-            *(p.Column(f"report_{n + 1}", f"{{{{ m.history.models[{n}] }}}}") for n in range(len(m.history.models))),
-            p.Column("change", "Last − first"),
-            _BETTER,
-        ),
         lambda m: (
             (
                 figure.name,
@@ -294,7 +281,6 @@ SPLIT = Question(
                 Plot("models", lambda key, m: m.draw(), "Definitions as in the audits"),
                 Table(
                     "figures",
-                    (_NAME, *_BOTH, *_TESTED, p.Column("test", "Test", "text"), _BETTER),
                     lambda m: (
                         (
                             f.name,
@@ -310,11 +296,6 @@ SPLIT = Question(
                 ),
                 Table(
                     "counts",
-                    (
-                        dataclasses.replace(_FIRST, kind="text"),
-                        p.Column("right", "{{ m.second }} right", "count"),
-                        p.Column("wrong", "{{ m.second }} wrong", "count"),
-                    ),
                     lambda m: (
                         ("right", m.split.both_right, m.split.first_right),
                         ("wrong", m.split.second_right, m.split.both_wrong),

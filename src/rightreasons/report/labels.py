@@ -254,11 +254,6 @@ LABELS = Question(
             (
                 Table(
                     "labels",
-                    lambda m: (
-                        p.Column("label", "Label", "text"),
-                        *(p.Column(f"figure_{n}", figure.name) for n, figure in enumerate(m.shown)),
-                        p.Column("verdicts", "Verdicts", "text"),
-                    ),
                     lambda m: m.rows(),
                 ),
             ),

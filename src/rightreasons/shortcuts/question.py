@@ -16,7 +16,7 @@ from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.core.verdict import Power
-from rightreasons.page.parts import Cell, Change, Column, Example, ItemFigure, Mark
+from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -42,62 +42,8 @@ MAX_WORDS = 2
 PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
-FAMILY_ROWS = (
-    Column("family", "Family", "text"),
-    Column("name", "Feature that decides most", "text"),
-    Column(
-        "share",
-        "Of all predictions it decides",
-        "share",
-        "Predictions that change by the swap, minus those by the control.",
-    ),
-    Column("coverage", "Texts with it", "share"),
-    Column("rate", "Change by the swap", "share", "Of the texts with it."),
-    Column(
-        "control", "By the control", "share", "Of the texts with a control; for one text alone, agreement by chance."
-    ),
-    Column("follow", "Follow rate", "share", "Swaps after which the prediction is the label of what was put in."),
-    Column("association", "In training", "number", "How well it tells a label there: AUROC, or LMI of words."),
-    Column("decided", "Decides", "text"),
-)
-PAIR_ROWS = FAMILY_ROWS[1:7]
 DECIDED = {"large": "surely over a quarter", "some": "surely over a tenth", "small": "surely little", "unknown": "open"}
-BY_OUTCOME = (
-    Column("outcome", "Predictions that are", "text"),
-    Column("n", "Predictions", "count"),
-    Column("rate", "Shortcut rate [{{ level }}]", "share", "Share of these that is shortcut-cued."),
-    Column("joint", "Of all", "share", "Share of all predictions with this outcome and a shortcut."),
-)
-CUES = (
-    Column("label", "Predicted", "text"),
-    Column("cue", "Cue", "text"),
-    Column("found", "Predictions cued", "count"),
-    Column(
-        "expected", "By blind picks", "number", "Expected if {{ m.protocol.top_n }} {{ tokens() }} were picked blindly."
-    ),
-    Column("texts", "Texts with it", "count", "Texts with this prediction that contain the word."),
-    Column("p_label", "p(label | word)", "share", "In the training data."),
-    Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
-    Column("planted", "Planted", "text"),
-)
-WORD_ROWS = (
-    Column("word", "Word", "text"),
-    Column("action", "Is", "text"),
-    Column(
-        "n", "Predictions", "count", "Of its label on texts with it; of another one on texts that have neither word."
-    ),
-    Column("rate", "Change", "share", "For a word that is put in, to its label."),
-    Column("control", "With a neutral word", "share"),
-)
-MEMORY = (Column("part", "Items", "text"), Column("accuracy", "Accuracy [{{ level }}]", "share"))
 ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
-GROUPS = (
-    Column("cue", "Holds a cue of", "text"),
-    Column("label", "Gold label", "text"),
-    Column("n", "Items", "count"),
-    Column("accuracy", "Accuracy", "share"),
-    Column("follows", "Predicted as the cue says", "share"),
-)
 
 
 def asks_for_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
@@ -430,12 +376,10 @@ SHORTCUTS = Question(
             "swaps",
             (
                 Plot("families", draw_families, SWAPS, when=lambda m: m.swaps.rows),
-                Table("families", FAMILY_ROWS, family_rows, SWAPS, when=lambda m: m.swaps.rows),
-                Table(
-                    "pairs", PAIR_ROWS, lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs
-                ),
-                Table("words", WORD_ROWS, word_rows, SWAPS, when=lambda m: m.swaps.words),
-                Table("by_memory", MEMORY, lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
+                Table("families", family_rows, SWAPS, when=lambda m: m.swaps.rows),
+                Table("pairs", lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs),
+                Table("words", word_rows, SWAPS, when=lambda m: m.swaps.words),
+                Table("by_memory", lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
                 Examples("swapped", swapped),
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
@@ -443,14 +387,14 @@ SHORTCUTS = Question(
         Part("withheld", when=lambda m: not m.splits),
         Part(
             "groups",
-            (Table("accuracy_by_cue", GROUPS, group_rows, "Sagawa et al. 2020"),),
+            (Table("accuracy_by_cue", group_rows, "Sagawa et al. 2020"),),
             when=lambda m: m.groups and (m.cues or m.context.primary.cue_labels is not None),
         ),
         Part(
             "overview",
             (
                 Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),
-                Table("shortcuts_by_outcome", BY_OUTCOME, outcome_rows, PARADOX),
+                Table("shortcuts_by_outcome", outcome_rows, PARADOX),
             ),
             figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
             when=lambda m: m.splits,
@@ -472,7 +416,6 @@ SHORTCUTS = Question(
             (
                 Table(
                     "top_cues",
-                    lambda m: CUES if m.quality else CUES[:-1],
                     cue_rows,
                     f"{PARADOX}; LMI: Schuster et al. 2019",
                 ),

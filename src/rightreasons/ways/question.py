@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rightreasons.page.parts import Column
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Part, Question, Rule, Table
 
@@ -26,20 +25,10 @@ WAYS_ASKED = Question(
             (
                 Table(
                     "ways",
-                    (
-                        Column("way", "Separators/instruction/answers/order/examples", "text"),
-                        Column("right", "Right", "share"),
-                        Column("unread", "Unread", "count"),
-                    ),
                     lambda m: ((one.way.name, one.accuracy, one.n_unread) for one in m.ways),
                 ),
                 Table(
                     "levels",
-                    (
-                        Column("part", "Part", "text"),
-                        Column("value", "Value", "text"),
-                        Column("right", "Right", "share"),
-                    ),
                     lambda m: (
                         (part, value, share)
                         for part, levels in m.levels.items()
