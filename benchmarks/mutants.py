@@ -71,7 +71,6 @@ MIRRORS = {
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
     "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
     "core/stopping.py": ("models/test_running.py", "models/test_local.py"),
-    "cues/plots.py": ("cues/test_question.py",),
     "evaluate_module.py": ("modules/test_contract.py", "modules/test_kernel_options.py", "modules/test_forms.py"),
     "evaluators.py": ("modules/test_evaluators.py",),
     "models/gradients/inputs.py": (

@@ -30,14 +30,13 @@ from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
 from styles import as_multiple_choice
 
-from rightreasons.cues import plots as plots_cues
 from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, compare_gaps, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.page.plots import Bar, Drawing
+from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.training.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
@@ -178,7 +177,8 @@ def _embeddings(
 
 def _figures(out: Path, results: Mapping[str, Any]) -> None:
     bars = [_bars(row) for row in results["rows"] if not row["frozen_encoder"]]
-    _save(plots_cues.easy_hard_bars("easy_hard", bars=bars, chance=0.5), out / "easy_hard.png")
+    kinds = ("all items", "Easy", "Hard")
+    _save(dot_rows("easy_hard", rows=bars, series=kinds, xlabel="accuracy", line=0.5), out / "easy_hard.png")
     cues = results["sensitivity"]
     picture = sensitivity_difference(
         "sensitivity",

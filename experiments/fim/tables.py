@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from figures import difficulty_overlap, paired_differences
 
+from rightreasons.core.intervals import Estimate
 from rightreasons.difficulty.overlap import Overlap
-from rightreasons.difficulty.plots import accuracy_steps
+from rightreasons.page.plots import Curve, curves
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).
 PAPER = {
@@ -48,14 +49,9 @@ def draw(name: str, eigenvalues: dict[str, Any], overlaps: Mapping[str, Overlap]
 def draw_flips(name: str, found: dict[str, Any], folder: Path) -> None:
     """Draw the flip rates of a model by difficulty."""
     groups = found["rates"]["all"]["groups"]
-    drawing = accuracy_steps(
-        f"flips_{name}",
-        accuracies=[group["rate"] for group in groups],
-        lows=[group["low"] for group in groups],
-        highs=[group["high"] for group in groups],
-        ylabel="attempts that flip",
-        xlabel=f"quarter of the reviews by rising eigenvalue ({MODELS[name]})",
-    )
+    rates = Curve("attempts that flip", [Estimate(group["rate"], group["low"], group["high"]) for group in groups])
+    xlabel = f"quarter of the reviews by rising eigenvalue ({MODELS[name]})"
+    drawing = curves(f"flips_{name}", range(1, len(groups) + 1), [rates], xlabel=xlabel, ylabel="attempts that flip")
     folder.joinpath(f"flips_{name}.png").write_bytes(drawing.png)
 
 

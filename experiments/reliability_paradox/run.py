@@ -43,8 +43,10 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder
+from rightreasons.page.plots import Bar, dot_rows
 from rightreasons.shortcuts import plots
 from rightreasons.shortcuts.mutual_information import lmi
+from rightreasons.shortcuts.question import TYPES
 from rightreasons.shortcuts.reliance import ConfidenceBin, find_shortcuts
 from rightreasons.training.finetune import fine_tune
 
@@ -331,18 +333,14 @@ def relations(data: dict[str, Any]) -> dict[str, Any]:
 
 def draw(results: dict[str, Any], out: Path) -> None:
     data = results["data"]
-    rows = [
-        plots.TypeBar(
-            label,
-            row["after"]["lexicon"]["value"],
-            row["after"]["grammar"]["value"],
-            row["after"]["shortcut_rate"]["low"],
-            row["after"]["shortcut_rate"]["high"],
-            row["after"]["null_rate"]["value"],
-        )
-        for label, row in data.items()
-    ]
-    (out / "figure1.png").write_bytes(plots.type_bars("figure1", rows=rows).png)
+    rows = []
+    for label, row in data.items():
+        its = row["after"]
+        parts = [its[name]["value"] for name in ("lexicon", "grammar", "null_rate")]
+        ends = (its["shortcut_rate"]["low"], its["shortcut_rate"]["high"])
+        rows.append(Bar.of(label, Estimate(sum(parts[:2]), *ends), *map(Estimate, parts)))
+    drawing = dot_rows("figure1", rows=rows, series=TYPES, xlabel="share of predictions")
+    (out / "figure1.png").write_bytes(drawing.png)
 
     def change(row: dict[str, Any], key: str) -> Change:
         return Change(

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from rightreasons.cues.plots import cue_productivity
+from rightreasons.cues.question import cue_productivity
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -21,7 +21,7 @@ EXAMPLE = {
 
 def draw(result):
     cues = [SimpleNamespace(**row) for row in result["cues"][:15]]
-    return cue_productivity("cues", cues=cues, chance=cues[0].chance).svg if cues else ""
+    return cue_productivity("cues", cues, cues[0].chance).svg if cues else ""
 
 
 def build():

@@ -17,7 +17,7 @@ from rightreasons.core.validation import check_count
 from rightreasons.cues.classifier import CueClassifier, cue_transfer
 from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.plots import cue_productivity
+from rightreasons.cues.question import cue_productivity
 from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.io.uploads import check_upload
@@ -277,10 +277,8 @@ def diagram(found: Analysis) -> str:
     shown = found.cues.cues[:DRAWN]
     if not shown:
         return '<p class="rr-waiting">No cue is that often applicable: lower “Minimum applicability”.</p>'
-    drawing = cue_productivity("cues", cues=shown, chance=found.classifier.chance, alpha=ALPHA)
-    caption = (
-        "How often the choice that alone has the cue is right, with its interval; orange: telling after correction."
-    )
+    drawing = cue_productivity("cues", shown, found.classifier.chance, ALPHA)
+    caption = "How often the choice that alone has the cue is right, with its interval; the dashed line is chance."
     return f'<figure class="rr-figure">{drawing.svg}<figcaption>{caption}</figcaption></figure>'
 
 

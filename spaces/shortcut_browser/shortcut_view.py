@@ -9,7 +9,7 @@ import numpy as np
 from shortcut_runs import HEAD, STRENGTHS, TOP_N, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import Interval, estimate_of, wilson
+from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
 from rightreasons.core.verdict import MARGINS, decide
@@ -220,16 +220,10 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         "detector",
         x,
         [
-            Curve(
-                "shortcut rate",
-                [d.summary.shortcut_reliance for d in found],
-                [_ends(d.summary.interval) for d in found],
-            ),
-            Curve("of blind picks", [d.summary.null["frequency"].rate for d in found], dashed=True),
-            Curve("recall", [d.quality.recall for d in found], [_ends(d.quality.recall_interval) for d in found]),
-            Curve(
-                "precision", [d.quality.precision for d in found], [_ends(d.quality.precision_interval) for d in found]
-            ),
+            Curve("shortcut rate", [estimate_of(d.summary.shortcut_reliance, d.summary.interval) for d in found]),
+            Curve("of blind picks", [Estimate(d.summary.null["frequency"].rate) for d in found], dashed=True),
+            Curve("recall", [estimate_of(d.quality.recall, d.quality.recall_interval) for d in found]),
+            Curve("precision", [estimate_of(d.quality.precision, d.quality.precision_interval) for d in found]),
         ],
         xlabel="how often the cue agrees with the label",
         ylabel="share",
@@ -252,8 +246,8 @@ def growth(strength: float, top_n: int, percent: float) -> str:
 def _deciding_curves(strength: float) -> str:
     found = [decided(s) for s in STRENGTHS]
     lines = [
-        Curve("decided by the cue", [one.deciding_share for one in found], [_ends(one.interval) for one in found]),
-        Curve("follow rate", [one.follow_rate for one in found], [_ends(one.follow_interval) for one in found]),
+        Curve("decided by the cue", [estimate_of(one.deciding_share, one.interval) for one in found]),
+        Curve("follow rate", [estimate_of(one.follow_rate, one.follow_interval) for one in found]),
     ]
     drawing = curves(
         "decided",
@@ -274,14 +268,10 @@ def _model_curves(strength: float) -> str:
         right = [
             (int((run.predictions == run.labels).sum()), len(run.labels)) for run in (s[split] for s in runs.values())
         ]
-        lines.append(Curve(f"accuracy, {words}", [k / n for k, n in right], [_ends(wilson(k, n)) for k, n in right]))
+        lines.append(Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right]))
         errors = [calibration_error(s[split].positive, s[split].labels, resampling=Resampling()) for s in runs.values()]
-        lines.append(Curve(f"ECE, {words}", [e.ece for e in errors], [_ends(e.interval) for e in errors], dashed=True))
+        lines.append(Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True))
     drawing = curves(
         "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
     )
     return drawing.svg
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval.low, interval.high)

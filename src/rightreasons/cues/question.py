@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,11 @@ from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.verdict import Power
-from rightreasons.cues import plots
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Example, ItemFigure
-from rightreasons.page.plots import Bar, Drawing
+from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -91,19 +90,27 @@ def cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
 
 
+def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float = 0.05) -> Drawing:
+    """Draw the productivity of each cue beside chance, apart where the p-value is below `alpha`."""
+    rows = []
+    for cue in cues:
+        told = (cue.productivity, cue.low, cue.high)
+        of_kinds = (told, (None,) * 3) if cue.p_holm < alpha else ((None,) * 3, told)
+        rows.append(Bar(f"{cue.cue} ({cue.applicability:,})", *zip(*of_kinds, strict=True)))
+    return dot_rows(key, rows=rows, series=("beyond chance", "may be chance"), xlabel="productivity", line=chance)
+
+
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
-    cues = m.cues.telling(m.shown // 2)
-    return plots.cue_productivity(key, cues=cues, chance=m.cues.chance, alpha=m.cues.alpha)
+    return cue_productivity(key, m.cues.telling(m.shown // 2), m.cues.chance, m.cues.alpha)
 
 
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the accuracy on all, on Easy and on Hard items."""
-    names = ("accuracy", "easy_accuracy", "hard_accuracy")
-    ends = [getattr(m.gap, f"{name}_interval") for name in names]
-    values = tuple(getattr(m.gap, name) for name in names)
-    bars = Bar("this model", values, tuple(end.low for end in ends), tuple(end.high for end in ends))
-    return plots.easy_hard_bars(key, bars=[bars], chance=m.cues.chance)
+    names = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
+    figures = {name: (getattr(m.gap, key), getattr(m.gap, f"{key}_interval")) for key, name in names.items()}
+    rows = [Bar.of(name, estimate_of(*figure)) for name, figure in figures.items()]
+    return dot_rows(key, rows=rows, series=("accuracy",), xlabel="accuracy", line=m.cues.chance)
 
 
 def hard_errors(m: CuesMeasurement) -> Iterator[Example]:

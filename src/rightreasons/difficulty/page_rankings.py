@@ -35,7 +35,7 @@ from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
 from rightreasons.page.parts import Cell, Change, Example, Mark
-from rightreasons.page.plots import Drawing
+from rightreasons.page.plots import Curve, Drawing, curves
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -161,13 +161,9 @@ ACCURACIES = tuple(
 
 def draw_accuracy(key: str, m: RankedAnswers, of: str) -> Drawing:
     """Draw the accuracy of groups of equal size, by the figure that rises from group to group."""
-    return plots.accuracy_steps(
-        key,
-        accuracies=[each.value or 0.0 for each in m.accuracies],
-        lows=[each.low or 0.0 for each in m.accuracies],
-        highs=[each.high or 0.0 for each in m.accuracies],
-        xlabel=f"group of rising {of} ({counted(m.n_in_group(0), 'item')} each)",
-    )
+    accuracy = Curve("accuracy", m.accuracies)
+    xlabel = f"group of rising {of} ({counted(m.n_in_group(0), 'item')} each)"
+    return curves(key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy")
 
 
 def correlation_rows(m: RankedAnswers) -> Iterator[tuple[Cell, ...]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from rightreasons.page.plots import ABOVE, PALETTE, Drawing, canvas, drawn
@@ -94,41 +93,6 @@ def difficulty_scatter(
         axis.set(yscale="log", xlabel="confidence", ylabel="largest Fisher eigenvalue")
         plain_powers(axis.yaxis)
         axis.legend(**ABOVE)
-        return drawn(figure, key)
-
-
-def accuracy_steps(
-    key: str, *, accuracies: Sequence[float], lows: Sequence[float], highs: Sequence[float], ylabel: str = "accuracy",
-    xlabel: str = "group of rising difficulty",
-) -> Drawing:  # fmt: skip
-    """Draw a share by groups of rising difficulty, with intervals.
-
-    Args:
-        key: The key of the picture.
-        accuracies: One share per group, the easiest first.
-        lows: Lower end of each interval.
-        highs: Upper end of each interval.
-        ylabel: What the share is.
-        xlabel: What the groups are.
-
-    Returns:
-        The drawing.
-    """
-    mean = np.array(accuracies)
-    whisker = np.clip(np.stack((mean - np.array(lows), np.array(highs) - mean)), 0, None)
-    with canvas(5.4, 3.1) as (figure, axis):
-        axis.errorbar(
-            np.arange(1, len(mean) + 1),
-            mean,
-            yerr=whisker,
-            fmt="o-",
-            color=PALETTE["blue"],
-            ecolor=PALETTE["muted"],
-            elinewidth=1.2,
-            capsize=3,
-        )
-        axis.set(xlabel=xlabel, ylabel=ylabel, xticks=np.arange(1, len(mean) + 1), ylim=(0, 1.03))
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
         return drawn(figure, key)
 
 

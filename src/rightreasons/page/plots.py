@@ -284,10 +284,14 @@ def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high
         return drawn(figure, key)
 
 
-def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str) -> Drawing:
-    """Draw a row per name with a point and interval per series, joined by a line, to compare splits or models."""
-    height = 1.15 + 0.52 * len(rows)
+def dot_rows(
+    key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str, line: float | None = None
+) -> Drawing:
+    """Draw a row per name with a point and interval per series, to compare splits or models; `line` is dashed."""
+    height = 1.15 + (0.52 if len(rows) <= MOST_TICKS else 0.32) * len(rows)
     with canvas(4.9, height) as (figure, axis):
+        if line is not None:
+            axis.axvline(line, color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         for y, row in enumerate(rows):
             known = [value for value in row.values if value is not None]
             if len(known) > 1:
@@ -390,14 +394,12 @@ class Curve:
 
     Attributes:
         name: What it shows.
-        values: (M,) its values; None leaves a gap.
-        intervals: (M,) low and high ends; None where there is none.
+        estimates: (M,) its values, with their intervals where they have some; None leaves a gap.
         dashed: Whether it is dashed, as a baseline is.
     """
 
     name: str
-    values: Sequence[float | None]
-    intervals: Sequence[tuple[float, float] | None] | None = None
+    estimates: Sequence[Estimate | None]
     dashed: bool = False
 
 
@@ -422,10 +424,9 @@ def curves(
             axis.axvline(here, color=PALETTE["band"], linewidth=7, alpha=0.6, zorder=1)
         for index, line in enumerate(lines):
             color = PALETTE[SERIES[index % len(SERIES)]]
-            values = np.array([np.nan if value is None else value for value in line.values])
-            if line.intervals is not None:
-                low, high = np.array([(np.nan, np.nan) if ends is None else ends for ends in line.intervals]).T
-                axis.fill_between(x, low, high, color=color, alpha=0.14, linewidth=0)
+            known = [each or Estimate(None) for each in line.estimates]
+            values, low, high = np.array([(each.value, each.low, each.high) for each in known], dtype=np.float64).T
+            axis.fill_between(x, low, high, color=color, alpha=0.14, linewidth=0)
             axis.plot(
                 x,
                 values,

@@ -43,21 +43,6 @@ def confidence_panels(key: str, m: Any) -> Drawing:
         return drawn(figure, key)
 
 
-def position_prior(key: str, m: Any) -> Drawing:
-    """Draw the preference for each position of the choices with its interval, and where no position is preferred."""
-    place, prior, ends = np.arange(len(m.orders.prior)), np.asarray(m.orders.prior), m.orders.prior_intervals
-    sides = [prior - [end.low for end in ends], np.array([end.high for end in ends]) - prior]
-    with canvas(5.2, 2.9) as (figure, axis):
-        axis.bar(place, prior, 0.6, color=PALETTE["blue"], alpha=0.55)
-        axis.errorbar(place, prior, sides, fmt="none", ecolor=PALETTE["ink"], capsize=3)
-        axis.axhline(1 / len(prior), color=PALETTE["ink"], linewidth=1, linestyle=DASHED, label="no preference")
-        axis.set_xticks(place, [str(position + 1) for position in place])
-        axis.set(xlabel="position of the choice", ylabel="preference", ylim=(0, 1))
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axis.legend(**ABOVE)
-        return drawn(figure, key)
-
-
 def paralysis_curve(key: str, m: Any) -> Drawing:
     """Draw the drop of the confidence in the right choice against the number of added choices, with its null."""
     effects = dict(sorted(m.scored.paralysis.items()))

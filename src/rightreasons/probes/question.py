@@ -14,6 +14,7 @@ from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
+from rightreasons.page.plots import Bar, Drawing, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes import plots
@@ -129,6 +130,12 @@ def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     bias = m.scored.position_bias
     for place, row in enumerate(zip(bias.counts, bias.picked, bias.recalls, strict=True), start=1):
         yield place, *row
+
+
+def draw_prior(key: str, m: Any) -> Drawing:
+    """Draw how far each position is preferred."""
+    rows = [Bar.of(f"position {place}", each) for place, each in enumerate(m.prior, start=1)]
+    return dot_rows(key, rows=rows, series=("preference",), xlabel="preference", line=1 / len(rows))
 
 
 def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -341,7 +348,7 @@ PROBES = Question(
         Part(
             "order",
             (
-                Plot("position_prior", plots.position_prior, ZHENG, when=lambda m: m.orders),
+                Plot("position_prior", draw_prior, ZHENG, when=lambda m: m.orders),
                 Table("positions", position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
                 Table("corrections", correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders),
             ),

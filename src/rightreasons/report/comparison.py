@@ -136,14 +136,7 @@ def _lines(comparison: Comparison) -> Iterator[p.Plot]:
     shown = [figure for figure in _shown(comparison) if all(map(_is_share, figure.estimates))]
     for question in dict.fromkeys(figure.question for figure in shown):
         shares = [figure for figure in shown if figure.question == question]
-        lines = [
-            Curve(
-                figure.name,
-                [None if e is None else e.value for e in figure.estimates],
-                [None if e is None or e.low is None or e.high is None else (e.low, e.high) for e in figure.estimates],
-            )
-            for figure in shares
-        ]
+        lines = [Curve(figure.name, figure.estimates) for figure in shares]
         numbers = list(range(1, len(comparison.history.models) + 1))
         values = "; ".join(
             f"{f.name}: {', '.join('none' if e is None else written(e, f.unit) for e in f.estimates)}" for f in shares

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.core.intervals import Estimate
@@ -21,10 +19,9 @@ from rightreasons.page.plots import (
     column,
     draw_accuracies,
     drawn,
-    whiskers,
     write_counts,
 )
-from rightreasons.shortcuts.reliance import ConfidenceBin, ShortcutReliance
+from rightreasons.shortcuts.reliance import ConfidenceBin
 
 Floats = NDArray[np.float64]
 
@@ -37,33 +34,6 @@ HATCHES = {GRAMMAR: "////"}
 NUMBERS = ("no shortcut", "1 shortcut", "2 shortcuts", "3 or more shortcuts")
 NUMBER_COLORS = ("grid", "orange-soft", "orange", "violet")
 """How many of the tokens of largest attribution are shortcuts."""
-
-
-@dataclasses.dataclass(frozen=True)
-class TypeBar:
-    """One row of `type_bars`.
-
-    Attributes:
-        name: A data set or a split.
-        lexicon: Share of lexicon-cued predictions.
-        grammar: Share of grammar-cued ones.
-        low: Lower end of the interval of their sum.
-        high: Its upper end.
-        null: What blind picks give.
-    """
-
-    name: str
-    lexicon: float
-    grammar: float
-    low: float
-    high: float
-    null: float
-
-    @classmethod
-    def of(cls, name: str, reliance: ShortcutReliance) -> TypeBar:
-        """Make the row of a data set."""
-        interval, null = reliance.interval, reliance.null["frequency"].rate
-        return cls(name, reliance.lexicon_cued, reliance.grammar_cued, interval.low, interval.high, null)
 
 
 def shortcut_bins(
@@ -119,46 +89,6 @@ def shortcut_numbers(key: str, bins: Sequence[ConfidenceBin]) -> Drawing:
             Patch(facecolor=PALETTE[color], label=name) for name, color in zip(NUMBERS, NUMBER_COLORS, strict=True)
         ]
         figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1.2)
-        return drawn(figure, key)
-
-
-def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
-    """Draw the shares of lexicon-cued and grammar-cued predictions, one row per data set, with blind picks."""
-    with canvas(6.4, 1.25 + 0.42 * len(rows)) as (figure, axis):
-        place = np.arange(len(rows))
-        lexicon, grammar = np.array([row.lexicon for row in rows]), np.array([row.grammar for row in rows])
-        axis.barh(place, lexicon, 0.6, color=PALETTE[LEXICON])
-        look: dict[str, Any] = {
-            "color": PALETTE[GRAMMAR],
-            "edgecolor": PALETTE["paper"],
-            "hatch": HATCHES[GRAMMAR],
-            "linewidth": 0,
-        }
-        axis.barh(place, grammar, 0.6, left=lexicon, **look)
-        total = lexicon + grammar
-        axis.errorbar(
-            total,
-            place,
-            xerr=whiskers(total, *bounds(rows)),
-            fmt="none",
-            ecolor=PALETTE["ink"],
-            elinewidth=1.2,
-            capsize=2.5,
-        )
-        for y, row in enumerate(rows):
-            axis.vlines(row.null, y - 0.38, y + 0.38, color=PALETTE["ink"], linewidth=1.6, linestyle=(0, (2, 1)))
-        axis.set_yticks(place, [row.name for row in rows])
-        axis.set(xlim=(0, 1.0), ylim=(len(rows) - 0.5, -0.5), xlabel="share of predictions", title=title)
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.grid(axis="y", visible=False)
-        axis.legend(
-            handles=_types_legend()[:2] + _types_legend()[3:],
-            loc="lower left",
-            bbox_to_anchor=(0, 1.0 if not title else 1.07),
-            ncols=3,
-            borderaxespad=0.2,
-            handlelength=1.2,
-        )
         return drawn(figure, key)
 
 

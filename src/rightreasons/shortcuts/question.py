@@ -43,6 +43,7 @@ PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
 DECIDED = {"large": "surely over a quarter", "some": "surely over a tenth", "small": "surely little", "unknown": "open"}
+TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
 ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
 
 
@@ -194,7 +195,16 @@ def group_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the types of shortcuts of each split."""
-    return plots.type_bars(key, rows=[plots.TypeBar.of(row.split.name, row.measured.reliance) for row in m.splits])
+    found = {row.split.name: row.measured.reliance for row in m.splits}
+    rows = [
+        Bar.of(
+            name,
+            estimate_of(one.shortcut_reliance, one.interval),
+            *map(Estimate, (one.lexicon_cued, one.grammar_cued, one.null["frequency"].rate)),
+        )
+        for name, one in found.items()
+    ]
+    return dot_rows(key, rows=rows, series=TYPES, xlabel="share of predictions")
 
 
 def draw_bins(key: str, m: ShortcutAnswers) -> Drawing:
@@ -206,17 +216,13 @@ def draw_bins(key: str, m: ShortcutAnswers) -> Drawing:
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the figures over training."""
     lines = [
-        ("shortcut rate", "shortcut_rate", "shortcut_rate_interval"),
-        ("F1", "f1", ""),
-        ("ECE", "ece", "ece_interval"),
-        ("blind picks", "null_rate", "dashed"),
+        Curve("shortcut rate", [Estimate(row.shortcut_rate, *row.shortcut_rate_interval) for row in m.records]),
+        Curve("F1", [Estimate(row.f1) for row in m.records]),
+        Curve("ECE", [Estimate(row.ece, *row.ece_interval or ()) for row in m.records]),
+        Curve("blind picks", [Estimate(row.null_rate) for row in m.records], dashed=True),
     ]
-    drawn = []
-    for name, figure, interval in lines:
-        ends = [getattr(row, interval) for row in m.records] if "interval" in interval else None
-        drawn.append(Curve(name, [getattr(row, figure) for row in m.records], ends, dashed=interval == "dashed"))
     steps = [row.step for row in m.records]
-    return curves(key, steps, drawn, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
+    return curves(key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
 
 
 def shown(m: ShortcutAnswers, row: int, marks: Sequence[Mark]) -> Example:
