@@ -14,7 +14,6 @@ from rightreasons.calibration.measure import (
     JudgedItems,
     measure_calibration,
     measure_classes,
-    measure_cue,
     measure_figures,
     measure_risk,
     paired_test,
@@ -131,15 +130,6 @@ def risk(rng: np.random.Generator, seed: int) -> Outcome:
     curve = measure_risk(judged(rng, N_ITEMS))
     _, estimate = min(curve, key=lambda point: abs(point[0] - COVERAGE))
     return {"": ends(estimate, _RISK)}
-
-
-def planted(rng: np.random.Generator, seed: int) -> Outcome:
-    labels, cues = rng.integers(3, size=90), rng.integers(-1, 3, size=90)
-    follows = (rng.random(90) < 0.4) & (cues >= 0)
-    predicted = np.where(follows, cues, np.where(rng.random(90) < 0.8, labels, (labels + 1) % 3))
-    rows = {row.cue: row for row in measure_cue(predicted, labels, cues)}
-    absent, agrees = rows["absent"], rows["agrees with the label"]
-    return {"accuracy": ends(absent.accuracy, 0.8), "follows": ends(agrees.follows, 0.4 + 0.6 * 0.8)}
 
 
 def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, JudgedItems]:
@@ -291,7 +281,6 @@ SCENARIOS = (
         conservative=True,
     ),
     Scenario("measure_risk", "the surer half of 150 items", risk),
-    Scenario("measure_cue", "a cue that decides four of ten, 90 items", planted),
     Scenario(
         "paired_test", "two models that are alike item by item, 120 items", compared, conservative=True, slow=True
     ),

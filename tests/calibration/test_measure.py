@@ -15,7 +15,6 @@ from rightreasons.calibration.measure import (
     JudgedItems,
     measure_calibration,
     measure_classes,
-    measure_cue,
     measure_figures,
     measure_rescaled,
     measure_risk,
@@ -150,14 +149,6 @@ def test_a_temperature_changes_no_prediction(many):
     assert scaled.items.top.predicted.tolist() == many.top.predicted.tolist()
     assert scaled.figures["nll"].value == pytest.approx(fit.nll_after)
     assert "accuracy" not in scaled.figures
-
-
-def test_cues_are_told_apart():
-    predicted, labels, cues = np.array([0, 1, 1, 0, 2]), np.array([0, 0, 2, -1, 2]), np.array([0, 1, -1, 0, 1])
-    agrees, contradicts, absent = measure_cue(predicted, labels, cues)
-    assert (agrees.n_items, agrees.accuracy.value, agrees.follows.value) == (1, 1.0, 1.0)
-    assert (contradicts.n_items, contradicts.accuracy.value, contradicts.follows.value) == (2, 0.5, 0.5)
-    assert (absent.n_items, absent.accuracy.value, absent.follows) == (1, 0.0, None)
 
 
 def test_paired_tests_are_of_the_difference(many):

@@ -34,7 +34,7 @@ from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.classification import macro_f1_of
-from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate, share
+from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate
 from rightreasons.core.resampling import Resampling
 
 Floats = NDArray[np.float64]
@@ -234,23 +234,6 @@ class ClassFigures:
     ece: Estimate
 
 
-@dataclasses.dataclass(frozen=True)
-class PlantedCueFigures:
-    """How predictions go with a planted cue.
-
-    Attributes:
-        cue: "agrees with the label", "contradicts the label" or "absent".
-        n_items: Items where that is so.
-        accuracy: Share of right predictions.
-        follows: Share of predictions that are the cue's class; None where it is absent.
-    """
-
-    cue: str
-    n_items: int
-    accuracy: Estimate | None
-    follows: Estimate | None
-
-
 def measure_calibration(
     items: JudgedItems, *, keys: Iterable[str] | None = None, resampling: Resampling = Resampling()
 ) -> CalibrationMeasurement:
@@ -346,32 +329,6 @@ def measure_classes(
     order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:max_classes]
     fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
     return [_class_figures(items, int(k), fewer) for k in order]
-
-
-def measure_cue(
-    predicted: NDArray[Any], labels: NDArray[np.int64], cues: NDArray[np.int64], resampling: Resampling = Resampling()
-) -> list[PlantedCueFigures]:
-    """Measure how predictions go with planted cues.
-
-    Args:
-        predicted: (N,) predicted classes.
-        labels: (N,) labels, -1 for none; items without one are left out.
-        cues: (N,) the class that the cue stands for, -1 for none.
-        resampling: Level of the Wilson intervals.
-    """
-    rows = []
-    for name, group in (
-        ("agrees with the label", (cues == labels) & (cues >= 0)),
-        ("contradicts the label", (cues != labels) & (cues >= 0)),
-        ("absent", cues < 0),
-    ):
-        group = group & (labels >= 0)
-        n_items = int(group.sum())
-        if n_items:
-            right, follows = (int((predicted == other)[group].sum()) for other in (labels, cues))
-            of_cue = None if name == "absent" else share(follows, n_items, resampling)
-            rows.append(PlantedCueFigures(name, n_items, share(right, n_items, resampling), of_cue))
-    return rows
 
 
 def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) -> str | None:

@@ -24,7 +24,6 @@ from rightreasons.calibration.measure import (
     VotesMeasurement,
     measure_calibration,
     measure_classes,
-    measure_cue,
     measure_figures,
     measure_rescaled,
     measure_risk,
@@ -226,17 +225,6 @@ def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> 
     clusters = clusters_of(split.clusters, [row for row, _ in rows])
     change = paired_means(correct[0], correct[1], clusters=clusters, resampling=resampling)
     return estimate_of(change.difference, change.interval), change.p_value
-
-
-def cue_rows(context: AuditContext) -> list[tuple[Any, ...]]:
-    """Return how often the prediction follows a planted cue; none where the data does not say what each stands for."""
-    rows: list[tuple[Any, ...]] = []
-    for split in labeled_splits(context):
-        if split.cue_labels is None:
-            return []
-        figures = measure_cue(context.scores(split).predicted, split.labels, split.cue_labels, context.resampling)
-        rows += [(split.name, row.cue, row.n_items, row.accuracy, row.follows) for row in figures]
-    return rows
 
 
 def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:

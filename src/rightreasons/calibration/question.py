@@ -13,7 +13,6 @@ from rightreasons.calibration.measurement import (
     NAMES,
     CalibrationAnswers,
     change,
-    cue_rows,
     measure,
 )
 from rightreasons.calibration.sources import OF_SOURCES, source_rows
@@ -226,7 +225,6 @@ CALIBRATION = Question(
             (
                 Plot("splits", draw_splits, "Counted"),
                 Table("splits", split_rows, "Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993"),
-                Table("cues", lambda m: cue_rows(m.context), "Counted", when=lambda m: cue_rows(m.context)),
                 Examples("flipped", CalibrationAnswers.flipped_examples),
             ),
             when=lambda m: len(m.compared) > 1,
