@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import yaml
 
 from rightreasons.core.choices import HEAD_ROUNDINGS, IMPORTANCES, RANKINGS, TOKEN_KINDS, UNITS
 from rightreasons.core.errors import OptionError, unknown_name
@@ -67,58 +70,11 @@ class Protocol(AttributionOptions):
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
-        "rightreasons": Protocol(),
-        "bihani2025": Protocol(
-            name="bihani2025",
-            target="logit",
-            layer="embeddings",
-            baseline="pad",
-            keep_special=True,
-            token_type=1,
-            method="gauss_legendre",
-            steps=50,
-            max_gap=None,
-            reduce="sum",
-            normalize=True,
-            unit="wordpiece",
-            rank_special=True,
-            rank_by="value",
-            max_length=128,
-            log_base=2.0,
-            head_rounding="nearest_plus_one",
-            count_special=True,
-            kinds="bihani2025",
-        ),
-        "bihani2025_text": Protocol(
-            name="bihani2025_text",
-            baseline="zeros",
-            method="riemann_right",
-            steps=50,
-            max_gap=None,
-            reduce="l2",
-            unit="wordpiece",
-        ),
-        "du2021": Protocol(
-            name="du2021",
-            label="gold",
-            baseline="zeros",
-            method="riemann_right",
-            steps=50,
-            max_gap=None,
-            top_n=2,
-            rank_by="value",
-        ),
+        name: Protocol(name=name, **settings)
+        for name, settings in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
     }
 )
-"""The protocols by name.
-
-- "rightreasons": this package's.
-- "bihani2025": what the released code of "The Reliability Paradox" does.
-- "bihani2025_text": what its text says: all-zero embeddings as the baseline, the L2 norm of each token's attribution,
-  the three largest, the head of the predicted label. The text is silent about the rule of integration, its steps and
-  the score that is explained; those are Du et al.'s rule and the probability of the predicted class.
-- "du2021": what the text of Du et al. (2021) says, on the word embeddings of the classifier.
-"""
+"""The protocols by name; `protocols.yaml` has their settings."""
 
 
 def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Protocol:
