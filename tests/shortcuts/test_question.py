@@ -150,9 +150,6 @@ def test_what_decides(outcome, planted_model):
     assert set(first["words"]) == set(CUES["lexical"][:2])
     assert share.value == first["effect"]["deciding_share"]
     assert first["match"] <= 2
-    # Taken out or put in, the words do less than swapped: the meaning agrees with them.
-    actions = {(row["word"], row["action"]) for row in swaps["words"]}
-    assert {("copper", "replaced"), ("copper", "deleted"), ("marble", "replaced")} <= actions
     assert figures["accuracy_without_cues"].estimate.value < found.data["splits"]["test"]["accuracy"]
     groups = found.data["groups"]["groups"]
     assert {group["cue_label"] for group in groups} >= {0, 1}

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ from rightreasons.shortcuts.families.training import (
     Edits,
     Text,
     Training,
-    deleted,
-    drawn,
-    inserted,
-    put,
-    replaced,
-    tokens_of,
-    with_column,
 )
 from rightreasons.shortcuts.families.words import WORST_MATCH, Pair, apply, swap, without_words, word_pairs
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
@@ -98,28 +91,6 @@ class FamilyEffect(Result):
         return Estimate(self.effect.follow_rate, low_high.low, low_high.high, self.level, low_high.method)
 
 
-@dataclasses.dataclass(frozen=True)
-class WordEffect(Result):
-    """What one word does when it is taken out or put in.
-
-    Attributes:
-        word: The word.
-        label: The label that it points at.
-        action: "replaced" by a neutral word or "deleted", in texts that have it and are predicted as its label: how
-            necessary it is; or "put in", in texts that have neither word and are predicted otherwise: how sufficient.
-        n_items: The number of such texts.
-        rate: Share whose prediction changes, or becomes the label.
-        control_rate: The same for a neutral word in the same place; None where nothing stands for one.
-    """
-
-    word: str
-    label: int
-    action: Literal["replaced", "deleted", "put in"]
-    n_items: int
-    rate: Estimate
-    control_rate: Estimate | None
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class SwapMeasurement:
     """What decides the predictions of a model.
@@ -139,7 +110,6 @@ class SwapMeasurement:
         asked: (row, feature, changed item, its label) of items with a feature swapped: each pair of words, the one that
             changes most first, and the strongest feature of every other family.
         decided: Row of an item -> whether the strongest feature changes its prediction.
-        words: What the words of the strongest pair do when they are taken out or put in.
     """
 
     rows: tuple[FamilyEffect, ...]
@@ -155,7 +125,6 @@ class SwapMeasurement:
     seconds: float
     asked: tuple[tuple[int, str, Text, int], ...] = ()
     decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
-    words: tuple[WordEffect, ...] = ()
 
 
 def measure_swaps(
@@ -232,7 +201,6 @@ def measure_swaps(
         seconds=time.perf_counter() - began,
         asked=tuple(trial.asked(n_done)),
         decided=trial.decided(n_done),
-        words=tuple(trial.word_effects(n_done, resampling)),
     )
 
 
@@ -475,54 +443,3 @@ class _Trial:
         ]
         most = max(flags, key=sum, default=[])
         return dict(zip(self.rows_of_items[: len(most)].tolist(), most, strict=True))
-
-    def word_effects(self, n_items: int, resampling: Resampling) -> Iterable[WordEffect]:
-        """Take each word of the strongest pair out of texts that have it, and put it into those that have neither."""
-        rows = range(min(n_items, self.n_screened))
-        pair = max(
-            self.word_pairs, key=lambda pair: sum(self.changes(self.joint((pair,)), row) for row in rows), default=None
-        )
-        if pair is None:
-            return
-        column, neutral = pair.column, without_words(self.training, [pair]).get(pair.column, {})
-        for word, label in zip(pair.words, pair.labels, strict=True):
-            if label < 0:
-                continue
-            here = {row: [t for t in tokens_of(self.items[row][column]) if t.word in pair.words] for row in rows}
-            having = [row for row in rows if word in {t.word for t in here[row]} and self.predictions[row] == label]
-            lacking = [row for row in rows if not here[row] and self.predictions[row] != label]
-            edits: dict[Literal["replaced", "deleted", "put in"], dict[int, tuple[str, str | None]]] = {
-                "replaced": {},
-                "deleted": {},
-                "put in": {},
-            }
-            for row in having:
-                text, rng = self.items[row][column], item_rng(self.seed, f"{word} {self.ids[row]}")
-                tokens = [token for token in here[row] if token.word == word]
-                other = drawn(self.training.neutral_places(column, text), len(tokens), rng)
-                filler = self.training.filler(column, rng, {word})
-                if word in neutral:
-                    spans = [(token.start, token.end, filler or neutral[word]) for token in other]
-                    edits["replaced"][row] = replaced(text, {word: neutral[word]}), put(text, spans) if other else None
-                edits["deleted"][row] = deleted(text, tokens), deleted(text, other) if other else None
-            for row in lacking:
-                text, rng = self.items[row][column], item_rng(self.seed, f"{word} {self.ids[row]}")
-                filler, place = self.training.filler(column, rng, {word}), int(rng.integers(2**31))
-                put_in = [
-                    inserted(text, [new], np.random.default_rng(place)) for new in (word, filler) if new is not None
-                ]
-                edits["put in"][row] = put_in[0], put_in[1] if len(put_in) > 1 else None
-            for action, texts in edits.items():
-                items = {
-                    row: [None if new is None else with_column(self.items[row], column, new) for new in both]
-                    for row, both in texts.items()
-                }
-                self._ask(text for both in items.values() for text in both)
-                rates = []
-                for place in (0, 1):
-                    after = [(row, self.label(both[place])) for row, both in items.items()]
-                    said = [(row, new) for row, new in after if new >= 0]
-                    hits = sum(new == label if action == "put in" else new != label for _, new in said)
-                    rates.append(share(hits, len(said), resampling))
-                if rates[0] is not None:
-                    yield WordEffect(word, label, action, len(items), rates[0], rates[1])

@@ -44,7 +44,6 @@ SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
 DECIDED = {"large": "surely over a quarter", "some": "surely over a tenth", "small": "surely little", "unknown": "open"}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
-ACTIONS = {"replaced": "replaced by a neutral word", "deleted": "deleted", "put in": "put in"}
 
 
 def asks_for_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
@@ -158,18 +157,6 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             yield before, Change(name, text[0], m.context.label_name(label))
 
 
-def word_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return what the words of the strongest pair do when they are taken out or put in."""
-    for row in m.swaps.words:
-        yield (
-            f"“{row.word}” ({m.context.label_name(row.label)})",
-            ACTIONS[row.action],
-            row.n_items,
-            row.rate,
-            row.control_rate,
-        )
-
-
 def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the cues, and whether they are planted where that is known of some."""
     for cue in m.cues:
@@ -266,7 +253,6 @@ def data(m: Any) -> dict[str, Any]:
         "conclusion": m.conclusion,
         "families": [row.to_dict() for row in m.swaps.rows],
         "pairs": [row.to_dict() for row in m.swaps.pairs],
-        "words": [row.to_dict() for row in m.swaps.words],
         "absent": list(m.swaps.absent),
         "n_near_duplicates": int(m.remembered.sum()),
         "untested": dict(m.swaps.untested),
@@ -384,7 +370,6 @@ SHORTCUTS = Question(
                 Plot("families", draw_families, SWAPS, when=lambda m: m.swaps.rows),
                 Table("families", family_rows, SWAPS, when=lambda m: m.swaps.rows),
                 Table("pairs", lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs),
-                Table("words", word_rows, SWAPS, when=lambda m: m.swaps.words),
                 Table("by_memory", lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
                 Examples("swapped", swapped),
             ),
