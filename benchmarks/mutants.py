@@ -90,7 +90,6 @@ MIRRORS = {
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
     "report/paired.py": ("report/test_comparison.py",),
     "report/record.py": ("report/test_reports.py", "report/test_runner.py"),
-    "shortcuts/plots.py": ("shortcuts/test_question.py",),
     "widget/": ("modules/test_widget.py", "spaces/test_contract.py"),
 }
 """The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.difficulty.plots import plain_powers, positive
+from rightreasons.difficulty.page_rankings import plain_powers, positive
 from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]

@@ -44,9 +44,8 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder
 from rightreasons.page.plots import Bar, dot_rows
-from rightreasons.shortcuts import plots
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.question import TYPES
+from rightreasons.shortcuts.question import TYPES, shortcut_bins
 from rightreasons.shortcuts.reliance import ConfidenceBin, find_shortcuts
 from rightreasons.training.finetune import fine_tune
 
@@ -364,7 +363,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
             )
             for lower, upper, b in zip(edges[:-1], edges[1:], held, strict=True)
         ]
-        drawing = plots.shortcut_bins(
+        drawing = shortcut_bins(
             "figure3",
             bins,
             intervals=[Estimate(b["accuracy"], b["accuracy_low"], b["accuracy_high"]) for b in held],

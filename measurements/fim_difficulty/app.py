@@ -6,7 +6,7 @@ import numpy as np
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from rightreasons.core.choices import UNITS
-from rightreasons.difficulty.plots import difficulty_scatter
+from rightreasons.difficulty.page_rankings import difficulty_scatter
 from rightreasons.models.gradients.fisher import METHODS
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch

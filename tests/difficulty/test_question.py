@@ -14,8 +14,7 @@ from command_line import run
 from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.data_maps import EpochScores, write_epoch
-from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
-from rightreasons.difficulty.plots import difficulty_scatter
+from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT, difficulty_scatter
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier

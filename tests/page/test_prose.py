@@ -71,9 +71,8 @@ A note — with a dash.
         "utf-8",
     )
     say = Prose(path).of(m=SimpleNamespace(unit="items", models=["a — b", "c: d", "- e"]), level="95%")
-    note, columns = say.table("table.rates")
-    assert note == "A note — with a dash."
-    assert columns == (
+    assert say("table.rates") == "A note — with a dash."
+    assert tuple(say.columns("table.rates")) == (
         Column("name", "Model", "text"),
         Column("rate", "Rate (of items) [95%]", "share", "Hits: right answers — over all."),
         Column("model_1", "a — b"),

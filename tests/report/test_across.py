@@ -8,7 +8,7 @@ import json
 import pytest
 
 from command_line import run
-from rightreasons.report.across import TASKS, models_by_tasks, reports_of
+from rightreasons.report.comparison import TASKS, models_by_tasks, reports_of
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 

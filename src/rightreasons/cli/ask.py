@@ -285,8 +285,7 @@ def ways(
     from rightreasons.report.files import OWN, WAYS
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.runner import verdicts
-    from rightreasons.ways.measure import measure_ways
-    from rightreasons.ways.question import WAYS_ASKED
+    from rightreasons.ways.measure import WAYS_ASKED, measure_ways
 
     settings, options = declared["settings"], declared["options"]
     folder = check_folder(out, own=(*OWN, WAYS))

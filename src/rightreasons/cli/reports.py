@@ -66,7 +66,7 @@ def compare(
     Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration. Reports of several
     tasks, or of more than two logs, make one table of models and tasks.
     """
-    from rightreasons.report.across import TASKS, models_by_tasks, reports_of, write_tasks
+    from rightreasons.report.comparison import TASKS, models_by_tasks, reports_of, write_tasks
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit
 

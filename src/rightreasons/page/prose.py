@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -350,8 +350,9 @@ class Say:
         self.prose, self.values = prose, values
 
     def __call__(self, name: str) -> str:
-        """Return the paragraphs of an entry, with an empty line between them."""
-        return _paragraphs(self._filled(self.prose.body(name)))
+        """Return the paragraphs of an entry, those before its items, with an empty line between them."""
+        paragraphs = map(_folded, self._filled(self.prose.body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
+        return "\n\n".join(filter(None, paragraphs))
 
     def title(self, name: str) -> str:
         """Return the title of an entry."""
@@ -365,16 +366,14 @@ class Say:
         """Return the items of an entry that is a list of names with values, `- name: value`."""
         return [(item.partition(": ")[0], item.partition(": ")[2]) for item in self.items(name)]
 
-    def table(self, name: str) -> tuple[str, tuple[Column, ...]]:
-        """Return the note of a table, and its columns."""
-        note, *items = self._filled(_DASH.sub(_DEFINITION, self.prose.body(name))).split(_ITEM)
-        columns = []
-        for item in items:
+    def columns(self, name: str) -> Iterator[Column]:
+        """Return the columns of a table, which are the items of its entry."""
+        for item in self._filled(_DASH.sub(_DEFINITION, self.prose.body(name))).split(_ITEM)[1:]:
             head, _, definition = item.partition(_DEFINITION)
             key, _, called = _folded(head).partition(": ")
             key, _, kind = key.removesuffix(")").partition(" (")
-            columns.append(Column(key, called, kind or "number", _folded(definition.replace(_DEFINITION, " — "))))  # type: ignore[arg-type]
-        return _paragraphs(note.replace(_DEFINITION, " — ")), tuple(columns)
+            definition = _folded(definition.replace(_DEFINITION, " — "))
+            yield Column(key, called, kind or "number", definition)  # type: ignore[arg-type]
 
     def line(self, text: str) -> str:
         """Return a short text filled in, where it is a template."""
@@ -401,10 +400,6 @@ def action(item: str) -> Action:
         return Action(link[1], link=link[2])
     text, _, command = item.removesuffix("`").rpartition(" `")
     return Action(text, command) if item.endswith("`") else Action(item)
-
-
-def _paragraphs(text: str) -> str:
-    return "\n\n".join(filter(None, map(_folded, text.split(_PARAGRAPH))))
 
 
 def _folded(text: str) -> str:

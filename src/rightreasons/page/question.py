@@ -92,10 +92,8 @@ class Table:
     def shown(self, m: Any, say: Say) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
-        note, columns = say.table(name)
-        return p.Table(
-            self.key, say.title(name), columns, tuple(self.rows(m)), note, say.line(self.source), self.folded
-        )
+        columns, rows, source = tuple(say.columns(name)), tuple(self.rows(m)), say.line(self.source)
+        return p.Table(self.key, say.title(name), columns, rows, say(name), source, self.folded)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,20 +6,76 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import estimate_of
+from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
-from rightreasons.page.plots import Bar, Drawing, dot_rows
+from rightreasons.page.plots import ABOVE, PALETTE, Bar, Drawing, canvas, dot_rows, drawn
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
-from rightreasons.probes import plots
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
+
+DASHED = (0, (4, 3))
+
+N_BINS = 20
+
+
+def confidence_panels(key: str, m: Any) -> Drawing:
+    """Draw the confidences of the same items before and after each probe, as shares of the items."""
+    scores, edges = m.tables, np.linspace(0, 1, N_BINS + 1)
+    panels = [(NAMES[name], scores.top(ORIGINAL), scores.top(name), scores.uniform) for name in WITHOUT_ANSWER]
+    panels.append((f"{m.k} added: right choice", scores.right(), scores.right(extra_choices_name(m.k)), None))
+    with canvas(7.6, 5.0, nrows=2, ncols=2, sharex=True) as (figure, axes):
+        for axis, (name, before, after, even) in zip(axes.ravel(), panels, strict=True):
+            for values, color, label in ((before, "muted", "before"), (after, "orange", "after")):
+                share = np.histogram(np.clip(values, 0, 1), edges)[0] / max(len(values), 1)
+                axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.28)
+                axis.stairs(share, edges, color=PALETTE[color], linewidth=1.5, label=label)
+            if even is not None:
+                axis.axvline(even, color=PALETTE["ink"], linewidth=1, linestyle=DASHED)
+            axis.set(xlim=(0, 1))
+            axis.set_title(name)
+            axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+        for axis in axes[:, 0]:
+            axis.set_ylabel("share of items")
+        for axis in axes[-1]:
+            axis.set_xlabel("confidence")
+            axis.tick_params(labelbottom=True)
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        return drawn(figure, key)
+
+
+def paralysis_curve(key: str, m: Any) -> Drawing:
+    """Draw the drop of the confidence in the right choice against the number of added choices, with its null."""
+    effects = dict(sorted(m.scored.paralysis.items()))
+    place = np.arange(len(effects))
+    with canvas(5.2, 3.5) as (figure, axis):
+        axis.axhline(0, color=PALETTE["muted"], linewidth=1)
+
+        def draw(label: str, color: str, drops: list[Estimate], **style: Any) -> None:
+            if all(drop.has_interval for drop in drops):
+                ends = [drop.low for drop in drops], [drop.high for drop in drops]
+                axis.fill_between(place, *ends, color=PALETTE[color], alpha=0.18, linewidth=0)
+            axis.plot(place, [drop.value for drop in drops], color=PALETTE[color], linewidth=1.7, label=label, **style)
+
+        points = {"marker": "o", "markersize": 4.5}
+        draw("drop", "blue", [effect.drop.estimate for effect in effects.values()], **points)
+        null = [Estimate(effect.null_drop) for effect in effects.values()]
+        draw("null: added choices as good as the item's own", "muted", null, linestyle=DASHED)
+        restricted = [effect.restricted_drop.estimate for effect in effects.values()]
+        draw("among the item's own choices (free of dilution)", "orange", restricted, **points)
+        axis.set_xticks(place, list(map(str, effects)))
+        axis.set(xlabel="added choices", ylabel="drop of the confidence\nin the right choice")
+        axis.margins(x=0.06)
+        axis.legend(**ABOVE | {"ncols": 1})
+        return drawn(figure, key)
+
 
 MIN_ITEMS = 10
 """With fewer labeled items than this, nothing can be said about a preference."""
@@ -329,7 +385,7 @@ PROBES = Question(
         Part(
             "bias",
             (
-                Plot("probe_confidence", plots.confidence_panels, SHEN, wide=True),
+                Plot("probe_confidence", confidence_panels, SHEN, wide=True),
                 Table("prior_bias", bias_rows, SHEN),
             ),
             figures=("prior_bias_no_question",),
@@ -338,7 +394,7 @@ PROBES = Question(
         Part(
             "paralysis",
             (
-                Plot("choice_paralysis", plots.paralysis_curve, SHEN),
+                Plot("choice_paralysis", paralysis_curve, SHEN),
                 Table("choice_paralysis", paralysis_rows, SHEN),
             ),
             figures=("choice_paralysis", "restricted_drop"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from rightreasons.io.answers import NO_ANSWER
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import instruction, items_of
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.ways.formats import Ordered, Way, ways_of
 from rightreasons.ways.options import WaysOptions
 
@@ -357,3 +360,38 @@ class _Asking:
         out = part_of(self.out, name)
         labels = np.array([item.label for item in items], dtype=np.int64)
         return scorer.score_items(items, labels, progress=self.progress, out=out)
+
+
+def verdicts(m: Any, question: str) -> str:
+    """Name the verdicts on a question over the ways, with how many have each."""
+    labels = Counter(one.verdicts[question] or "no answer" for one in m.ways)
+    return ", ".join(f"{label} in {count}" for label, count in labels.most_common())
+
+
+WAYS_ASKED = Question(
+    name="ways",
+    prose=prose(__file__, verdicts=verdicts),
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "ways",
+            (
+                Table(
+                    "ways",
+                    lambda m: ((one.way.name, one.accuracy, one.n_unread) for one in m.ways),
+                ),
+                Table(
+                    "levels",
+                    lambda m: (
+                        (part, value, share)
+                        for part, levels in m.levels.items()
+                        if len(levels) > 1
+                        for value, share in levels.items()
+                    ),
+                ),
+            ),
+        ),
+        Part("verdicts"),
+        Part("doubt"),
+    ),
+)

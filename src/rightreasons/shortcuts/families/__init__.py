@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from rightreasons.shortcuts.families import kinds, order, pairs, surface, words
+from rightreasons.shortcuts.families import kinds, texts, words
 from rightreasons.shortcuts.families.training import Candidate, Training
 
 Find = Callable[[Training, int], list[Candidate]]
 
 FAMILIES: Mapping[str, Find] = {
     "words": words.find,
-    "length": surface.length,
-    "capitals": surface.capitals,
+    "length": texts.length,
+    "capitals": texts.capitals,
     "numbers": kinds.numbers,
     "names": kinds.names,
     "groups of words": kinds.groups,
     "ends": kinds.ends,
     "marks and spaces": kinds.between,
-    "position": order.position,
-    "order": order.order,
-    "bigrams": order.bigrams,
-    "count": order.count,
-    "overlap": pairs.overlap,
-    "negation": pairs.negation,
-    "one text alone": pairs.alone,
+    "position": texts.position,
+    "order": texts.order,
+    "bigrams": texts.bigrams,
+    "count": texts.count,
+    "overlap": texts.overlap,
+    "negation": texts.negation,
+    "one text alone": texts.alone,
 }
 """Name -> what finds the candidates that the training texts of a column offer, strongest association first."""
 
