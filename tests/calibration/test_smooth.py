@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.calibration.smooth import CELLS, ece_sweep, smooth_ece
+from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 
 
 def calibrated(n, shift=0.0, seed=0):
@@ -71,15 +71,6 @@ class TestSmoothEce:
     def test_ends(self):
         assert smooth_ece([[1.0, 0.0]] * 3, [0] * 3).smooth_ece == 0
         assert smooth_ece([[1.0, 0.0]] * 3, [1] * 3).smooth_ece == pytest.approx(1.0)
-
-    def test_curve(self):
-        rows, labels = calibrated(50_000, 0.1)
-        curve = smooth_ece(rows, labels).curve
-        assert [point.confidence for point in curve] == pytest.approx(np.linspace(0, 1, 101), abs=1 / CELLS)
-        assert np.mean([point.density for point in curve]) == pytest.approx(1, abs=0.02)
-        middle = [point for point in curve if 0.75 < point.confidence < 0.9]
-        assert [point.accuracy for point in middle] == pytest.approx([p.confidence - 0.1 for p in middle], abs=0.03)
-        assert curve[0].accuracy is None
 
     def test_ragged_and_binary(self):
         assert smooth_ece([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 2]).n_items == 2

@@ -159,11 +159,6 @@ class JudgedItems:
         )
         return dataclasses.replace(self, logits=scaled, top=top_label(scaled, self.top.labels, scores="logits"))
 
-    def confidence_quartiles(self, correct: bool) -> tuple[int, Floats] | None:
-        """Return the number of right, or wrong, predictions and the quartiles of their confidence; None without any."""
-        confidence = self.top.confidence[self.top.correct == correct]
-        return (len(confidence), np.quantile(confidence, (0.25, 0.5, 0.75))) if len(confidence) else None
-
 
 Estimator = Callable[[JudgedItems, Resampling], Estimate | None]
 

@@ -202,13 +202,6 @@ CALIBRATION = Question(
             "overview",
             (
                 Plot("reliability", lambda key, m: draw_reliability(key, m.measured), RELIABILITY),
-                Plot(
-                    "confidence",
-                    lambda key, m: plots.confidence_histogram(
-                        key, confidence=m.measured.items.top.confidence, correct=m.measured.items.top.correct
-                    ),
-                    "Counted",
-                ),
                 Table("bins", bin_rows, RELIABILITY, folded=True),
             ),
             figures=OVERVIEW,

@@ -24,26 +24,8 @@ CELLS = 2**14
 NARROWEST = 1e-9
 """The narrowest bandwidth tried, and how exactly the bandwidth that equals its error is found."""
 
-CURVE_POINTS = 101
-"""Points of the smooth reliability curve in a result: confidence 0, 0.01, … 1."""
-
 ONE_LABEL_KINDS = ("top_label", "positive", "confidence")
 WORDS = {"top_label": "top label", "positive": "P(class 1)", "confidence": "given confidence"}
-
-
-@dataclasses.dataclass(frozen=True)
-class SmoothPoint(Result):
-    """One point of the smooth reliability curve.
-
-    Attributes:
-        confidence: Where on [0, 1].
-        accuracy: Kernel-weighted rate of the event there; None where no item is near.
-        density: Kernel density of the scores there.
-    """
-
-    confidence: float
-    accuracy: float | None
-    density: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,14 +37,12 @@ class SmoothResult(Result):
         bandwidth: The bandwidth of the kernel; equal to the error unless set by the caller.
         n_items: Number of items.
         definition: The definition used, in words.
-        curve: The reliability curve at that bandwidth.
     """
 
     smooth_ece: float
     bandwidth: float
     n_items: int
     definition: str
-    curve: tuple[SmoothPoint, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +92,7 @@ def smooth_ece(
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `SmoothResult`: smooth_ece, its bandwidth, number of items, the definition in words and the curve.
+        A `SmoothResult`: smooth_ece, its bandwidth, number of items and the definition in words.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -141,18 +121,9 @@ def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None
     sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
     # At the fixed point the two are one number.
     error = sigma if bandwidth is None else _error_at(sigma, residuals)
-    # The curve needs some width, even where the error is 0.
-    width = max(sigma, 4.0 / CELLS)
-    step = np.linspace(0, CELLS, CURVE_POINTS).round().astype(np.intp)
-    density = _smooth(width, _cosines(_on_grid(values, np.ones(len(values)))))[step]
-    rate = _smooth(width, _cosines(_on_grid(values, events.astype(np.float64))))[step]
-    curve = tuple(
-        SmoothPoint(float(at / CELLS), float(np.clip(r / d, 0.0, 1.0)) if d > 1e-6 else None, float(max(d, 0.0)))
-        for at, d, r in zip(step, density, rate, strict=True)
-    )
     how = "where it equals the error" if bandwidth is None else "as given"
     words = f"Smooth ECE of the {WORDS[kind]}: reflected Gaussian kernel, bandwidth {how}."
-    return SmoothResult(error, sigma, len(top), words, curve)
+    return SmoothResult(error, sigma, len(top), words)
 
 
 def ece_sweep(

@@ -254,23 +254,6 @@ def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDAr
         )
 
 
-def confidence_histogram(key: str, *, confidence: Floats, correct: NDArray[np.bool_], n_bins: int = 20) -> Drawing:
-    """Draw how confident the model is where it is right and where it is wrong, each as a share of its own total."""
-    edges = np.linspace(0, 1, n_bins + 1)
-    with canvas(4.9, 3.3) as (figure, axis):
-        for mask, color, name in ((correct, "blue", "right"), (~correct, "orange", "wrong")):
-            count = int(mask.sum())
-            if count:
-                share = np.histogram(confidence[mask], edges)[0] / count
-                axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.35)
-                axis.stairs(share, edges, color=PALETTE[color], linewidth=1.6, label=f"{name} ({count:,})")
-        axis.set(xlim=(0, 1), xlabel="confidence", ylabel="share of these items")
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.legend(**ABOVE)
-        return drawn(figure, key)
-
-
 def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high: Floats, base: float) -> Drawing:
     """Draw the error rate among the most confident share of the items against that share."""
     with canvas(4.9, 3.3) as (figure, axis):

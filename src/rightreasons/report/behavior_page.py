@@ -154,12 +154,7 @@ MODELS = Question(
                     SOURCE,
                     wide=True,
                 ),
-                Table(
-                    "models",
-                    _functionalities,
-                    RIBEIRO,
-                    folded=True,
-                ),
+                Table("models", _functionalities, RIBEIRO, folded=True),
             ),
         ),
     ),

@@ -251,12 +251,7 @@ LABELS = Question(
     parts=(
         Part(
             "labels",
-            (
-                Table(
-                    "labels",
-                    lambda m: m.rows(),
-                ),
-            ),
+            (Table("labels", lambda m: m.rows()),),
         ),
     ),
 )

@@ -503,13 +503,7 @@ SHORTCUTS = Question(
         ),
         Part(
             "cues",
-            (
-                Table(
-                    "top_cues",
-                    cue_rows,
-                    f"{PARADOX}; LMI: Schuster et al. 2019",
-                ),
-            ),
+            (Table("top_cues", cue_rows, f"{PARADOX}; LMI: Schuster et al. 2019"),),
             when=lambda m: m.splits,
         ),
         Part(
