@@ -33,7 +33,6 @@ from rightreasons.report.paired import (
     ComparedFigure,
     ComparedSplit,
     Comparison,
-    FigureHistory,
     SharedItems,
     Winner,
     compared_answers,
@@ -107,48 +106,21 @@ ANSWERS = Question(
 # ------------------------------------------------------------------------------------- The figures of reports in a row
 
 
-def _shown(comparison: Comparison) -> list[FigureHistory]:
-    """Return the first shares of each question, those that the reports begin with; of two reports all figures."""
-    if not comparison.many:
-        return list(comparison.side_by_side)
-    shares = [figure for figure in comparison.side_by_side if figure.unit == "fraction" and figure.better]
-    questions = dict.fromkeys(figure.question for figure in shares)
-    return [figure for name in questions for figure in [f for f in shares if f.question == name][:N_LINES]]
-
-
-def _rest(comparison: Comparison) -> list[FigureHistory]:
-    shown = _shown(comparison)
-    return [figure for figure in comparison.side_by_side if figure not in shown]
-
-
-def _history_table(key: str, of: Any, **more: Any) -> Table:
-    return Table(
-        key,
-        lambda m: (
-            (
-                figure.name,
-                figure.question,
-                *(None if each is None else p.Amount(each, figure.unit) for each in (*figure.estimates, figure.change)),
-                {**m.sides, "open": "cannot tell", "": ""}[figure.better],
-            )
-            for figure in of(m)
-        ),
-        "Zou & Donner 2008",
-        when=of,
-        **more,
-    )
-
-
 def _lines(comparison: Comparison) -> Iterator[p.Plot]:
-    """Draw the shares of each question over the reports."""
-    shown = [figure for figure in _shown(comparison) if all(map(_is_share, figure.estimates))]
-    for question in dict.fromkeys(figure.question for figure in shown):
-        shares = [figure for figure in shown if figure.question == question]
-        lines = [Curve(figure.name, figure.estimates) for figure in shares]
-        numbers = list(range(1, len(comparison.history.models) + 1))
+    """Draw the first shares of each question over the reports."""
+    shares = [
+        figure
+        for figure in comparison.side_by_side
+        if figure.unit == "fraction" and figure.better
+        if all(0 <= each.value <= 1 for each in figure.estimates if each is not None and each.value is not None)
+    ]
+    numbers = list(range(1, len(comparison.history.models) + 1))
+    for question in dict.fromkeys(figure.question for figure in shares):
+        shown = [figure for figure in shares if figure.question == question][:N_LINES]
         values = "; ".join(
-            f"{f.name}: {', '.join('none' if e is None else written(e, f.unit) for e in f.estimates)}" for f in shares
+            f"{f.name}: {', '.join('none' if e is None else written(e, f.unit) for e in f.estimates)}" for f in shown
         )
+        lines = [Curve(figure.name, figure.estimates) for figure in shown]
         yield curves(f"history_{question}", numbers, lines, xlabel="report", ylabel="share").plot(
             title=f"{question.capitalize()} over the reports",
             caption="In the order in which the reports were named; shaded: the interval of each.",
@@ -157,25 +129,28 @@ def _lines(comparison: Comparison) -> Iterator[p.Plot]:
         )
 
 
-def _is_share(estimate: Estimate | None) -> bool:
-    return estimate is None or estimate.value is None or 0 <= estimate.value <= 1
-
-
 HISTORY = Question(
     name="history",
-    prose=sentences(
-        "history",
-        change_note="The change has its interval from those of the two reports, as if they were about other items: "
-        "where they are about the same, it is too wide as a rule.",
-    ),
+    prose=sentences("history"),
     verdict=(Rule("neutral", "followed", lambda m: m.many), Rule("neutral", "two")),
     parts=(
         Part(
             "figures",
             (
                 Tables("lines", _lines, when=lambda m: m.many),
-                _history_table("history", _shown),
-                _history_table("history_rest", _rest, folded=True),
+                Table(
+                    "history",
+                    lambda m: (
+                        (
+                            figure.name,
+                            figure.question,
+                            *(e and p.Amount(e, figure.unit) for e in (*figure.estimates, figure.change)),
+                            {**m.sides, "open": "cannot tell", "": ""}[figure.better],
+                        )
+                        for figure in m.side_by_side
+                    ),
+                    "Zou & Donner 2008",
+                ),
             ),
         ),
     ),
@@ -563,7 +538,7 @@ TASKS = Question(
                 Table(
                     "tasks",
                     lambda m: ((model, *(_amount(m.of(model, task)) for task in m.tasks)) for model in m.models),
-                    "Wilson 1927",
+                    "Wilson 1927"
                 ),
                 Table(
                     "beside",
@@ -574,7 +549,7 @@ TASKS = Question(
                         )
                         for cell in m.cells
                     ),
-                    "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979",
+                    "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979"
                 ),
             ),
         ),
