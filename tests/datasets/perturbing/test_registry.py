@@ -144,11 +144,6 @@ def test_typos_make_no_other_word():
     assert perturb_text("word", "typos", n=3) is None  # three swaps do not fit into four letters
 
 
-def test_typos_anywhere_are_those_of_checklist():
-    made = perturb_text("is it", "typos", anywhere=True, copies=10)
-    assert sorted(made) == sorted(["si it", "i sit", "isi t", "is ti"])
-
-
 def test_the_swaps_are_shared_by_a_pair():
     pair = ("What is wrong here", "Who knows that")
     found = changes(pair, "typos", item_id=0, n=2, copies=20)
@@ -177,7 +172,7 @@ def test_the_swaps_are_shared_by_a_pair():
     ],
 )
 def test_contractions_are_written_out(short, long):
-    assert perturb_text(short, "contractions", how="expand") == [long]
+    assert perturb_text(short, "contractions", copies=2)[0] == long
 
 
 @pytest.mark.parametrize(
@@ -192,7 +187,7 @@ def test_contractions_are_written_out(short, long):
     ],
 )
 def test_contractions_are_made(long, short):
-    assert perturb_text(long, "contractions", how="contract") == [short]
+    assert perturb_text(long, "contractions", copies=2)[-1] == short
 
 
 @pytest.mark.parametrize(
@@ -316,7 +311,6 @@ def test_addresses_and_handles():
     made = perturb_text("Nice", "url_or_handle", copies=40)
     assert all(re.fullmatch(r"(https://t\.co/\w{6}|@\w{6}) Nice|Nice (https://t\.co/\w{6}|@\w{6})", t) for t in made)
     assert len({re.sub(r"/?\w{6}\b", "", text) for text in made}) >= 4  # both, before and after
-    assert all("@" in text for text in perturb_text("Nice", "url_or_handle", kinds=["handle"], copies=9))
 
 
 @pytest.mark.parametrize(

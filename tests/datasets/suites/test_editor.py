@@ -193,7 +193,7 @@ def test_columns_and_lists_by_name(tmp_path):
             {"data": ["abcde"], "perturbation": {"name": "typos", "columns": 0}},
             "`columns` to be a list of text columns",
         ),
-        ({"data": ["abcde"], "perturbation": {"name": "url_or_handle", "kinds": 3}}, "`kinds` to be a sequence"),
+        ({"data": ["abcde"], "perturbation": {"name": "typos", "n": 0}}, "`n` to be"),
         (
             {"data": ["abcde"], "perturbation": "phrase", "test_type": "DIR", "expectation": {"name": "x"}},
             "a list of sen",

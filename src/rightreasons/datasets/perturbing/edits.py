@@ -20,11 +20,9 @@ from rightreasons.core.errors import unknown_name
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import (
-    check_bool,
     check_count,
     check_fraction,
     check_kind,
-    check_one_of,
     check_texts,
     require_value,
 )
@@ -143,7 +141,7 @@ _LONG = re.compile(
 )
 
 
-def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywhere: bool = False) -> Iterator[Change]:
+def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1) -> Iterator[Change]:
     """Swap adjacent letters in `n` places of the item.
 
     The letters differ and are in a word of four or more letters; no swap makes another known word (form, from).
@@ -152,12 +150,9 @@ def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywher
         texts: The texts of an item.
         rng: The source of the random choices.
         n: The number of swaps.
-        anywhere: Whether to swap any two characters, spaces included, as CheckList does.
     """
     check_count(n, "n")
-    places = [
-        (column, at) for column, text in enumerate(texts) for at in _places(text, check_bool(anywhere, "anywhere"))
-    ]
+    places = [(column, at) for column, text in enumerate(texts) for at in _places(text)]
     while True:
         chosen: list[tuple[int, int]] = []
         for index in rng.permutation(len(places)):
@@ -174,19 +169,10 @@ def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywher
         yield Change(tuple("".join(characters) for characters in changed))
 
 
-def contractions(texts: Sequence[str], rng: np.random.Generator, *, how: str = "either") -> Iterator[Change]:
-    """Expand contractions ("don't" to "do not"), and contract what is written out.
-
-    Args:
-        texts: The texts of an item.
-        rng: Not used.
-        how: "expand", "contract", or "either": one changed item of each kind.
-    """
-    check_one_of(how, ("either", "expand", "contract"), "how")
-    if how != "contract":
-        yield Change(tuple(_expanded(text) for text in texts))
-    if how != "expand":
-        yield Change(tuple(_contracted(text) for text in texts))
+def contractions(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
+    """Expand contractions ("don't" to "do not"), and contract what is written out: one changed item of each kind."""
+    yield Change(tuple(_expanded(text) for text in texts))
+    yield Change(tuple(_contracted(text) for text in texts))
 
 
 def punctuation(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
@@ -198,19 +184,15 @@ def punctuation(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Chan
     yield Change(tuple(_ended(text, ".") for text in texts))
 
 
-def _places(text: str, anywhere: bool) -> list[int]:
+def _places(text: str) -> list[int]:
     protected = protected_spans(text)
-    if anywhere:
-        spans = [(0, len(text))]
-    else:
-        spans = [match.span() for match in _LONG_WORD.finditer(text)]
     return [
         at
-        for start, end in spans
+        for start, end in (match.span() for match in _LONG_WORD.finditer(text))
         for at in range(start, end - 1)
         if text[at].lower() != text[at + 1].lower()
         and not touches(protected, at, at + 2)
-        and (anywhere or _swapped(text[start:end], at - start).lower() not in SWAPS_TO_WORDS)
+        and _swapped(text[start:end], at - start).lower() not in SWAPS_TO_WORDS
     ]
 
 
@@ -409,20 +391,10 @@ def phrase(texts: Sequence[str], rng: np.random.Generator, *, phrases: Sequence[
         yield Change(tuple(_joined(text, sentences[index]) for text in texts))
 
 
-def url_or_handle(
-    texts: Sequence[str], rng: np.random.Generator, *, kinds: Sequence[str] = ("url", "handle")
-) -> Iterator[Change]:
-    """Add a made-up short address or handle before or after every text of the item.
-
-    Args:
-        texts: The texts of an item.
-        rng: The source of the random choices.
-        kinds: "url", "handle" or both.
-    """
-    for kind in check_texts(kinds, "kinds"):
-        check_one_of(kind, ("url", "handle"), "kinds")
+def url_or_handle(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
+    """Add a made-up short address or handle before or after every text of the item."""
     while True:
-        kind = kinds[int(rng.integers(len(kinds)))]
+        kind = ("url", "handle")[int(rng.integers(2))]
         token = "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=6))
         added = f"https://t.co/{token}" if kind == "url" else f"@{token}"
         first = bool(rng.integers(2))
