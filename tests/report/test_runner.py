@@ -119,10 +119,6 @@ def test_a_planted_cue_is_seen_when_it_flips(report):
     assert splits["test_flipped"]["accuracy"]["value"] < 0.3
     assert splits["test_flipped"]["mean_confidence"]["value"] > 0.8
     part = next(part for part in result.parts if "other splits" in part.title)
-    cues = next(table for table in part.tables if table.key == "cues")
-    follows = {(row[0], row[1]): row[4] for row in cues.rows}
-    assert follows["test_flipped", "contradicts the label"].value > 0.8
-    assert follows["test_absent", "absent"] is None
     flipped = part.examples[0].examples[0]
     mark = flipped.marks[0]
     assert flipped.text[mark.start : mark.end] in ("copper", "marble")
