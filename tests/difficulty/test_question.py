@@ -51,7 +51,7 @@ def test_what_it_says(answered):
     figures = {headline.key: headline for headline in found.headlines}
     assert list(figures) == ["hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty"]
     assert all(headline.estimate.has_interval for headline in figures.values())
-    for name in ("difficulty_histogram", "difficulty_confidence", "difficulty_accuracy"):
+    for name in ("difficulty_confidence", "difficulty_accuracy"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
     page = (out / "index.html").read_text("utf-8")
     assert "Which examples is it fragile on?" in page

@@ -42,53 +42,6 @@ from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot,
 Floats = NDArray[np.float64]
 
 
-def difficulty_histogram(
-    key: str,
-    *,
-    difficulty: Floats,
-    correct: NDArray[np.bool_] | None,
-    n_bins: int = 30,
-    xlabel: str = "largest Fisher eigenvalue",
-    log: bool = True,
-) -> Drawing:
-    """Draw the distribution of difficulty, right and wrong items stacked.
-
-    Args:
-        key: The key of the picture.
-        difficulty: (N,) Fisher eigenvalues, or another difficulty.
-        correct: (N,) which predictions are right; None where there are no labels.
-        n_bins: Bins of equal width on the axis.
-        xlabel: What the difficulty is.
-        log: Whether the axis is logarithmic; else it goes from 0 to 1.
-
-    Returns:
-        The drawing.
-    """
-    values = positive(difficulty) if log else difficulty
-    edges: Any = np.linspace(0, 1, n_bins + 1)
-    if log:
-        edges = np.geomspace(values.min(), values.max() * 1.0001, n_bins + 1) if np.ptp(values) > 0 else 3
-    groups = [values] if correct is None else [values[correct], values[~correct]]
-    with canvas(5.4, 3.1) as (figure, axis):
-        axis.hist(
-            groups,
-            bins=edges,
-            stacked=True,
-            color=[PALETTE["blue-soft"], PALETTE["orange"]][: len(groups)],
-            edgecolor=PALETTE["paper"],
-            linewidth=0.4,
-            label=["right", "wrong"] if correct is not None else ["items"],
-        )
-        axis.axvline(float(np.median(values)), color=PALETTE["ink"], linewidth=1, linestyle=(0, (4, 3)))
-        axis.set(xscale="log" if log else "linear", xlabel=f"{xlabel} (dashed: median)", ylabel="items")
-        if log:
-            plain_powers(axis.xaxis)
-        axis.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-        if correct is not None:
-            axis.legend(**ABOVE)
-        return drawn(figure, key)
-
-
 def difficulty_scatter(
     key: str, *, difficulty: Floats, confidence: Floats, correct: NDArray[np.bool_] | None
 ) -> Drawing:
@@ -213,11 +166,6 @@ class RankedAnswers:
     def correct(self) -> NDArray[np.bool_] | None:
         """Which predictions are right; None where some items have no label."""
         return self.measured.correct if self.measured.labeled.all() else None
-
-    @property
-    def quantiles(self) -> dict[str, float]:
-        """Three quantiles of the difficulty, by their names."""
-        return {f"{q:.0%}": float(np.quantile(self.measured.values, q)) for q in (0.1, 0.5, 0.9)}
 
     def marks(self, place: int) -> tuple[Mark, ...]:
         """Mark the words of an item that its difficulty rests on."""
@@ -451,11 +399,6 @@ EIGENVALUE = Question(
             "spread",
             (
                 Plot(
-                    "difficulty_histogram",
-                    lambda key, m: difficulty_histogram(key, difficulty=m.measured.values, correct=m.correct),
-                    DATTA,
-                ),
-                Plot(
                     "difficulty_confidence",
                     lambda key, m: difficulty_scatter(
                         key, difficulty=m.measured.values, confidence=m.measured.confidence, correct=m.correct
@@ -596,17 +539,6 @@ LEFT_OUT = Question(
         Part(
             "shifts",
             (
-                Plot(
-                    "left_out_histogram",
-                    lambda key, m: difficulty_histogram(
-                        key,
-                        difficulty=m.measured.values,
-                        correct=m.correct,
-                        xlabel="largest shift by one left-out word",
-                        log=False,
-                    ),
-                    ERASURE,
-                ),
                 Plot(
                     "left_out_accuracy",
                     lambda key, m: draw_accuracy(key, m, "shift"),

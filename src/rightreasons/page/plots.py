@@ -387,17 +387,25 @@ class Curve:
 
 
 def curves(
-    key: str, x: Sequence[float], lines: Sequence[Curve], *, xlabel: str, ylabel: str, here: float | None = None
+    key: str,
+    x: Sequence[float],
+    lines: Sequence[Curve],
+    *,
+    xlabel: str,
+    ylabel: str,
+    here: float | None = None,
+    zero: bool = False,
 ) -> Drawing:
     """Draw lines of shares over a quantity.
 
     Args:
         key: The key of the picture.
         x: (M,) the quantity, rising.
-        lines: The lines, with values in [0, 1].
+        lines: The lines, with values in [0, 1]; differences where there is a `zero`.
         xlabel: What the quantity is.
         ylabel: What the values are.
         here: A value of the quantity to mark; default None.
+        zero: Whether to draw a line at 0, and the axis as long as the values need.
 
     Returns:
         The drawing.
@@ -421,7 +429,9 @@ def curves(
                 label=line.name,
                 zorder=3,
             )
-        axis.set(ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
+        axis.set(xlabel=xlabel, ylabel=ylabel, **{} if zero else {"ylim": (-0.02, 1.02)})
+        if zero:
+            axis.axhline(0, color=PALETTE["muted"], linewidth=1)
         if len(x) <= MOST_TICKS:
             axis.set_xticks(list(x))
         axis.legend(**ABOVE)

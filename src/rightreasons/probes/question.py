@@ -15,7 +15,7 @@ from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
-from rightreasons.page.plots import ABOVE, PALETTE, Bar, Drawing, canvas, dot_rows, drawn
+from rightreasons.page.plots import PALETTE, Bar, Curve, Drawing, canvas, curves, dot_rows, drawn
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
@@ -54,27 +54,12 @@ def confidence_panels(key: str, m: Any) -> Drawing:
 def paralysis_curve(key: str, m: Any) -> Drawing:
     """Draw the drop of the confidence in the right choice against the number of added choices, with its null."""
     effects = dict(sorted(m.scored.paralysis.items()))
-    place = np.arange(len(effects))
-    with canvas(5.2, 3.5) as (figure, axis):
-        axis.axhline(0, color=PALETTE["muted"], linewidth=1)
-
-        def draw(label: str, color: str, drops: list[Estimate], **style: Any) -> None:
-            if all(drop.has_interval for drop in drops):
-                ends = [drop.low for drop in drops], [drop.high for drop in drops]
-                axis.fill_between(place, *ends, color=PALETTE[color], alpha=0.18, linewidth=0)
-            axis.plot(place, [drop.value for drop in drops], color=PALETTE[color], linewidth=1.7, label=label, **style)
-
-        points = {"marker": "o", "markersize": 4.5}
-        draw("drop", "blue", [effect.drop.estimate for effect in effects.values()], **points)
-        null = [Estimate(effect.null_drop) for effect in effects.values()]
-        draw("null: added choices as good as the item's own", "muted", null, linestyle=DASHED)
-        restricted = [effect.restricted_drop.estimate for effect in effects.values()]
-        draw("among the item's own choices (free of dilution)", "orange", restricted, **points)
-        axis.set_xticks(place, list(map(str, effects)))
-        axis.set(xlabel="added choices", ylabel="drop of the confidence\nin the right choice")
-        axis.margins(x=0.06)
-        axis.legend(**ABOVE | {"ncols": 1})
-        return drawn(figure, key)
+    lines = [
+        Curve("drop", [effect.drop.estimate for effect in effects.values()]),
+        Curve("among its own choices", [effect.restricted_drop.estimate for effect in effects.values()]),
+        Curve("null", [Estimate(effect.null_drop) for effect in effects.values()], dashed=True),
+    ]
+    return curves(key, list(effects), lines, xlabel="added choices", ylabel="drop of the confidence", zero=True)
 
 
 MIN_ITEMS = 10
