@@ -51,10 +51,10 @@ def draw_reliability(key: str, measured: CalibrationMeasurement) -> Drawing:
 
 def draw_risk(key: str, m: Any) -> Drawing:
     """Draw the error rate among the most confident items."""
-    curve = measure_risk(m.measured.items, m.context.resampling)
-    low, high = plots.bounds(error for _, error in curve)
-    coverage, risk = (plots.column(values) for values in zip(*[(c, e.value) for c, e in curve], strict=True))
-    return plots.risk_coverage(key, coverage=coverage, risk=risk, low=low, high=high, base=1 - m.measured.bins.accuracy)
+    coverage, risk = zip(*measure_risk(m.measured.items, m.context.resampling), strict=True)
+    random = plots.Curve("ranked at random", [Estimate(1 - m.measured.bins.accuracy)] * len(risk), dashed=True)
+    lines, kept = [plots.Curve("ranked by confidence", risk), random], "share of items kept (coverage)"
+    return plots.curves(key, coverage, lines, xlabel=kept, ylabel="error rate among them", zero=True)
 
 
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:

@@ -254,19 +254,6 @@ def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDAr
         )
 
 
-def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high: Floats, base: float) -> Drawing:
-    """Draw the error rate among the most confident share of the items against that share."""
-    with canvas(4.9, 3.3) as (figure, axis):
-        axis.fill_between(coverage, low, high, color=PALETTE["blue-soft"], alpha=0.7, linewidth=0)
-        axis.plot(coverage, risk, color=PALETTE["blue"], linewidth=1.8, label="ranked by confidence")
-        axis.axhline(base, color=PALETTE["muted"], linestyle=(0, (4, 3)), linewidth=1, label="ranked at random")
-        axis.set(xlim=(0, 1), xlabel="share of items kept (coverage)", ylabel="error rate among them")
-        axis.set_ylim(0, max(0.05, float(np.max(high)) * 1.05))
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.legend(**ABOVE)
-        return drawn(figure, key)
-
-
 def dot_rows(
     key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str, line: float | None = None
 ) -> Drawing:
@@ -370,6 +357,9 @@ def _for_page(svg: str, key: str) -> str:
 MOST_TICKS = 9
 """Up to this number, each value of the quantity has a tick."""
 
+MOST_MARKED = 30
+"""Up to this number, each has a mark."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
@@ -422,7 +412,7 @@ def curves(
                 x,
                 values,
                 color=color,
-                marker=MARKERS[index % len(MARKERS)],
+                marker=MARKERS[index % len(MARKERS)] if len(x) <= MOST_MARKED else "",
                 markersize=4.5,
                 linewidth=1.7,
                 linestyle=(0, (4, 2)) if line.dashed else "-",
