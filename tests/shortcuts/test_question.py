@@ -124,8 +124,7 @@ def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
     data = plant({"train": texts, "test": texts}, strength=0.7, coverage=0.8)
     result = audit(planted_model, data, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "shortcuts"]})
     calibration, shortcuts = (found.result for found in result.outcomes)
-    follows = next(t for part in calibration.parts for t in part.tables if t.key == "cues")
-    assert {row[0] for row in follows.rows} == {"test", "test_absent", "test_flipped"}
+    assert set(calibration.data["splits"]) == {"test", "test_absent", "test_flipped"}
     # The groups are those of the planted cues, whatever words the detector names.
     pairs = collections.Counter(zip(data["test"]["cue_label"], data["test"]["label"], strict=True))
     groups = {(row["cue_label"], row["label"]): row["n_items"] for row in shortcuts.data["groups"]["groups"]}
