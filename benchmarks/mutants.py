@@ -83,7 +83,6 @@ MIRRORS = {
     "models/occlusion.py": ("difficulty/test_word_shifts.py",),
     "models/protocol.py": ("models/test_local.py", "models/test_prompted.py"),
     "page/parts.py": ("report/test_render.py",),
-    "io/judged.py": ("io/test_judged.py", "probes/test_judge_pairs.py"),
     "page/plots.py": ("report/test_render.py",),
     "page/prose.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
     "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),

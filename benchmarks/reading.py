@@ -24,11 +24,11 @@ from typing import Any
 import datasets
 import numpy as np
 
-from rightreasons.io.answers import read_answer
 from rightreasons.io.options import PredictionOptions
 from rightreasons.io.predictions import read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.tables import open_dataset
+from rightreasons.models.replies.answers import read_answer
 
 SENTENCE = "the cat sat on a mat because it was warm and dry while nobody could tell how long that would last"
 

@@ -23,7 +23,6 @@ from audit_view import (
 )
 
 from rightreasons.io.files import FILE_TYPES
-from rightreasons.io.uploads import column_names
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
@@ -42,6 +41,7 @@ from rightreasons.widget.pages import (
     upload_file,
     waiting,
 )
+from rightreasons.widget.uploads import column_names
 from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent

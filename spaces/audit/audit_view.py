@@ -16,12 +16,12 @@ from typing import Any
 
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.io.uploads import check_upload
 from rightreasons.page.prose import written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.widget.pages import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
+from rightreasons.widget.uploads import check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}

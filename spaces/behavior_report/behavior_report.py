@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.behavior.measure import SuiteAnswers, score_stored
+from rightreasons.behavior.suite_answers import read_suite_answers
 from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.files import read_hatecheck
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
-from rightreasons.io.suite_answers import read_suite_answers
-from rightreasons.io.uploads import check_upload
 from rightreasons.widget.pages import by_name
+from rightreasons.widget.uploads import check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".csv")

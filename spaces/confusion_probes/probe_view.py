@@ -20,12 +20,12 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import counted
 from rightreasons.core.validation import MAX_PAGE_CHOICES, check_one_of, softmax
 from rightreasons.datasets.perturbing.probes import ORIGINAL, Perturber, Pool
-from rightreasons.io.uploads import check_upload
 from rightreasons.models.packaged import demo_language_model
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.measure import WITHOUT_ANSWER
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.widget.pages import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
+from rightreasons.widget.uploads import check_upload
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 FIRST = Path(__file__).resolve().parent / "first.json"

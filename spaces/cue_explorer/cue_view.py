@@ -20,9 +20,9 @@ from rightreasons.cues.options import CuesOptions
 from rightreasons.cues.question import cue_productivity
 from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.io.tables import open_multiple_choice
-from rightreasons.io.uploads import check_upload
 from rightreasons.page.prose import percent
 from rightreasons.widget.pages import by_name, figure, table, tiles, typed_text, verdict
+from rightreasons.widget.uploads import check_upload
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")

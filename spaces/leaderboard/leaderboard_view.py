@@ -10,12 +10,12 @@ from typing import Any
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
-from rightreasons.io.uploads import check_upload
 from rightreasons.page.prose import written
 from rightreasons.report.card import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
 from rightreasons.widget.pages import by_name, verdict
+from rightreasons.widget.uploads import check_upload
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200

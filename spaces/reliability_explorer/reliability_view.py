@@ -21,10 +21,10 @@ from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MAX_PAGE_BINS, check_count, check_scores, is_ragged
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
-from rightreasons.io.uploads import check_upload
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent
 from rightreasons.widget.pages import FILTER, between, figure, table, tiles, typed_text, verdict
+from rightreasons.widget.uploads import check_upload
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 from rightreasons.calibration.options import SOURCES, ElicitOptions
 from rightreasons.core.arrays import Ragged
-from rightreasons.io.judged import read_confidence
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Likelihoods
 from rightreasons.models.wording import Prompt

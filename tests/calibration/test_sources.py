@@ -8,10 +8,10 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.calibration.elicit import measure_confidence
 from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.core.resampling import Resampling
-from rightreasons.io.judged import read_confidence
 
 
 @pytest.fixture(scope="module")

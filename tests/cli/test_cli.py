@@ -331,8 +331,14 @@ def test_data(capsys, tmp_path):
         (("audit", "{tiny}", "{reviews}", "--limit"), "Expected a value of --limit, but there is none."),
         (("audit", "{tiny}", "{reviews}", "--plan=no"), "Expected no value of --plan, but got one."),
         (("audit", "{tiny}", "{reviews}", "more", "yet"), "Expected no further argument, but got more yet."),
-        (("gaps", "{reviews}"), "Expected --first, but there is none: `rightreasons gaps -h`"),
-        (("ratings", "read", "{reviews}"), "Expected SHEETS, but there is none: `rightreasons ratings read -h`"),
+        (("data", "gaps", "{reviews}"), "Expected --first, but there is none: `rightreasons data gaps -h`"),
+        (
+            ("data", "ratings", "read", "{reviews}"),
+            "Expected SHEETS, but there is none: `rightreasons data ratings read -h`",
+        ),
+        (("split", "{reviews}"), "Expected the name of a command, but got 'split'. Did you mean 'data split'"),
+        (("gaps", "{reviews}"), "Expected the name of a command, but got 'gaps'. Did you mean 'data gaps'"),
+        (("ratings", "read"), "Expected the name of a command, but got 'ratings'. Did you mean 'data ratings'"),
         (
             ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),
             "Expected --difficulty-items to be at least 20, but got 10.",

@@ -1,4 +1,4 @@
-"""`rightreasons cues` and `rightreasons split`, as a user types them."""
+"""`rightreasons cues` and `rightreasons data split`, as a user types them."""
 
 import json
 import re
@@ -101,7 +101,7 @@ class TestCues:
 class TestSplit:
     def test_parts_the_items(self, items, tmp_path, capsys):
         encoder = save_tiny_encoder(tmp_path / "encoder")
-        words = ("split", items, "--model", encoder, "--out", tmp_path / "out", "--n-runs", 2, "--n-folds", 2)
+        words = ("data", "split", items, "--model", encoder, "--out", tmp_path / "out", "--n-runs", 2, "--n-folds", 2)
         words += ("--epochs", 8, "--learning-rate", 5e-3, "--max-length", 24)
         code, said, _ = run(capsys, *words)
         assert code == 0
@@ -126,7 +126,7 @@ class TestSplit:
         ],
     )
     def test_mistakes_are_one_sentence(self, items, tmp_path, words, message, capsys):
-        again = run(capsys, "split", items, "--model", tmp_path, "--out", tmp_path / "out", *words)
+        again = run(capsys, "data", "split", items, "--model", tmp_path, "--out", tmp_path / "out", *words)
         assert again.code == 2
         assert message in again.err
         assert not (tmp_path / "out").exists()

@@ -36,7 +36,14 @@ GOOD = {
 }
 """What each argument and required option is given where it is not the mistake."""
 
-ITEMS = {("cues",), ("probes",), ("split",), ("data", "export"), ("ratings", "read"), ("ratings", "write")}
+ITEMS = {
+    ("cues",),
+    ("probes",),
+    ("data", "export"),
+    ("data", "ratings", "read"),
+    ("data", "ratings", "write"),
+    ("data", "split"),
+}
 """Commands about multiple-choice items."""
 
 INPUTS = (
@@ -61,7 +68,7 @@ BAD_INPUTS = (
     "a" * 300,
 )
 BAD_OUTPUTS = ("data.csv", "data.csv/x", "/proc/x", "", "classifier", "texts", "a" * 300)
-TRAINING = {("demo",), ("split",), ("learn", "run")}
+TRAINING = {("demo",), ("data", "split"), ("learn", "run")}
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +160,7 @@ def test_what_cannot_be_read_is_one_sentence(capsys, files, monkeypatch, path):
         if command == path and bad not in READ_AS_THEY_ARE.get(path, ()):
             if path == ("learn", "plan") and name == "folder":
                 continue  # that is where a plan is written
-            more = ("--out", "old") if path[0] in ("audit", "behavior", "compare", "split") else ()
+            more = ("--out", "old") if path[-1] in ("audit", "behavior", "compare", "split") else ()
             check(capsys, files, words_of(path, {name: bad}, more))
 
 

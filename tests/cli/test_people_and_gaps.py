@@ -1,4 +1,4 @@
-"""`rightreasons ratings`, `rightreasons gaps` and `rightreasons recalibrate`, as a user types them."""
+"""`rightreasons data ratings`, `rightreasons data gaps` and `rightreasons recalibrate`, as a user types them."""
 
 import csv
 import json
@@ -48,14 +48,14 @@ def filled(sheet, answer):
 class TestRatings:
     def test_sheets_there_and_back(self, copa, tmp_path, capsys):
         file, rows = copa
-        code, said, _ = run(capsys, "ratings", "write", file, "--out", tmp_path, "--raters", 3)
+        code, said, _ = run(capsys, "data", "ratings", "write", file, "--out", tmp_path, "--raters", 3)
         assert (code, "9 items" in said) == (0, True)
         sheets = sorted(tmp_path.glob("rater-*.csv"))
         right = {f"day {row['id'][1]}": row["label"] + 1 for row in rows}
         for number, sheet in enumerate(sheets):
             # The first two are always right; the third always takes the first choice.
             filled(sheet, lambda text, n=number: 1 if n == 2 else next(v for k, v in right.items() if k in text))
-        code, said, _ = run(capsys, "ratings", "read", file, *sheets, "--out", tmp_path / "figures.json")
+        code, said, _ = run(capsys, "data", "ratings", "read", file, *sheets, "--out", tmp_path / "figures.json")
         assert code == 0
         # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine, on four of the five originals.
         assert "all (9): accuracy 0.889" in said
@@ -68,9 +68,9 @@ class TestRatings:
         assert figures["all"]["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
 
     def test_a_sheet_without_answers(self, copa, tmp_path, capsys):
-        run(capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
+        run(capsys, "data", "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
         code, _, told = run(
-            capsys, "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"
+            capsys, "data", "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"
         )
         assert (code, "Expected an answer from 1 to 2 in rater-1.csv, but row 2 holds" in told) == (2, True)
 
@@ -94,8 +94,8 @@ class TestGaps:
     def test_two_training_sets(self, copa, runs, capsys):
         folder, picks, labels, easy = runs
         first = f"{folder / 'a.csv'},{folder / 'b.jsonl'}"
-        code, said, _ = run(capsys, "gaps", copa[0], "--first", first, "--second", folder / "c.csv", "--n-permutations",
-                            200, "--out", folder / "gaps.json")  # fmt: skip
+        words = ("--first", first, "--second", folder / "c.csv", "--n-permutations", 200)
+        code, said, _ = run(capsys, "data", "gaps", copa[0], *words, "--out", folder / "gaps.json")
         assert code == 0
         kernel = compare_gaps(np.stack([picks["a"], picks["b"]], axis=1), picks["c"], labels, easy, n_permutations=200)
         assert json.loads((folder / "gaps.json").read_text("utf-8")) == kernel.to_dict()
@@ -112,12 +112,12 @@ class TestGaps:
         lines = copa[0].read_text("utf-8").splitlines()
         (both / "train.jsonl").write_text("\n".join(lines[:4]), "utf-8")
         (both / "test.jsonl").write_text("\n".join(lines[4:]), "utf-8")
-        words = ("gaps", both, "--first", folder / "a.csv", "--second", folder / "c.csv", "--n-permutations", 20)
+        words = ("data", "gaps", both, "--first", folder / "a.csv", "--second", folder / "c.csv")
         _, said, _ = run(capsys, *words)
         assert f"{both}, test: 1 Easy and 4 Hard items" in said
         _, said, _ = run(capsys, *words, "--split", "train")
         assert f"{both}, train: 2 Easy and 2 Hard items" in said
-        _, said, _ = run(capsys, "ratings", "write", both, "--out", folder / "sheets")
+        _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", folder / "sheets")
         assert f"{both}, test: 5 items" in said
         # Cues are what a model could learn, so they are sought in what it learns from.
         _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--n-permutations", 2, "--features", "length")
@@ -128,7 +128,7 @@ class TestGaps:
         names = [row["id"] for row in copa[1]]
         subsets = {"easy": [n for n, e in zip(names, easy, strict=True) if e], "hard": names[1:3]}
         (folder / "subsets.json").write_text(json.dumps(subsets), "utf-8")
-        words = ("gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "c.csv", "--n-permutations", 50)
+        words = ("data", "gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "c.csv")
         code, said, _ = run(capsys, *words, "--subsets", folder / "subsets.json")
         assert (code, "3 Easy and 2 Hard items" in said) == (0, True)
         (folder / "subsets.json").write_text('{"easy": ["x"], "hard": ["y"]}', "utf-8")
@@ -150,7 +150,7 @@ class TestGaps:
     def test_answers_that_do_not_fit(self, copa, runs, capsys, text, message):
         folder = runs[0]
         (folder / "d.csv").write_text(text, "utf-8")
-        code, _, told = run(capsys, "gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "d.csv")
+        code, _, told = run(capsys, "data", "gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "d.csv")
         assert (code, message in told) == (2, True)
 
 
@@ -216,12 +216,12 @@ class TestRecalibrate:
 @pytest.mark.parametrize(
     "words",
     [
-        ("gaps", "items", "--first", "a", "--second", "b"),
-        ("ratings", "write", "items"),
-        ("ratings", "read", "items", "a", "b"),
+        ("data", "gaps", "items", "--first", "a", "--second", "b"),
+        ("data", "ratings", "write", "items"),
+        ("data", "ratings", "read", "items", "a", "b"),
         ("cues", "items"),
         ("data", "export", "items"),
-        ("split", "items"),
+        ("data", "split", "items"),
     ],
 )
 def test_an_empty_folder_of_data_is_refused(capsys, words):

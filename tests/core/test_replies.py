@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rightreasons.core.replies import THINKING_TAGS, Reply, cut_thinking, words_of
-from rightreasons.io.answers import NO_ANSWER, read_answer
+from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
 NAMED = ("think", "thinking", "thought", "reasoning", "reason", "scratchpad", "seed:think", "Think", "|think|", "cot",
          "longcat_think", "analysis", "inner_monologue")  # fmt: skip

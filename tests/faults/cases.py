@@ -77,13 +77,13 @@ def make_world(folder: Path, names: Collection[str]):
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
     for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
         _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
-    if "ratings read" in names:
+    if "data ratings read" in names:
         _write_sheets(folder)
 
 
 def _write_sheets(folder: Path):
     """Let two raters answer the same for every item."""
-    _run("ratings", "write", folder / "choices.jsonl", "--out", folder / "sheets", "--raters", "2")
+    _run("data", "ratings", "write", folder / "choices.jsonl", "--out", folder / "sheets", "--raters", "2")
     for sheet in (folder / "sheets").glob("rater-*.csv"):
         head, *rest = sheet.read_text("utf-8").splitlines()
         place = head.split(",").index("answer")
@@ -123,15 +123,15 @@ def cases(world: Path):
         "card": [("card", world / "of-model", "--to", "out")],
         "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
         "cues": [("cues", choices, "--n-permutations", 20)],
-        "gaps": [("gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
-                  "--n-permutations", 20)],
-        "ratings write": [("ratings", "write", choices, "--raters", 2)],
-        "ratings read": [("ratings", "read", choices, *sheets)],
+        "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
+                       "--n-permutations", 20)],
+        "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],
+        "data ratings read": [("data", "ratings", "read", choices, *sheets)],
         "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.jsonl")],
-        "split": [("split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2, "--epochs", 1,
-                   "--max-length", 24)],
+        "data split": [("data", "split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2,
+                        "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
         "data build": [("data", "build", "planted_shortcuts", "--config", "lexical")],
         "data plant": [("data", "plant", rows, "--unfit", "drop")],

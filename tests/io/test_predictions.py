@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rightreasons.io.judged import read_confidence, read_judgments
+from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
+from rightreasons.probes.judgments import read_judgments
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]

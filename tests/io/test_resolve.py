@@ -13,18 +13,18 @@ import transformers
 
 import rightreasons
 from command_line import run
+from rightreasons.behavior.suite_answers import read_suite_answers
+from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
 from rightreasons.io.files import description_of
-from rightreasons.io.judged import read_confidence
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
-from rightreasons.io.suite_answers import read_suite_answers
 from rightreasons.io.tables import open_dataset, open_multiple_choice
-from rightreasons.io.uploads import check_upload
 from rightreasons.training.metrics import compute_metrics
+from rightreasons.widget.uploads import check_upload
 
 datasets.disable_progress_bars()
 

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rightreasons.calibration import read_confidence
 from rightreasons.core.errors import OptionError
 from rightreasons.io import (
     as_table,
     open_dataset,
     open_multiple_choice,
-    read_confidence,
-    read_judgments,
     read_predictions,
     resolve,
 )
+from rightreasons.probes import read_judgments
 
 NAMES = ("contradiction", "entailment", "neutral")
 GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]

@@ -14,6 +14,7 @@ from .measure import measure_behavior as measure_behavior
 from .measure import measure_reading as measure_reading
 from .measure import score_stored as score_stored
 from .rates import pass_rates as pass_rates
+from .suite_answers import read_suite_answers as read_suite_answers
 
 __all__ = [
     "IidData",
@@ -30,6 +31,7 @@ __all__ = [
     "normalize_answer",
     "pass_rates",
     "plan_runs",
+    "read_suite_answers",
     "run_plan",
     "score_stored",
 ]

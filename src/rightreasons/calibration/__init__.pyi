@@ -1,4 +1,5 @@
 from .compare import compare_confidence as compare_confidence
+from .confidence_tables import read_confidence as read_confidence
 from .elicit import measure_confidence as measure_confidence
 from .errors import calibration_error as calibration_error
 from .errors import macro_ce as macro_ce
@@ -24,6 +25,7 @@ __all__ = [
     "measure_calibration",
     "measure_confidence",
     "negative_log_likelihood",
+    "read_confidence",
     "recalibrate",
     "reliability_diagram",
     "selective_scores",

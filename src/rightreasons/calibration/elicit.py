@@ -6,12 +6,13 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
+from rightreasons.calibration.confidence_tables import ConfidenceTable
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import ELICITED, CalibrationOptions, ElicitOptions
 from rightreasons.core.arrays import Result
@@ -19,14 +20,10 @@ from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import part_of
-from rightreasons.io.answers import read_probability
-from rightreasons.io.judged import ConfidenceTable
 from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.models.prompts import Item, items_of
 from rightreasons.models.protocol import Ability, Engine, Message, Request, Scorer, lacking
-
-if TYPE_CHECKING:
-    from rightreasons.io.judged import ConfidenceTable
+from rightreasons.models.replies.answers import read_probability
 
 P_TRUE = "Proposed answer: {answer}\nIs the proposed answer:\n (A) True\n (B) False\n"
 """The question of P(True), as Kadavath et al. (2022, section 3.1) word it."""
@@ -60,7 +57,7 @@ class Elicited:
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per item with an answer: its confidence by source, whether it is right, what the model wrote.
 
-        As a file, these rows are a table that `rightreasons.io.judged.read_confidence` reads.
+        As a file, these rows are a table that `read_confidence` reads.
         """
         table = self.table
         right = next(iter(table.correct.values()))
@@ -396,7 +393,7 @@ def measure_confidence(
     """Compare sources of confidence on the items that all of them have.
 
     Args:
-        table: Confidence and correctness by source, as `rightreasons.io.judged.read_confidence` reads them.
+        table: Confidence and correctness by source, as `read_confidence` reads them.
         options: Number of bins.
         resampling: Level, resamples and seed of intervals and tests.
 
@@ -408,7 +405,7 @@ def measure_confidence(
         ValueError: If no item has a confidence from every source that has some.
 
     Example:
-        >>> from rightreasons.io import read_confidence
+        >>> from rightreasons.calibration import read_confidence
         >>> table = read_confidence({"confidence_p": [0.9, 0.6, 0.2], "confidence_said": [0.9, "", 0.8],
         ...                          "correct": [1, 1, 0]})
         >>> measured = measure_confidence(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
+from rightreasons.io.options import LOG_FILTER_HELP
 
 ELICITED = ("p_true", "verbalized", "samples")
 """Sources of confidence beside the probability of an answer; see `ElicitOptions`."""
@@ -60,3 +61,16 @@ class ElicitOptions(Options):
             raise OptionError(
                 f"Expected `temperature` above 0 and at most 10, but got {self.temperature:g}.", option="temperature"
             )
+
+
+class ConfidenceOptions(Options):
+    """The columns of a table of confidence; None where their names say it."""
+
+    confidence_column: str | None = option(
+        None, "Comma-separated columns of the confidence in the given answer, one per source."
+    )
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    source_column: str | None = option(None, "Column that names the source of the confidence.")
+    group_column: str | None = option(None, "Column of the group of the item; figures are shown by group too.")
+    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")
+    log_filter: str | None = option(None, LOG_FILTER_HELP)

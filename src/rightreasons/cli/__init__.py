@@ -53,9 +53,9 @@ ABOUT = {name: about for names in COMMANDS.values() for name, about in names.ite
 
 SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
     "confidence",
+    "data split",
     "fine-tune",
     "judges",
-    "split",
 }
 """Commands whose items are shared by the processes of a launch; the others are run by the first process alone."""
 
@@ -69,7 +69,8 @@ class _Group(typer.core.TyperGroup):
         """Find the command that is typed first."""
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0].replace("_", "-") not in known:
-            raise unknown_name("command", args[0], known)
+            verbs = {" ".join(line.split()[1:3]) for about in ABOUT.values() for line in about["examples"]}
+            raise unknown_name("command", args[0], [*known, *(verb for verb in verbs if verb.endswith(f" {args[0]}"))])
         return super().resolve_command(ctx, args)
 
 
@@ -118,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _never_fail_to_print()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         is_first = os.environ.get("RANK", "0") == "0"
-        if not words or words[0].replace("_", "-") not in SHARED:
+        typed = [word.replace("_", "-") for word in words[:2]]
+        if SHARED.isdisjoint((*typed[:1], " ".join(typed))):
             if not is_first:
                 raise SystemExit(0)
             os.environ["WORLD_SIZE"] = "1"

@@ -210,9 +210,9 @@ def behavior(
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.audited.opening import is_asked, prompted_model
     from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
+    from rightreasons.behavior.suite_answers import read_suite_answers
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.files import open_suite
-    from rightreasons.io.suite_answers import read_suite_answers
     from rightreasons.models.prompted import prompted_of
     from rightreasons.models.running import default_batch_size
     from rightreasons.report.behavior_page import RATES, named, sections, write_behavior_report

@@ -21,6 +21,7 @@ from rightreasons.cli.declared import (
     declared_command,
     refuse,
 )
+from rightreasons.cli.items import DATA, easy_flags
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.core.engines import EngineOptions
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rightreasons.report.requests import ChoiceRequest
 
 
-COMMANDS = {name: command_line() for name in ("data", "suite")}
+COMMANDS = {"data": DATA, "suite": command_line()}
 
 BENCHMARK = "benchmark"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
@@ -48,12 +49,12 @@ PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_di
 """What says where the texts are that cues are planted into."""
 
 
-@COMMANDS["data"].callback()
+@DATA.callback()
 def data() -> None:
-    """List the data sets, write one as files or as a task, plant cues into your own, or declare a source file."""
+    """List the data sets, write, export, plant cues into, divide and have people rate them; declare a source file."""
 
 
-@COMMANDS["data"].command("list")
+@DATA.command("list")
 def list_() -> None:
     """List the names that `rightreasons audit` and `rightreasons.load_dataset` accept."""
     from rightreasons.datasets.builder import available_datasets, builder_class
@@ -63,7 +64,7 @@ def list_() -> None:
     print_rows(about.items(), indent="", texts=(0, 1))
 
 
-@declared_command(COMMANDS["data"], "build", {"options": EngineOptions})
+@declared_command(DATA, "build", {"options": EngineOptions})
 def build(
     name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
     options: EngineOptions,
@@ -115,14 +116,14 @@ class ExportOptions(Options):
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
     subsets: str | None = option(
-        None, "easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."
+        None, "easy_hard_subsets.json of `rightreasons data split`: only these items, called Easy or Hard."
     )
     max_cases: int | None = option(None, "Maximum number of cases of a functionality of a suite.", minimum=1)
     split: str | None = option(None, "Split; by default the first of test, validation and dev.")
 
 
 @declared_command(
-    COMMANDS["data"],
+    DATA,
     "export",
     {
         "options": ExportOptions,
@@ -138,8 +139,7 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
     """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.io.export import write_task
-    from rightreasons.report.requests import request_rows
+    from rightreasons.report.requests import request_rows, write_task
 
     of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
     of_items["limit"] = settings.limit
@@ -211,9 +211,9 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, opt
 def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
     """Write the arms of the question about reasons as a task."""
     from rightreasons.audited.opening import asked_items
-    from rightreasons.io.export import write_task
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.arms import Worded
+    from rightreasons.report.requests import write_task
 
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
     items, names = asked_items(dataset, settings, wording.label_words)
@@ -225,7 +225,7 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
 
 
-@declared_command(COMMANDS["data"], "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})
+@declared_command(DATA, "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})
 def plant(
     dataset: Dataset,
     settings: AuditOptions,
@@ -270,7 +270,7 @@ def plant(
     typer.echo(f"Data: {folder}")
 
 
-@COMMANDS["data"].command()
+@DATA.command()
 def source(
     file: Annotated[
         Path, typer.Argument(help="A file as its publisher offers it.", metavar="FILE", show_default=False)
@@ -347,7 +347,6 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
     from rightreasons.audited.opening import examples_of, task_of_data
     from rightreasons.audited.splits import limited
     from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
-    from rightreasons.cli.items import easy_flags
     from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests
 

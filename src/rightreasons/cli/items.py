@@ -1,4 +1,4 @@
-"""The commands about items: Easy and Hard items, and rating sheets."""
+"""The verbs of `rightreasons data` about items of multiple choice: Easy and Hard items, and rating sheets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rightreasons.cues.agreement import HumanPerformance
 
 
-COMMANDS = {name: command_line() for name in ("gaps", "ratings", "split")}
+DATA, RATINGS = command_line(), command_line()
+DATA.add_typer(RATINGS, name="ratings")
 
 
 def open_items(
@@ -58,7 +59,7 @@ def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | Non
 
     Args:
         items: The items; without subsets, their column `easy` says it.
-        subsets: easy_hard_subsets.json, as `rightreasons split` writes it.
+        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it.
     """
     from rightreasons.core.validation import read_json
 
@@ -72,7 +73,7 @@ def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | Non
     known = read_json(subsets)
     if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
         raise ValueError(
-            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons split` writes them."
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons data split` writes them."
         )
     easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
     flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
@@ -84,9 +85,7 @@ def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | Non
 CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (AuditOptions, ("limit", "seed"))}
 
 
-@declared_command(
-    COMMANDS["gaps"], "gaps", {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))}
-)
+@declared_command(DATA, "gaps", {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))})
 def gaps(
     dataset: Dataset,
     first: Annotated[
@@ -97,7 +96,7 @@ def gaps(
     n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.", min=1)] = 10_000,
     subsets: Annotated[
         Path | None,
-        typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
+        typer.Option(help="easy_hard_subsets.json of `rightreasons data split`; by default the column `easy` says it."),
     ] = None,
     out: FiguresFile = None,
     **declared: Any,
@@ -137,12 +136,12 @@ def gaps(
     write_figures(out, compared)
 
 
-@COMMANDS["ratings"].callback()
+@RATINGS.callback()
 def ratings() -> None:
     """Write rating sheets of multiple-choice items for people, and read the answers."""
 
 
-@declared_command(COMMANDS["ratings"], "write", CHOSEN)
+@declared_command(RATINGS, "write", CHOSEN)
 def write(
     dataset: Dataset,
     source: SourceOptions,
@@ -152,14 +151,14 @@ def write(
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
-    from rightreasons.io.judged import write_rating_sheets
+    from rightreasons.cues.rating_sheets import write_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
     typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
 
 
-@declared_command(COMMANDS["ratings"], "read", {**CHOSEN, "settings": (AuditOptions, ("confidence_level",))})
+@declared_command(RATINGS, "read", {**CHOSEN, "settings": (AuditOptions, ("confidence_level",))})
 def read(
     dataset: Dataset,
     sheets: Annotated[
@@ -177,7 +176,7 @@ def read(
     """
     from rightreasons.cli.show import write_figures
     from rightreasons.cues.agreement import human_performance
-    from rightreasons.io.judged import read_rating_sheets
+    from rightreasons.cues.rating_sheets import read_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
@@ -223,9 +222,7 @@ class PartedOptions(Options):
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
 
 
-@declared_command(
-    COMMANDS["split"], "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions}
-)
+@declared_command(DATA, "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions})
 def split(
     dataset: Dataset,
     source: SourceOptions,

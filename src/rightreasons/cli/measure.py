@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.audited.options import RESAMPLED, AuditOptions
-from rightreasons.calibration.options import SOURCES, CalibrationOptions, ElicitOptions
+from rightreasons.calibration.options import SOURCES, CalibrationOptions, ConfidenceOptions, ElicitOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
     Dataset,
@@ -25,14 +25,15 @@ from rightreasons.cli.declared import (
 from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
-from rightreasons.io.options import ConfidenceOptions, JudgmentOptions, SourceOptions
+from rightreasons.io.options import SourceOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
+from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
     from rightreasons.calibration.elicit import Elicited
     from rightreasons.cues.measure import CueFigures
-    from rightreasons.io.judged import Judgments
+    from rightreasons.probes.judgments import Judgments
 
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
@@ -68,11 +69,11 @@ def confidence(
     **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
+    from rightreasons.calibration.confidence_tables import read_confidence
     from rightreasons.calibration.elicit import measure_confidence
     from rightreasons.calibration.sources import SOURCES
     from rightreasons.core.options import listed
     from rightreasons.core.store import json_lines, write_text
-    from rightreasons.io.judged import read_confidence
 
     settings, prompt = declared["settings"], declared["prompt"]
     figures: dict[str, Any] = {}
@@ -166,8 +167,8 @@ def judges(
     **declared: Any,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
-    from rightreasons.io.judged import read_judgments
     from rightreasons.probes.judges import measure_judges
+    from rightreasons.probes.judgments import read_judgments
     from rightreasons.probes.preferences import JUDGES
 
     settings, prompt = declared["settings"], declared["prompt"]
@@ -195,9 +196,9 @@ def _judged(
     from rightreasons.audited.opening import prompted_model
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
-    from rightreasons.io.judged import read_judgments, read_pairs
     from rightreasons.io.tables import chosen_rows
     from rightreasons.probes.judges import judge_pairs
+    from rightreasons.probes.judgments import read_judgments, read_pairs
     from rightreasons.report.plan import plan_of_one
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)

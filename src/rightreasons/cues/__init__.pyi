@@ -4,6 +4,8 @@ from .classifier import cue_classifier as cue_classifier
 from .easy_hard import compare_gaps as compare_gaps
 from .easy_hard import easy_hard_gap as easy_hard_gap
 from .measure import measure_cues as measure_cues
+from .rating_sheets import read_rating_sheets as read_rating_sheets
+from .rating_sheets import write_rating_sheets as write_rating_sheets
 from .statistics import cue_statistics as cue_statistics
 
 __all__ = [
@@ -14,4 +16,6 @@ __all__ = [
     "fleiss_kappa",
     "human_performance",
     "measure_cues",
+    "read_rating_sheets",
+    "write_rating_sheets",
 ]

@@ -22,8 +22,8 @@ from typing import Any
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.io.logs import first_letters, inspect_reply, letter_log_probabilities
+from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
 
 def choice_scorer() -> Any:

@@ -134,34 +134,3 @@ class PredictionOptions(ScoreOptions, LabelOptions):
     """The columns of a file of predictions, and the names of the classes; None where the file says it."""
 
     label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
-
-
-class ConfidenceOptions(Options):
-    """The columns of a table of confidence; None where their names say it."""
-
-    confidence_column: str | None = option(
-        None, "Comma-separated columns of the confidence in the given answer, one per source."
-    )
-    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
-    source_column: str | None = option(None, "Column that names the source of the confidence.")
-    group_column: str | None = option(None, "Column of the group of the item; figures are shown by group too.")
-    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")
-    log_filter: str | None = option(None, LOG_FILTER_HELP)
-
-
-class JudgmentOptions(Options):
-    """The columns of a table of judgments, or of pairs to judge; None where their names say it."""
-
-    item_column: str | None = option(None, "Column that names the item; by default each row is one.")
-    judge_column: str | None = option(None, "Column that names the judge.")
-    first_column: str | None = option(None, "Column of the author of the candidate that was shown first.")
-    second_column: str | None = option(None, "Column of the author of the candidate that was shown second.")
-    verdict_column: str | None = option(None, "Column of the verdict: first, second or tie.")
-    first_text_column: str | None = option(None, "Column of the text that was shown first, for its length.")
-    second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
-    first_length_column: str | None = option(None, "Column of the length of the text that was shown first.")
-    second_length_column: str | None = option(None, "Column of the length of the text that was shown second.")
-    prompt_column: str | None = option(None, "Column of what both candidates answer, where a model is asked to judge.")
-    reference_column: str | None = option(
-        None, "Column of the verdict of a reference, such as people; by default the other judges are it."
-    )

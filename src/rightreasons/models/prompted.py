@@ -26,7 +26,6 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
-from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompts import (
     ChoiceItems,
     Examples,
@@ -39,6 +38,7 @@ from rightreasons.models.prompts import (
     wordless,
 )
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
+from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import LIKELIHOODS, Prompt
 
 if TYPE_CHECKING:

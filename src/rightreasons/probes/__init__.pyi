@@ -1,6 +1,7 @@
 from .bias import prior_bias as prior_bias
 from .distractors import none_of_the_above as none_of_the_above
 from .judges import judge_bias as judge_bias
+from .judgments import read_judgments as read_judgments
 from .measure import measure_option_order as measure_option_order
 from .measure import measure_probes as measure_probes
 from .measure import probe_tables as probe_tables
@@ -22,4 +23,5 @@ __all__ = [
     "position_bias",
     "prior_bias",
     "probe_tables",
+    "read_judgments",
 ]

@@ -16,8 +16,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_columns, check_same_length
 
 if TYPE_CHECKING:
-    from rightreasons.io.judged import Judgments
     from rightreasons.models.protocol import Scorer
+    from rightreasons.probes.judgments import Judgments
 
 
 Floats = NDArray[np.float64]
@@ -200,7 +200,7 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
     """Measure what judges prefer beside quality: position, length, their own answers.
 
     Args:
-        judgments: From `rightreasons.io.judged.read_judgments` or `judge_pairs`.
+        judgments: From `rightreasons.probes.judgments.read_judgments` or `judge_pairs`.
         resampling: Level of the intervals, number of random signs of the tests, and seed.
 
     Returns:
@@ -237,13 +237,13 @@ def judge_pairs(
         scorer: A scorer of choices that sees both at once, such as a `Prompted` one with style="letters".
         rows: Columns `item`, `prompt`, `first_text`, `second_text`, and perhaps `first`, `second`, the names of their
             authors, and `reference`, the verdict of people: "first", "second", "tie" or "". As from
-            `rightreasons.io.judged.read_pairs`.
+            `rightreasons.probes.judgments.read_pairs`.
         judge: Name of the judge among the authors; by default the scorer's.
         progress: Whether to show a progress bar.
         out: Folder in which the answers are kept, to go on from.
 
     Returns:
-        Columns of judgments, two rows per pair, for `rightreasons.io.judged.read_judgments`.
+        Columns of judgments, two rows per pair, for `rightreasons.probes.judgments.read_judgments`.
 
     Raises:
         ValueError: If the scorer does not see both answers at once, or columns are missing.

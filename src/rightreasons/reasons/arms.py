@@ -20,10 +20,10 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.io.answers import NO_ANSWER, read_answer
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
+from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN, Prompt
 from rightreasons.reasons.hints import KINDS, Source, have_reasons, read_levels, sentences
 from rightreasons.reasons.options import ReasonsOptions

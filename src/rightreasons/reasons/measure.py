@@ -20,8 +20,8 @@ from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
-from rightreasons.io.answers import NO_ANSWER
 from rightreasons.io.logs import LACK
+from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Arm, Asked, Trace, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences

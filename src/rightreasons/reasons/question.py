@@ -222,7 +222,7 @@ def all_answers(m: ReasonsMeasurement) -> Mapping[str, str]:
 
 
 def sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
-    """Return what people are to judge, with arms hidden: items of choices, for `rightreasons ratings`.
+    """Return what people are to judge, with arms hidden: items of choices, for `rightreasons data ratings`.
 
     Of the answers at hints and of those without one, each beside what its hint says or would say; the label is what the
     words say.

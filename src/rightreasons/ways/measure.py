@@ -18,9 +18,9 @@ from rightreasons.core.intervals import Estimate, bounded_mean, cluster_codes, e
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import part_of
-from rightreasons.io.answers import NO_ANSWER
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import instruction, items_of
+from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Part, Question, Rule, Table

@@ -20,8 +20,8 @@ from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
 from rightreasons.core.validation import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES, check_count, check_kind
-from rightreasons.io.uploads import column_names
 from rightreasons.page.prose import NONE
+from rightreasons.widget.uploads import column_names
 from rightreasons.widget.working import Step, work
 
 MAX_TABLE_ROWS = 200

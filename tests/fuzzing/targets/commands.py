@@ -18,7 +18,7 @@ from fuzzing.judging import Target
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
-ENDLESS = {("demo",), ("split",), ("learn", "run")}
+ENDLESS = {("demo",), ("data", "split"), ("learn", "run")}
 """Commands that train: they are given nothing that they could train."""
 
 

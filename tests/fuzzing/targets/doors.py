@@ -21,10 +21,8 @@ SKIPPED = {
     "io.labeled_items",
     "datasets.name_substitutions",
     "datasets.plant",
-    "io.read_rating_sheets",
     "datasets.substitution_lookups",
     "datasets.word_substitutions",
-    "io.write_rating_sheets",
 }
 """Functions that train, and those that take what other functions of ours return."""
 
@@ -38,12 +36,18 @@ def doors():
         "io.": rightreasons.io,
         "report.": rightreasons.report,
     }
-    return {
+    public = {
         prefix + name: getattr(wing, name)
         for prefix, wing in wings.items()
         for name in wing.__all__
         if inspect.isfunction(getattr(wing, name)) and not {name, prefix + name} & SKIPPED
     }
+    readers = (
+        rightreasons.behavior.read_suite_answers,
+        rightreasons.calibration.read_confidence,
+        rightreasons.probes.read_judgments,
+    )
+    return public | {reader.__name__: reader for reader in readers}
 
 
 OBJECTS = {

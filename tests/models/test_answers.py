@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rightreasons.io.answers import NO_ANSWER, read_answer, read_probability
+from rightreasons.models.replies.answers import NO_ANSWER, read_answer, read_probability
 
 LETTERS = ["A", "B", "C", "D"]
 TEXTS = ["a loud dog", "A cat", "the old man", "In Paris"]

@@ -6,8 +6,8 @@ import datasets
 import pytest
 
 from rightreasons.cues.agreement import human_performance
+from rightreasons.cues.rating_sheets import read_rating_sheets, write_rating_sheets
 from rightreasons.datasets.perturbing.planting import mirror_dataset
-from rightreasons.io.judged import read_rating_sheets, write_rating_sheets
 
 ITEMS = [
     {

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.io.judged import read_confidence
+from rightreasons.calibration.confidence_tables import read_confidence
 
 LONG = (
     "question_id,method,confidence,correct,group\n1,p,0.9,1,a\n1,said,,1,a\n2,said,0.7,0,b\n2,p,0.25,0,b\n3,p,0.5,1,a\n"

@@ -1,0 +1,1 @@
+"""What a reply says: which answer, and which probability."""
