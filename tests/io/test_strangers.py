@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import rightreasons
 from rightreasons.calibration import read_confidence
 from rightreasons.core.errors import OptionError
 from rightreasons.io import (
@@ -294,3 +295,25 @@ def test_utf_16_without_its_mark_needs_an_encoding(tmp_path):
 def test_a_question_with_its_choices_by_any_name():
     row = {"stem": "Why?", "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]}, "answer": "2"}
     assert open_multiple_choice([row])["label"][:] == [1]
+
+
+def test_frames_of_polars():
+    polars = pytest.importorskip("polars", reason="polars is not a dependency")
+    columns = {f"p_{name}": SCORES[:, place] for place, name in enumerate(NAMES)}
+    frame = polars.DataFrame({"text": TEXTS, "label": GOLD} | columns)
+    for source in (frame, frame.lazy()):
+        assert right(source) == (7, 5, "predictions")
+        assert open_dataset({"train": source, "test": source})["test"]["text"][:] == TEXTS
+    ece = rightreasons.load("ece", label_names=NAMES[::-1])
+    scores = frame.lazy().select(f"p_{name}" for name in NAMES)
+    assert ece.compute(predictions=scores, references=frame["label"])["accuracy"] == pytest.approx(5 / 7)
+
+
+def test_a_result_holds_items_as_json_has_them(tmp_path):
+    frame = pd.DataFrame({"confidence": [0.9, 0.4], "correct": [1, 0], "when": pd.to_datetime(["2024-05-01", None])})
+    frame.assign(cost=[0.5, np.nan]).to_parquet(tmp_path / "a.parquet")
+    first, second = resolve(tmp_path / "a.parquet").to_dict()["items"]
+    assert (first["when"], first["cost"]) == ("2024-05-01 00:00:00", 0.5)
+    assert (second["when"], second["cost"]) == (None, None)
+    texts = pd.DataFrame({"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]})
+    assert resolve(texts).to_dict()["items"][0]["when"].startswith("2024-05-01")

@@ -469,6 +469,8 @@ def columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
     if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
         names = list(values.columns)
         return names, [values.iloc[:, index] for index in range(len(names))]
+    if hasattr(values, "lazy") and hasattr(values, "collect"):  # a LazyFrame of polars
+        values = values.collect()
     if hasattr(values, "get_columns"):  # polars
         return list(values.columns), list(values.get_columns())
     if hasattr(values, "column_names") and hasattr(values, "__getitem__"):

@@ -375,11 +375,12 @@ def column_of(values: Any, name: str, where: str) -> pa.Array:
 
 
 def _as_json(values: Iterable[Any]) -> pa.Array:
-    texts = [None if value is None else json.dumps(value, default=_in_json) for value in values]
+    texts = [None if value is None else json.dumps(value, default=in_json) for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
 
 
-def _in_json(value: Any) -> Any:
+def in_json(value: Any) -> Any:
+    """Return what JSON holds in the place of a value of another kind."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

@@ -193,7 +193,7 @@ def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
 
 def _is_part(name: Any, value: Any) -> bool:
     """Tell whether the value of a name is the table of a split, and no column."""
-    if isinstance(value, (datasets.Dataset, datasets.IterableDataset)) or hasattr(value, "columns"):
+    if isinstance(value, (datasets.Dataset, datasets.IterableDataset)) or hasattr(type(value), "columns"):
         return True
     return isinstance(name, str) and bool(split_of(name)) and _holds_rows(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import warnings
 from collections import Counter
@@ -29,7 +30,7 @@ from rightreasons.io.columns import (
     values_of,
     with_nested,
 )
-from rightreasons.io.files import Described, described
+from rightreasons.io.files import Described, described, in_json
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
@@ -155,13 +156,13 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
 def _predictions(found: Resolution, told: Described, columns: Columns, where: str) -> Resolution:
     options = told.options(PredictionOptions())
     read = find_predictions(columns, where, answers_alone=True, options=options)
-    items = [{name: _plain(columns[name][row]) for name in columns} for row in range(min(SHOWN, len(read)))]
+    rows = [{name: columns[name][row] for name in columns} for row in range(min(SHOWN, len(read)))]
     return dataclasses.replace(
         found,
         columns=read.taken,
         mapping=read.mapping,
         label_names=read.label_names or (),
-        items=tuple(items),
+        items=tuple(map(_plain, rows)),
         doubts=tuple(filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))),
     )
 
@@ -243,7 +244,7 @@ def _questions(found: Resolution, told: Described, parts: tables.Parts, where: s
 
 
 def _items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
-    return tuple(data.select(range(min(SHOWN, len(data)))).to_list())
+    return tuple(map(_plain, data.select(range(min(SHOWN, len(data)))).to_list()))
 
 
 def _rule(value: str, place: int) -> str:
@@ -271,5 +272,6 @@ def _order_told(mapping: Sequence[LabelRow], label_names: Sequence[str] | None) 
     return ["Numbers became classes by their order: check the table of labels."]
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+def _plain(row: Mapping[str, Any]) -> Any:
+    """Return a row as JSON has it: a date as text, NaN as nothing."""
+    return json.loads(json.dumps(row, default=in_json), parse_constant=lambda _: None)
