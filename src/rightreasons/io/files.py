@@ -173,7 +173,7 @@ REMEDIES = {
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
-SEPARATORS = ",;\t|"
+SEPARATORS = ",;\t|^"
 _SAMPLE, _LONG_LINE = 20, 1 << 17  # lines of a file that tell its separator, and characters of them
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
 _BLOCK_BYTES = 1 << 25  # bytes that Arrow parses at a time

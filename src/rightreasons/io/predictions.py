@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rightreasons.core.arrays import CLASS_COLUMNS, class_column
-from rightreasons.core.errors import OptionError, escaped, naming
+from rightreasons.core.errors import OptionError, escaped, naming, one_line
 from rightreasons.core.label_names import (
     BY_NUMBER,
     LabelColumn,
@@ -710,12 +710,12 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        check_each(
-            column,
-            lambda cell: (number := number_in(cell)) is not None and (missing or number == number),
-            f"numbers in column {name!r}",
-            unit="item",
-        )
+        numbers = list(map(number_in, column))
+        wrong = [row for row, number in enumerate(numbers) if number is None or (number != number and not missing)]
+        if wrong:
+            told = one_line(column[wrong[0]], 60)
+            told += ": if that is a second heading, delete it" if wrong == [0] and len(numbers) > 1 else ""
+            raise ValueError(f"Expected numbers in column {name!r}, but item {wrong[0]} holds {told}.") from None
         texts = [cell for cell in column if isinstance(cell, str)]
         first, other = (next((text for text in texts if mark in text), "") for mark in ",.")
         if first and other:
@@ -723,7 +723,7 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
                 f"Expected one decimal mark, and none of thousands, in column {name!r}, but it holds {first} and "
                 f"{other}."
             ) from None
-        return np.asarray([number_in(cell) for cell in column], dtype=np.float64)
+        return np.asarray(numbers, dtype=np.float64)
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
