@@ -167,6 +167,9 @@ columns are a; name it with label_column=.
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
+_SAID_ONCE = re.compile(", but its columns are:? .*?(?=; name (?:it|them) with )|, or, as .* column_names=(?=[.])")
+
+
 def all_found(*finders: Callable[[], Any]) -> list[Any]:
     """Return what each function finds; what several of them miss is said at once.
 
@@ -181,7 +184,9 @@ def all_found(*finders: Callable[[], Any]) -> list[Any]:
             missing.append(error)
     if missing:
         options = tuple(dict.fromkeys(itertools.chain(*(error.option for error in missing))))
-        raise OptionError(" ".join(dict.fromkeys(map(str, missing))), option=options)
+        first, *others = dict.fromkeys(map(str, missing))
+        others = [_SAID_ONCE.sub("", other) for other in others]
+        raise OptionError(" ".join((first, *others)), option=options)
     return found
 
 
