@@ -235,15 +235,28 @@ def split(
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
+    from rightreasons.io.tables import choose_split, labeled_items, open_splits
     from rightreasons.models.packaged import demo_encoder
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    labeled = _labeled(dataset, **source.source(options.task), limit=drawn.limit, seed=options.seed)
-    test_name, test = _test_part(labeled, drawn.test_split, dataset)
-    train_name, train = _train_part(labeled, drawn.train_split, test_name, dataset)
+    opened = open_splits(dataset, **source.source(options.task), limit=drawn.limit, seed=options.seed)
+    labeled = {name: items for name, part in opened.items() if len(items := labeled_items(part))}
+    if not labeled:
+        raise ValueError(f"Expected items with a label in {dataset}, but there are none.")
+    where = f"{dataset} with labels"
+    test_name = choose_split(labeled, drawn.test_split, where=where, others=True)
+    train_name = drawn.train_split or ("train" if "train" in labeled and test_name != "train" else None)
+    if train_name == test_name:
+        raise ValueError(f"Expected another split to train on than the one to part, but both are {test_name!r}.")
+    train = None if train_name is None else labeled[choose_split(labeled, train_name, where=where)]
     result = premise_oblivious_split(
-        demo_encoder() if model is None else model, test, train, out=out / "runs", progress=True, **options.to_dict()
+        demo_encoder() if model is None else model,
+        labeled[test_name],
+        train,
+        out=out / "runs",
+        progress=True,
+        **options.to_dict(),
     )
     parted = list(zip(result.ids, result.easy, strict=True))
     subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
@@ -263,33 +276,3 @@ def split(
         f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
     )
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
-
-
-def _labeled(dataset: str, **options: Any) -> dict[str, datasets.Dataset]:
-    """Open the labeled items of each split that has some."""
-    from rightreasons.io.tables import labeled_items, open_splits
-
-    labeled = {name: labeled_items(items) for name, items in open_splits(dataset, **options).items()}
-    return {name: items for name, items in labeled.items() if len(items)}
-
-
-def _test_part(splits: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
-    from rightreasons.io.tables import choose_split
-
-    if not splits:
-        raise ValueError(f"Expected items with a label in {where}, but there are none.")
-    chosen = choose_split(splits, name, where=f"{where} with labels", others=True)
-    return chosen, splits[chosen]
-
-
-def _train_part(
-    found: dict[str, datasets.Dataset], name: str | None, test_name: str, where: str
-) -> tuple[str | None, datasets.Dataset | None]:
-    from rightreasons.core.errors import unknown_name
-
-    if name is not None and name not in found:
-        raise unknown_name(f"split of {where} with labels", name, found)
-    if name is not None and name == test_name:
-        raise ValueError(f"Expected another split to train on than the one to part, but both are {name!r}.")
-    chosen = name or ("train" if "train" in found and test_name != "train" else None)
-    return chosen, found[chosen] if chosen is not None else None

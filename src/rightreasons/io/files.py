@@ -513,22 +513,23 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     return next((each for each in usual + SEPARATORS if each in first), usual), 0, False
 
 
-def _quotes(path: Path, encoding: str, separator: str) -> bool:
+def _quotes(path: Path, form: FileForm, where: str) -> bool:
     """Tell whether a tsv file quotes its cells, which few do, and its texts may begin with a quotation mark.
 
     It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled, or
     its first heading is quoted, as R does, or it is in UTF-16, as Excel writes it.
     """
-    quoted = _quoted_widths(path, encoding, separator) if _holds(path, b'"') else set()
+    quoted = _quoted_widths(path, form, where) if _holds(path, b'"') else set()
     if len(quoted) != 1 or max(quoted) == 1:
         return False
+    separator = str(form.separator)
     mark = re.escape(separator)
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
-    with path.open(encoding=encoding, newline="") as text:
+    with path.open(encoding=form.encoding, newline="") as text:
         lines = filter(str.strip, text)
         first = next(lines)
         return (
-            encoding == "utf-16"
+            form.encoding == "utf-16"
             or re.match(f'"[^{mark}"]+"({mark}|$)', first) is not None
             or any(line.count(separator) != first.count(separator) or doubled.search(line) for line in lines)
         )
@@ -542,13 +543,28 @@ def _holds(path: Path, mark: bytes) -> bool:
             return held.find(mark) >= 0
 
 
-def _quoted_widths(path: Path, encoding: str, separator: str) -> set[int]:
+def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
     """Return the numbers of cells of the rows whose cells are quoted; none where the marks are no quotes."""
     try:
-        with path.open(encoding=encoding, newline="") as text:
-            return {len(row) for row in csv.reader(text, delimiter=separator, strict=True) if row}
+        return {len(row) for row in _rows(path, form.replaced(quote='"'), where, strict=True) if row}
     except csv.Error:
         return set()
+
+
+def _rows(
+    path: Path, form: FileForm, where: str, *, strict: bool = False, skipped: int = 0, added: Iterable[str] = ()
+) -> Iterator[list[str]]:
+    """Yield the rows of a table as Python reads them, without so many of its first lines and with some at its end."""
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    quote = None if form.quote == "none" else form.quote
+    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    try:
+        with path.open(encoding=form.encoding, newline="") as stream:
+            lines = itertools.chain(itertools.islice(_lines(stream, where), skipped, None), added)
+            separator = form.separator or ","
+            yield from csv.reader(lines, delimiter=separator, quotechar=quote, quoting=quoting, strict=strict)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
@@ -569,15 +585,22 @@ def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> 
 def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     encoding = _encoding(path, where, form.encoding)
     separator, skipped, _ = _separator(path, encoding, form, "\t" if kind == ".tsv" else ",")
-    quote = "" if form.quote == "none" else form.quote
-    if quote is None:
-        quote = '"' if kind == ".csv" or _quotes(path, encoding, separator) else ""
-    first = _first_row(path, encoding, separator, quote, skipped, where)
+    form = form.replaced(encoding=encoding, separator=separator)
+    if form.quote is None:
+        form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
+    quote = "" if form.quote == "none" else str(form.quote)
+    try:
+        first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
+    except csv.Error:
+        raise ValueError(
+            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
+            "one: is a quotation mark open?"
+        ) from None
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
     # Quotation marks within cells follow a backslash where they are not doubled.
-    escapes = quote and _holds(path, b'\\"') and not _quoted_widths(path, encoding, separator)
+    escapes = quote and _holds(path, b'\\"') and not _quoted_widths(path, form, where)
     try:
         table = pa.csv.read_csv(
             path,
@@ -616,7 +639,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
             stream.seek(max(0, path.stat().st_size - len(closed)))
             end = stream.read()
         # A mark within the last cell, as in `a"b`, looks the same.
-        if end.endswith(opened) and end != closed and _is_open(path, encoding, separator, quote):
+        if end.endswith(opened) and end != closed and _is_open(path, form, where):
             raise _still_open(where)
     return _with_cells(table.slice(int(form.column_names is None)))
 
@@ -624,17 +647,12 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
 _ODD_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
 
 
-def _is_open(path: Path, encoding: str, separator: str, quote: str) -> bool:
+def _is_open(path: Path, form: FileForm, where: str) -> bool:
     """Tell by Python's reader whether a quotation mark is never closed: the last cell then holds an added row."""
-    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
     try:
-        with path.open(encoding=encoding, newline="") as stream:
-            rows = csv.reader(itertools.chain(stream, ("\n", "end\n")), delimiter=separator, quotechar=quote)
-            return deque(rows, maxlen=1).pop() != ["end"]
+        return deque(_rows(path, form, where, added=("\n", "end\n")), maxlen=1).pop() != ["end"]
     except csv.Error:  # a cell without an end
         return True
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _still_open(where: str) -> ValueError:
@@ -648,28 +666,6 @@ def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionErr
         f"`separator` and `quote` say what stands between and around cells{above}.",
         option=("separator", "quote"),
     )
-
-
-def _first_row(path: Path, encoding: str, separator: str, quote: str, skipped: int, where: str) -> list[str]:
-    """Return the first row that is not blank."""
-    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
-    try:
-        with path.open(encoding=encoding, newline="") as stream:
-            lines = itertools.islice(_lines(stream, where), skipped, None)
-            rows = csv.reader(
-                lines,
-                delimiter=separator,
-                quotechar=quote or None,
-                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-            )
-            return next(filter(None, rows), [])
-    except csv.Error:
-        raise ValueError(
-            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
-            "one: is a quotation mark open?"
-        ) from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _with_cells(table: pa.Table) -> pa.Table:
