@@ -142,3 +142,18 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     right = '{{ row["Antwort gegeben"] == row["Richtige Antwort"] }}'
     answered = run(capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other")
     assert "right in 50.0%" in answered.out
+
+
+def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"This is film {row}.,{('up', 'down')[row % 2]},{('train', 'test')[row < 5]}" for row in range(9)]
+    (tmp_path / "a.csv").write_text("\n".join(["text,label,split", *rows]))
+    # Of the five items of test: one pass for the prediction, 11 times 3 for the attribution and 15 for swaps, 49 * 5;
+    # and 5 * (1 + 1 + 2 * 2) and what is spent on flips.
+    assert (
+        "It can answer: calibration (5 passes), shortcuts (240 passes), difficulty ("
+        in run(capsys, "look", "a.csv").out
+    )
+    (tmp_path / "b.jsonl").write_text('{"question": "Why?", "choices": ["a", "b"], "answer": 1}\n' * 3)
+    # A prediction of each, three probes, four numbers of added choices and three kinds of near ones.
+    assert "cues (without a model), probes (33 passes)" in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out

@@ -6,6 +6,7 @@ import os
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -166,10 +167,39 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
     return [no_label_for(uncovered)] if match.how == BY_NUMBER and uncovered else []
 
 
+class _Items(list[None]):
+    """What a question asks of the items before it knows what it costs."""
+
+    mean_words = 0.0
+    choices: tuple[Any, ...] = ()
+
+
+def _passes(found: Resolution, question: str) -> str:
+    """Say about how many passes a question takes of a model that has gradients, at its defaults."""
+    from rightreasons.io.tables import TEST_SPLITS
+    from rightreasons.report.questions import QUESTIONS
+
+    split = next((name for name in (*TEST_SPLITS, *found.splits) if name in found.splits), "")
+    items = _Items([None] * found.splits[split])
+    context = SimpleNamespace(
+        primary=items,
+        splits=(items,),
+        comparisons=(),
+        prompted=None,
+        task=found.kind,
+        label_names=found.label_names,
+        why_no_gradients=str,
+    )
+    n_passes = len(items) + QUESTIONS[question].options().passes(context)
+    return f"{float(f'{n_passes:.2g}'):,.0f} passes"
+
+
 def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Path | None) -> None:
     questions: Mapping[str, str] = ANSWERS[found.kind]
     labeled = any(row.label for row in found.mapping) or "right" in found.columns
-    can = [f"{name} ({how})" if how else name for name, how in questions.items() if labeled or name not in LABELED]
+    can = [
+        f"{name} ({how or _passes(found, name)})" for name, how in questions.items() if labeled or name not in LABELED
+    ]
     cannot = [name for name in questions if not labeled and name in LABELED]
     typer.echo(f"It can answer: {', '.join(can) or 'nothing'}.")
     if cannot:
@@ -177,6 +207,8 @@ def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Pat
     if not can:
         return
     place = dataset if out is None else str(out)
+    if not all(questions.values()):
+        typer.echo("A pass is one item through the model; --plan counts what a server is sent, and its price.")
     command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
     if found.kind == "question_answering":
         command = f"fine-tune {model or 'MODEL'} --task {found.kind}"
