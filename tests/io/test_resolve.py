@@ -646,9 +646,8 @@ def test_a_task_of_big_bench_keeps_the_order_of_its_choices(tmp_path):
 def test_a_first_row_that_is_no_heading_is_told(tmp_path):
     (tmp_path / "a.tsv").write_text("a fine film\t1\ndull\t0\ngrand\t1\n")
     found = resolve(tmp_path / "a.tsv")
-    assert found.doubts[0].endswith(
-        "or, as '1' is a heading and a value of its column, those of a file without a heading with column_names=."
-    )
+    assert found.doubts[0].count("as '1' is a heading and a value of its column") == 1
+    assert "those of a file without a heading with column_names=. Expected a column with the labels" in found.doubts[0]
     named = resolve(description_of({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]}))
     assert [(row.value, row.count) for row in named.mapping] == [("1", 2), ("0", 1)]
 

@@ -657,7 +657,10 @@ def names_in(values: Iterable[Any]) -> list[str]:
         >>> names_in([7.0, None, 12.0]), names_in(["7.0", "7.1"])
         (['7', '', '12'], ['7.0', '7.1'])
     """
-    names = ["" if value is None or value != value else str(value).strip() for value in values]
+    held = list(values)
+    if {*map(type, held)} != {str}:
+        held = ["" if each is None or each != each else str(each) for each in held]
+    names = list(map(str.strip, held))
     whole = all(name.endswith(".0") and name[:-2].isdecimal() for name in names if name)
     return [name.removesuffix(".0") for name in names] if whole else names
 

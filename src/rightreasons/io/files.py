@@ -25,7 +25,6 @@ import gzip
 import itertools
 import json
 import lzma
-import mmap
 import os
 import re
 import shutil
@@ -536,11 +535,13 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
 
 
 def _holds(path: Path, mark: bytes) -> bool:
+    end = b""  # of the block before: a mark may stand across their border
     with path.open("rb") as stream:
-        if not path.stat().st_size:  # which cannot be mapped
-            return False
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            return held.find(mark) >= 0
+        while block := stream.read(_BLOCK):
+            if mark in end + block:
+                return True
+            end = block[1 - len(mark) :] if len(mark) > 1 else b""
+    return False
 
 
 def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
@@ -557,7 +558,7 @@ def _rows(
     """Yield the rows of a table as Python reads them, without so many of its first lines and with some at its end."""
     limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
     quote = None if form.quote == "none" else form.quote
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     try:
         with path.open(encoding=form.encoding, newline="") as stream:
             lines = itertools.chain(itertools.islice(_lines(stream, where), skipped, None), added)

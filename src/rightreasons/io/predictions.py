@@ -517,8 +517,8 @@ def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
 
 def _words(labels: Iterable[Any]) -> dict[str, str]:
     """Return the labels that are texts by what they say; of several spellings the one that comes last."""
-    distinct = dict.fromkeys(str(label) for label in reversed([*labels]) if isinstance(label, (str, bool)))
-    return {folded(label): label.strip() for label in reversed(distinct)}
+    distinct = dict.fromkeys([label for label in labels if isinstance(label, (str, bool))][::-1])
+    return {folded(str(label)): str(label).strip() for label in reversed(distinct)}
 
 
 def _ending(name: str, words: Mapping[str, str]) -> str:
