@@ -253,7 +253,7 @@ def test_the_split_that_is_chosen():
             {"a": ["x"], "b": [1]},
             {},
             ValueError,
-            r"column with the texts .* columns are a, b; name .* column with the labels [^.]*_label; name it with label_c",
+            r"the texts .* columns are a, b; name .* column with the labels [^.]*_label; name it with label_c",
         ),
         (
             {"a": ["x"], "label": [1]},

@@ -69,7 +69,7 @@ def read_suite_answers(
     """
     if file_format is not None:
         check_one_of(file_format, tuple(FORMATS), "file_format")
-    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(Path(path)) in FILE_TYPES):
+    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(path) in FILE_TYPES):
         return _by_number(_in_order(read_answers(path, options=options), suite), suite)
     file = Path(path)
     if not file.is_file():

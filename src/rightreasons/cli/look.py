@@ -167,20 +167,13 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
     return [no_label_for(uncovered)] if match.how == BY_NUMBER and uncovered else []
 
 
-class _Items(list[None]):
-    """What a question asks of the items before it knows what it costs."""
-
-    mean_words = 0.0
-    choices: tuple[Any, ...] = ()
-
-
 def _passes(found: Resolution, question: str) -> str:
     """Say about how many passes a question takes of a model that has gradients, at its defaults."""
     from rightreasons.io.tables import TEST_SPLITS
     from rightreasons.report.questions import QUESTIONS
 
     split = next((name for name in (*TEST_SPLITS, *found.splits) if name in found.splits), "")
-    items = _Items([None] * found.splits[split])
+    items = range(found.splits[split])
     context = SimpleNamespace(
         primary=items,
         splits=(items,),

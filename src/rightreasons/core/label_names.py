@@ -540,6 +540,17 @@ def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str
     return ",".join(pairs) + ",…" * (len(names) > most)
 
 
+def number_said(name: str) -> int | None:
+    """Return the number that a name says by itself; None for none.
+
+    Example:
+        >>> number_said("LABEL_2"), number_said("Yes"), number_said("good")
+        (2, 1, None)
+    """
+    numbered = _NUMBERED.fullmatch(name)
+    return int(numbered[1]) if numbered else _SAID_BY_WORD.get(folded(name))
+
+
 def numbers_said(names: Sequence[str]) -> list[int] | None:
     """Return the number that each name says; None where one says none, or two say the same.
 
@@ -555,10 +566,9 @@ def numbers_said(names: Sequence[str]) -> list[int] | None:
 
 def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, int]:
     """Return the number that each word says, as true says 1 and LABEL_2 says 2; {} where one says none that fits."""
-    numbered = {word: int(match[1]) for word in words if (match := _NUMBERED.fullmatch(word))}
-    said = {word: _SAID_BY_WORD[folded(word)] for word in words if folded(word) in _SAID_BY_WORD}
-    fits = not said or {*numbered.values(), *numbers.values()} <= {0, 1}
-    return {**numbered, **said} if fits and len(numbered) + len(said) == len(words) else {}
+    said = {word: number for word in words if (number := number_said(word)) is not None}
+    fits = {*map(folded, words)}.isdisjoint(_SAID_BY_WORD) or {*said.values(), *numbers.values()} <= {0, 1}
+    return said if fits and len(said) == len(words) else {}
 
 
 def _refuse_several(words: Sequence[str], places: Mapping[str, _Place]) -> None:

@@ -228,7 +228,7 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     feature = data.features[form.label]
     values = feature.names if isinstance(feature, datasets.ClassLabel) else columns.values_of(data, form.label)
     plain = {value for value in values if isinstance(value, (int, float, str))}
-    return {number for value in plain if (number := _whole(value)) is not None}
+    return {number for value in plain if (number := whole_number(value)) is not None}
 
 
 def _labels(
@@ -266,7 +266,7 @@ def _read(
         for row, value in enumerate(values)
         if (value != -1 if counted else not _is_no_label(value, (*choices[row], *marks[row])))
     ]
-    numbers = {number for row in rows if (number := _whole(values[row])) is not None} | (form.seen or set())
+    numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (form.seen or set())
     start = _start(numbers, max(map(len, choices)), form)
     letters = [*string.ascii_uppercase]
     ways: dict[str, Callable[[Any, int], int | None]] = {
@@ -316,8 +316,13 @@ def _is_no_label(value: Any, names: Sequence[str]) -> bool:
     return value is None or value == -1 or value != value
 
 
-def _whole(value: Any) -> int | None:
-    """Return the whole number that a value is or writes; None for another value."""
+def whole_number(value: Any) -> int | None:
+    """Return the whole number from 0 that a value is or writes; None for another value.
+
+    Example:
+        >>> whole_number("2.0"), whole_number(1.0), whole_number("-1"), whole_number("B")
+        (2, 1, None, None)
+    """
     value = _plain(value)
     match = re.fullmatch(r"\s*([0-9]{1,18})(?:\.0+)?\s*", value) if isinstance(value, str) else None
     value = int(match[1]) if match else value
@@ -338,7 +343,7 @@ def _position(value: str, names: Sequence[str]) -> int | None:
 
 
 def _number(value: Any, n_choices: int, first: int) -> int | None:
-    number = _whole(value)
+    number = whole_number(value)
     return number - first if number is not None and 0 <= number - first < n_choices else None
 
 

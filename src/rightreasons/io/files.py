@@ -89,7 +89,7 @@ def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     """Open the only file of data in a .zip, or its only file."""
     names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     seen = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
-    data = [name for name in seen if data_type(Path(name)) in FILE_TYPES] or seen
+    data = [name for name in seen if data_type(name) in FILE_TYPES] or seen
     if len(data) != 1:
         raise ValueError(
             f"Expected one table in {path}, but it holds {listing(data) or 'no file'}: unpack it into a folder."
@@ -97,24 +97,25 @@ def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     return archive.open(data[0])
 
 
-def data_type(path: Path) -> str:
+def data_type(path: str | Path) -> str:
     """Return the suffix that tells the format of a file, compressed or not.
 
     Example:
-        >>> data_type(Path("a.csv")), data_type(Path("b/a.JSONL.gz"))
+        >>> data_type("a.csv"), data_type(Path("b/a.JSONL.gz"))
         ('.csv', '.jsonl')
     """
-    return Path(plain_name(path)).suffix.lower()
+    return plain_path(path).suffix.lower()
 
 
-def plain_name(path: Path) -> str:
-    """Return the name of a file without the suffix of its compression.
+def plain_path(path: str | Path) -> Path:
+    """Return the path of a file without the suffix of its compression.
 
     Example:
-        >>> plain_name(Path("b/dev.jsonl.gz"))
-        'dev.jsonl'
+        >>> plain_path("b/dev.jsonl.gz").as_posix()
+        'b/dev.jsonl'
     """
-    return path.stem if path.suffix.lower() in COMPRESSIONS else path.name
+    path = Path(path)
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
 
 
 @contextmanager
@@ -143,7 +144,7 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
                 source: Any = opened.enter_context(COMPRESSIONS[compression](path))
                 if compression == ".zip":
                     source = opened.enter_context(_member(source, path))
-                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_name(path))
+                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_path(path).name)
                 target, left = opened.enter_context(plain.open("wb")), allowed
                 while left >= 0 and (block := source.read(_BLOCK)):
                     left -= target.write(block)

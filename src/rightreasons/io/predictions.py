@@ -41,6 +41,7 @@ from rightreasons.core.label_names import (
     listing,
     match_columns,
     match_in_words,
+    number_said,
     numbers_said,
     other_order,
     resolve_label_columns,
@@ -860,7 +861,7 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
     names, numbers = list(map(folded, both)), numbers_said(both) or []
     if folded(name) in names:
         return names.index(folded(name))
-    number = {"no": 0, "false": 0, "0": 0, "yes": 1, "true": 1, "1": 1}.get(folded(name))
+    number = number_said(name)
     return numbers.index(number) if number in numbers else None
 
 

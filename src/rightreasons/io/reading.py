@@ -32,7 +32,7 @@ from rightreasons.io.files import (
     dataset_of,
     described,
     document_table,
-    plain_name,
+    plain_path,
     read_file,
     short_reason,
     split_of,
@@ -239,7 +239,7 @@ def _downloaded(address: str) -> Iterator[Path]:
 
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
-    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in NAMED_TYPES
+    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(name) in NAMED_TYPES
     if looks_like_a_path or name.count("/") > 1:
         raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
     use_hub_or_cache()
@@ -308,12 +308,12 @@ def _data_files(path: Path) -> list[str]:
         check_at_most(n_entries, MAX_ENTRIES, "files and folders", path)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith((".", "__")))
         for name in sorted(names):
-            if not name.startswith((".", "__")) and name not in _NOT_DATA and data_type(Path(name)) in FILE_TYPES:
+            if not name.startswith((".", "__")) and name not in _NOT_DATA and data_type(name) in FILE_TYPES:
                 files.append((Path(folder) / name).relative_to(path).as_posix())
-    plain = {name: file for file in files for name in [str(Path(file).with_name(plain_name(Path(file))))]}
+    plain = {plain_path(file): file for file in files}
     twice = next((file for file in files if file not in plain.values()), None)
     if twice is not None:
-        again = plain[str(Path(twice).with_name(plain_name(Path(twice))))]
+        again = plain[plain_path(twice)]
         raise ValueError(f"Expected each file once in {path}, but {again} and {twice} are one, compressed.")
     return files
 
@@ -324,7 +324,7 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
     def named(file: str, rule: str) -> Iterable[str]:
         if rule == "shards":
             return _SHARD.findall(file)
-        names = Path(file).parent.parts if rule == "folders" else (Path(plain_name(Path(file))).stem,)
+        names = Path(file).parent.parts if rule == "folders" else (plain_path(file).stem,)
         return {split for name in names if (split := split_of(name))}
 
     for rule in ("shards", "folders", "files"):
@@ -339,23 +339,21 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
                 splits |= _variants(split, held)
         if splits:
             told = {*itertools.chain(*splits.values())}
-            unread = [
-                file for file in files if file not in told and data_type(Path(file)) in map(data_type, map(Path, told))
-            ]
+            unread = [file for file in files if file not in told and data_type(file) in map(data_type, told)]
             if unread:
                 warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = Counter(data_type(Path(file)) for file in files)
+    types = Counter(map(data_type, files))
     kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
-    return {"train": [file for file in files if data_type(Path(file)) == kind]}
+    return {"train": [file for file in files if data_type(file) == kind]}
 
 
 def _variants(split: str, files: Sequence[str]) -> dict[str, list[str]]:
     """Tell the parts of a split, whose names differ in digits alone, from its variants, such as test_hard.csv."""
     parts: dict[str, list[str]] = {}
     for file in files:
-        parts.setdefault(_SEVERAL.sub("", Path(plain_name(Path(file))).stem), []).append(file)
+        parts.setdefault(_SEVERAL.sub("", plain_path(file).stem), []).append(file)
     plain = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]] if len(parts) > 1 else list(parts)
     return {split if [name] == plain else name: held for name, held in parts.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
 from rightreasons.io import tables
-from rightreasons.io.choices import choice_form, known_form
+from rightreasons.io.choices import choice_form, known_form, whole_number
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     TEXT_COLUMNS,
@@ -251,9 +250,9 @@ def _rule(value: str, place: int) -> str:
     """Say how a right choice is told: by its number, its letter or its text."""
     if place < 0:
         return "no label"
-    number = re.fullmatch(r"\s*([0-9]{1,9})(?:\.0)?\s*", value)
-    if number:
-        return f"by number, counted from {int(number[1]) - place}"
+    number = whole_number(value)
+    if number is not None:
+        return f"by number, counted from {number - place}"
     return "by letter" if len(value.strip("() .")) == 1 else "by text"
 
 
