@@ -388,7 +388,11 @@ def resolve_label_columns(
             if cell is not None:
                 places.setdefault(cell.text, _Place(where, value, cell))
     known = None if names is None else check_label_names(names)
-    unlabeled = [mark for mark in _UNLABELED if _is_no_label(mark, places, known)]
+    unlabeled = [
+        mark
+        for mark, opposite in _UNLABELED.items()
+        if mark in places and (opposite not in places if known is None else mark not in known)
+    ]
     marks = [places.pop(mark) for mark in unlabeled]
     _check_marks(marks, places, known, remedy)
     if known is not None and headings:
@@ -638,13 +642,6 @@ def _cell(value: Any) -> _Cell | None:
     if value < 0 or value != value // 1 or value >= 10**18:
         return _Cell(_shown(value), odd=True)
     return _Cell(str(int(value)), int(value))
-
-
-def _is_no_label(mark: str, places: Mapping[str, _Place], known: tuple[str, ...] | None) -> bool:
-    """Tell whether -1 or a lone hyphen occurs and marks an item without a label."""
-    if mark not in places:
-        return False
-    return _UNLABELED[mark] not in places if known is None else mark not in known
 
 
 def _check_marks(

@@ -97,7 +97,7 @@ def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     return archive.open(data[0])
 
 
-def data_type(path: str | Path) -> str:
+def data_type(path: str | os.PathLike[str]) -> str:
     """Return the suffix that tells the format of a file, compressed or not.
 
     Example:
@@ -107,15 +107,15 @@ def data_type(path: str | Path) -> str:
     return plain_path(path).suffix.lower()
 
 
-def plain_path(path: str | Path) -> Path:
+def plain_path(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file without the suffix of its compression.
 
     Example:
         >>> plain_path("b/dev.jsonl.gz").as_posix()
         'b/dev.jsonl'
     """
-    path = Path(path)
-    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    whole = Path(path)
+    return whole.with_suffix("") if whole.suffix.lower() in COMPRESSIONS else whole
 
 
 @contextmanager
