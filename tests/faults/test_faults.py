@@ -13,12 +13,12 @@ from faults.injecting import chosen, compiler
 from rightreasons import cli
 
 
-def commands():
+def commands(group=None, words=()):
     """The words of each command, found by listing."""
-    app = typer.main.get_command(cli._app)
-    for name in app.list_commands(None):
-        parts = getattr(app.get_command(None, name), "commands", None)
-        yield from (f"{name} {part}" for part in parts) if parts else (name,)
+    group = group or typer.main.get_command(cli._app)
+    for name in group.list_commands(None):
+        part, named = group.get_command(None, name), (*words, name)
+        yield from commands(part, named) if hasattr(part, "list_commands") else (" ".join(named),)
 
 
 def test_every_command_that_writes_has_a_case(tmp_path):
