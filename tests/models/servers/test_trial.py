@@ -14,6 +14,7 @@ from rightreasons.models.protocol import Request
 from rightreasons.models.servers.client import CONSTRAINTS, BadReplyError, read_stream
 from rightreasons.models.servers.engine import open_server
 from rightreasons.models.servers.trial import Trial
+from rightreasons.models.servers.usage import Usage, cost_of
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
 
@@ -99,6 +100,9 @@ def test_what_a_server_ignores_is_found_out(server, lacks, words):
     assert "likelihoods" not in engine.abilities
     assert words in finding(engine, "texts: log-probabilities of given texts").words
     assert ("next_words" in engine.abilities) is ("logprobs" not in lacks)
+    # What was not echoed once is not asked for again.
+    assert sum("prompt_logprobs" in body for body in server.bodies) <= 2
+    assert sum("echo" in body for body in server.bodies) <= 2
 
 
 def test_likeliest_tokens_that_sum_to_more_than_one_are_refused(server):
@@ -211,6 +215,15 @@ def test_a_server_that_ignores_how_many_answers_are_asked_for_is_planned_one_at_
     server.bodies.clear()
     engine.generate([request], n=3, temperature=1.0, progress=False)
     assert len(server.bodies) == 3
+
+
+def test_the_template_of_a_server_counts_once_a_request():
+    # llama.cpp counts 37 tokens for a question of 30 characters, 7.5 tokens: 29.5 of each prompt are of the template.
+    asked = [Request(name, "x" * 400, (" A", " B")) for name in "ab"]
+    assert cost_of(Usage(3, prompt_tokens=111, characters=90), asked, "next words", 1).prompt_tokens == 2 * 100 + 59
+    # A server that counts fewer tokens than characters make, and one that was not asked yet.
+    assert cost_of(Usage(1, prompt_tokens=10, characters=50), asked, "next words", 1).prompt_tokens == 2 * 80
+    assert cost_of(None, asked, "next words", 1).prompt_tokens == 2 * 100
 
 
 def test_refused_parameters_are_left_out_or_renamed(server):

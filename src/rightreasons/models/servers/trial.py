@@ -383,12 +383,11 @@ class _Attempt:
                     break
                 again = self.endpoint.continued(prompt, [completion.reply.text])[0]
                 pairs += _pairs("Two echoes of one text have", "and", echoed, again)
-            except BadReplyError as error:
-                trouble = f"Given texts are not echoed: the server sent {error}"
-            except RequestError as failure:
-                if failure.ends:
+            except (BadReplyError, RequestError) as failure:
+                if isinstance(failure, RequestError) and failure.ends:
                     raise
-                trouble = f"Given texts are not echoed: {failure}"
+                sent = "the server sent " if isinstance(failure, BadReplyError) else ""
+                trouble = f"Given texts are not echoed: {sent}{failure}"
                 break
         self._judge(pairs, trouble)
 

@@ -16,7 +16,7 @@ from rightreasons.models.servers.options import ServerOptions
 MILLION = 1_000_000
 
 CHARACTERS_PER_TOKEN = 4.0
-"""What a token of English has, for an estimate of a server that reported no tokens in its trial."""
+"""What a token of English has."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,9 @@ def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) ->
 
 
 def cost_of(usage: Usage | None, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int = 1) -> Usage:
-    """Return what a run will cost at most, by the characters of its prompts and the tokens per character so far.
+    """Return what a run will cost at most, by the characters of its prompts.
+
+    What prompts so far had more tokens than their characters make is of the server's template, once a request.
 
     Args:
         usage: What the server counted so far; None for a model here.
@@ -111,9 +113,12 @@ def cost_of(usage: Usage | None, requests: Sequence[Request], kind: str, new_tok
     ]
     characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
     characters += sum(len(text) for request in requests for text in request.continuations if echoes)
-    per_token = usage.characters / usage.prompt_tokens if usage and usage.prompt_tokens else CHARACTERS_PER_TOKEN
-    tokens = round(characters / per_token)
-    return Usage(sum(times), prompt_tokens=tokens, answer_tokens=sum(times) * new_tokens)
+    sent, tokens = sum(times), characters / CHARACTERS_PER_TOKEN
+    if usage is not None and usage.requests:
+        usual = usage.characters / CHARACTERS_PER_TOKEN
+        more = (usage.prompt_tokens - usual) / usage.requests
+        tokens = tokens + sent * more if more > 0 else tokens * usage.prompt_tokens / max(usual, 1.0)
+    return Usage(sent, prompt_tokens=round(tokens), answer_tokens=sent * new_tokens)
 
 
 def characters_of(prompt: Any) -> int:
