@@ -143,24 +143,6 @@ def test_what_cannot_be_asked(sources, change, sentence):
     assert not engine.asked  # it is known before anything is asked
 
 
-def test_a_server_that_ends_on_the_way_is_asked_no_more():
-    engine = Told()
-    engine.ended = ""
-
-    def generate(requests, **more):
-        engine.asked.append("said")
-        engine.ended = "the connection ended"
-        return Answers.of([[] for _ in requests], dict.fromkeys(ROWS["id"], "the connection ended"))
-
-    engine.generate = generate
-    scorer = Prompted(Prompt(scoring="sum"), engine, LABELS)
-    with pytest.raises(
-        ValueError, match=r"Expected told to answer everything, .* way: the connection ended; with `out`"
-    ):
-        elicit_confidence(scorer, ROWS, options=ElicitOptions(("verbalized", "samples")))
-    assert engine.asked.count("said") == 1
-
-
 def test_an_item_that_failed_is_named():
     engine = Told()
     engine.generate = lambda requests, **more: Answers.of([["0.9"], [], ["0.2"]], {"two": "refused"})

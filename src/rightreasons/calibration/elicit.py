@@ -131,8 +131,6 @@ def elicit_confidence(
         scores = scorer.choose(rows["prompt"], rows["choices"], **how)
     else:
         scores = scorer.predict(rows["text"], text_pairs=rows.get("text_pair"), **how)
-    engine = None if prompted is None else prompted.engine
-    _check_there(engine, folder)
     answers = np.full(len(names), -1)
     place_of = {name: place for place, name in enumerate(names)}
     places = np.array([place_of[name] for name in scores.ids], dtype=np.int64)
@@ -151,7 +149,6 @@ def elicit_confidence(
         asking = _Asking(prompted, asked, answers[places], options, progress=progress)
         for source in sorted(set(options.sources) - {"probability"}, key=ELICITED.index):
             values, requests, texts = getattr(asking, source)(part_of(folder, source))
-            _check_there(engine, folder)
             prompts[source] = prompted.engine.render(requests[0].prompt) if requests else ""
             if texts:
                 said[source] = dict(zip(scores.ids, texts, strict=True))
@@ -284,17 +281,6 @@ class _Asking:
             _followed(request, given, question(words))
             for request, given, words in zip(self.requests, self.given, self.words, strict=True)
         ]
-
-
-def _check_there(engine: Engine | None, folder: Path | None) -> None:
-    """Ask a server that ended nothing more: what it has answered waits for the next call."""
-    ended = getattr(engine, "ended", "")
-    if engine is not None and ended:
-        kept = "with `out`, what it answers is kept" if folder is None else "what it answered is kept"
-        raise ValueError(
-            f"Expected {engine.name} to answer everything, but it failed on the way: {ended}; {kept}, and the same "
-            "call goes on from there."
-        )
 
 
 def _ability(engine: Engine) -> Ability:

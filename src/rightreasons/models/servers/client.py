@@ -41,9 +41,6 @@ DIALECTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("dialects.
 
 CHAT, TEXT = "/chat/completions", "/completions"
 
-NOT_ASKED = "not asked, as the server had failed before: "
-"""What is said of a request that is not sent, before the reason."""
-
 JOURNAL = "answers.jsonl"
 """The file of answers: each in a line when it comes, so that a run that is killed loses only what was in flight. All
 that is asked for a report has one, so that no command asks again what another one was told."""
@@ -511,7 +508,7 @@ class Client:
 
     def end(self, reason: str) -> None:
         """Send no more requests; each further one fails at once for this reason."""
-        self.ended = self.ended or f"{NOT_ASKED}{reason}"
+        self.ended = self.ended or reason
         self._stop.set()
 
     def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:
@@ -566,7 +563,7 @@ class Client:
         """Return why a request failed that has no reply, or one that cannot be read."""
         if isinstance(error, exceptions.MaxRetryError):
             error = error.reason or error
-        cause = self._say(error.__cause__ or error)
+        cause = self._say(error.__cause__ or next(reversed(error.args), error))
         if isinstance(error, (exceptions.NewConnectionError, exceptions.SSLError, exceptions.ProxyError)):
             return RequestError(f"the server cannot be reached: {cause}", ends=last)
         if isinstance(error, exceptions.TimeoutError):
@@ -829,7 +826,7 @@ def fly(
     What was asked before, by this run or another one of the same client, is not asked again: equal requests have one
     answer, but for drawn ones, whose seed goes by their names. With `out`, each answer is written when it comes; a
     later run asks only what has no answer yet. A request that fails is not stored. Once the server is gone or refuses
-    the key, the other requests are not sent.
+    the key, or a bound is reached, the other requests are not sent, and `client.ended` says why.
 
     Args:
         client: The server.

@@ -23,7 +23,6 @@ from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.servers.client import (
     CHAT,
-    NOT_ASKED,
     Answered,
     BadReplyError,
     Client,
@@ -143,11 +142,6 @@ class ServerEngine:
     def budget(self) -> int:
         """Tokens that an answer to a conversation needs, as its trial found."""
         return self.trial.chat.budget
-
-    @property
-    def ended(self) -> str:
-        """Why the last run ended before all was asked: the server was gone or refused the key; "" where it did not."""
-        return self.client.ended.removeprefix(NOT_ASKED)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -366,10 +360,11 @@ class ServerEngine:
         used = self.client.usage - before
         if progress and used.requests:
             print(f"Asked {self.name}: {used.sentence(self.client.options)}", file=sys.stderr)
-        if self.client.spent:
+        if self.client.ended:
+            larger = " with a larger bound" if self.client.spent else ""
             raise ValueError(
-                f"Expected answers of {self.name} within a bound, but {self.client.spent}: what was answered is kept, "
-                "and the same command with a larger bound goes on from there."
+                f"Expected {self.name} to answer everything, but {self.client.ended}: what was answered is kept, and "
+                f"the same command{larger} goes on from there."
             )
         return rows, failures
 
