@@ -226,6 +226,14 @@ def test_the_template_of_a_server_counts_once_a_request():
     assert cost_of(None, asked, "next words", 1).prompt_tokens == 2 * 100
 
 
+def test_what_texts_cost_says_nothing_of_conversations(server):
+    engine = opened(server)
+    question = [Request("a", ({"role": "user", "content": "Which month comes after January?"},), (" A", " B"))]
+    before = engine.cost(question, "next words")
+    engine.next_words(REQUESTS, progress=False)  # texts, without a template
+    assert engine.cost(question, "next words") == before
+
+
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)

@@ -17,6 +17,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -379,6 +380,7 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
+        asked: The same by path: the template of a conversation has tokens of its own.
         earlier: What earlier runs had asked for the answers that were found in their folders.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
@@ -397,6 +399,7 @@ class Client:
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
         self.usage = self.earlier = Usage()
+        self.asked: defaultdict[str, Usage] = defaultdict(Usage)
         self.more = options.more()
         self.retries = options.retries
         self.ended = ""
@@ -478,6 +481,7 @@ class Client:
             used = Usage.of(reply, characters_of(prompt))
             with self._lock:
                 self.usage += used
+                self.asked[path] += used
             item = getattr(self._here, "item", None) or self.item()
             item.usage += used
             names = (reply.get("model"), reply.get("system_fingerprint"))

@@ -312,8 +312,9 @@ class ServerEngine:
             new_tokens: Maximum generated tokens per request, those of its `n` answers together.
             n: Answers per request; a server that gives one at a time is asked so often.
         """
-        repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
-        return cost_of(self.client.usage, requests, kind, new_tokens // repeats, repeats)
+        endpoint = self._endpoint(requests[0]) if requests else self._usual
+        repeats = n if "n" in endpoint.refused else 1
+        return cost_of(self.client.asked[endpoint.path], requests, kind, new_tokens // repeats, repeats)
 
     def _endpoint(self, request: Request) -> Endpoint:
         chat = self.trial.chat.works and (not isinstance(request.prompt, str) or not self.trial.text.works)
