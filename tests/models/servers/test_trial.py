@@ -217,6 +217,20 @@ def test_a_server_that_ignores_how_many_answers_are_asked_for_is_planned_one_at_
     assert len(server.bodies) == 3
 
 
+def test_a_server_that_gives_no_more_answers_than_it_has_slots_is_asked_one_at_a_time(server):
+    def four_slots(number, body):  # llama.cpp's words
+        if body.get("n", 1) > 4:
+            told = f"Field 'n': Value must be between 1 <= value <= 4, but got {body['n']}"
+            return 400, {}, json.dumps({"error": {"code": 400, "message": told, "type": "invalid_request_error"}})
+        return None
+
+    server.faults = four_slots
+    engine = opened(server)
+    request = Request("a", ({"role": "user", "content": "Which?"},))
+    assert engine.cost([request], "replies", 50, n=5).requests == 5
+    assert len(engine.generate([request], n=5, temperature=1.0, progress=False).texts[0]) == 5
+
+
 def test_the_template_of_a_server_counts_once_a_request():
     # llama.cpp counts 37 tokens for a question of 30 characters, 7.5 tokens: 29.5 of each prompt are of the template.
     asked = [Request(name, "x" * 400, (" A", " B")) for name in "ab"]

@@ -50,6 +50,8 @@ TOPS = (20, 10, 5)
 
 _BRIEF = 16
 """Tokens of a short answer: the fewest that some servers let a request ask for."""
+_SEVERAL = 10
+"""Answers that are asked for at once: llama.cpp takes no more than its slots, four by default."""
 _REACHES = (1024, 4096, 16384)
 _RETRIES = 2
 _NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
@@ -324,8 +326,9 @@ class _Attempt:
         for self.endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
             self.endpoint.draws = _tried(self._draws_differ) is True
             if self.endpoint.draws:
-                several = _tried(self.endpoint.ask, self._prompts[1], max_tokens=1, temperature=1.0, n=2)
-                self.endpoint.refused |= {"n"} if isinstance(several, RequestError) or len(several) < 2 else set()
+                several = _tried(self.endpoint.ask, self._prompts[1], max_tokens=1, temperature=1.0, n=_SEVERAL)
+                fewer = isinstance(several, RequestError) or len(several) < _SEVERAL
+                self.endpoint.refused |= {"n"} if fewer else set()
                 self._find(part, True, f"Three draws differ{with_}.")
                 return
         self.endpoint.drawing = {}
