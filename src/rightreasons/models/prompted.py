@@ -136,6 +136,13 @@ class Prompted:
         self.replies: dict[str, list[Reply]] = {}
         self.assumed = ""
 
+    def asking(self, **changes: Any) -> Prompted:
+        """Return the same with other settings of the prompt; what was left open stays as it was settled."""
+        asked = self.rendering
+        settled = {"chat": "on" if asked.chat else "off", "style": asked.style, "scoring": asked.scoring}
+        prompt = self.prompt.replaced(**{**settled, **changes})
+        return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
+
     def other_way(self) -> Prompted | None:
         """Return the same prompt without the chat template, or with it where this goes without.
 
@@ -144,12 +151,7 @@ class Prompted:
         """
         if not self.engine.has_template or "processes" not in self.engine.abilities:
             return None
-        prompt = self.prompt.replaced(
-            chat="off" if self.rendering.chat else "on",
-            style=self.rendering.style,
-            scoring=self.rendering.scoring,
-        )
-        return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
+        return self.asking(chat="off" if self.rendering.chat else "on")
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -257,14 +259,6 @@ class Prompted:
             raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
         return self.score_items(items.items(), items.labels, **how)
-
-    def by_sum(self) -> Prompted:
-        """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
-        prompt = self.prompt.replaced(scoring="sum")
-        other = Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
-        # What was left open stays as it was settled.
-        other.rendering = dataclasses.replace(self.rendering, prompt=prompt, scoring="sum")
-        return other
 
     def assuming(self, assumed: str) -> Prompted:
         """Return a scorer that gives the answers that this one was given, and asks nothing more.

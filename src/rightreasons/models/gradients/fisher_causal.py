@@ -243,7 +243,7 @@ class CausalFisher:
             # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
             likely, own = (
                 each.choose(asked.prompts, asked.choices, ids=asked.ids, progress=False)
-                for each in (prompted.by_sum(), prompted)
+                for each in (prompted.asking(scoring="sum"), prompted)
             )
             first = dict(zip(likely.ids, likely.logits, strict=True))
             place = {name: item for item, name in enumerate(asked.ids)}

@@ -99,7 +99,8 @@ def label_word_classifier(prompted: Prompted) -> Classifier:
 
 def _offsets(prompted: Prompted) -> Tensor:
     """Return what a scoring takes off the log-likelihood of each label word: (K,)."""
-    own, raw = (np.asarray(each.predict(["a"], progress=False).logits)[0] for each in (prompted, prompted.by_sum()))
+    asked = (prompted, prompted.asking(scoring="sum"))
+    own, raw = (np.asarray(each.predict(["a"], progress=False).logits)[0] for each in asked)
     off = raw - own
     return torch.from_numpy(off - off.mean() if prompted.rendering.scoring == "calibrated" else off)
 

@@ -91,8 +91,10 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it found as plain values."""
-        own = {name: _plain(endpoint) for name, endpoint in (("chat", self.chat), ("text", self.text))}
-        return {**own, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+        told = {name: {**vars(getattr(self, name)), "refused": sorted(getattr(self, name).refused)} for name in _PATHS}
+        for own in told.values():
+            del own["client"], own["tags"]
+        return {**told, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
@@ -110,11 +112,6 @@ class Trial:
 
 
 _PATHS = ("chat", "text")
-
-
-def _plain(endpoint: Endpoint) -> dict[str, Any]:
-    fields = [field.name for field in dataclasses.fields(endpoint) if field.name not in ("client", "tags")]
-    return {**{name: getattr(endpoint, name) for name in fields}, "refused": sorted(endpoint.refused)}
 
 
 def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
