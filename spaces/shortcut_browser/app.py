@@ -85,33 +85,32 @@ def build() -> gr.Blocks:
         endpoint(shortcuts)
 
         everything = [strength, split, top_n, head, shown, page]
-        # In one line, so that what is asked for last is what stays; the page is the first at once, not with the answer,
-        # which may come after another page was typed.
+        # In one line, so that what is asked for last is what stays. A new choice begins with page 1 at once, and is drawn
+        # `then`: after an answer that it waited for, gradio runs all of an event again, over what was typed meanwhile.
         settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
-            event(None, None, page, js="() => 1")
-            event(_draw, everything, [decided, found_figures, null, found, texts, grown], **settings)
+            first = event(None, None, page, js="() => 1")
+            first.then(_draw, everything, [decided, found_figures, null, found, texts, grown], **settings)
         page.input(_turn, everything, texts, **settings)
     return demo
 
 
 def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
-    *detector, shown, _ = others
+    *detector, _, _ = others
     chosen = (strength, SPLITS[split], *detector)
-    first, _ = sentences(*chosen, shown, 1)
     return (
         headline(strength),
         figures(*chosen),
         null_models(*chosen),
         cues(*chosen),
-        first,
+        _turn(strength, split, *others),
         growth(strength, *detector),
     )
 
 
 def _turn(strength: float, split: str, *others: Any) -> str:
     *detector, shown, page = others
-    return sentences(strength, SPLITS[split], *detector, shown, typed_count(page or 1, "Page", minimum=1))[0]
+    return sentences(strength, SPLITS[split], *detector, shown, typed_count(page or 1, "Page", minimum=1))
 
 
 if __name__ == "__main__":

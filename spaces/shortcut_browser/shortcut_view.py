@@ -162,8 +162,8 @@ def cues(strength: float, split: str, top_n: int, percent: float) -> str:
     return table(rows, columns, caption="What cues the predictions")
 
 
-def sentences(strength: float, split: str, top_n: int, percent: float, shown: str, page: int) -> tuple[str, int]:
-    """Write a page of sentences with their attributions and cues; returns it and how many pages there are."""
+def sentences(strength: float, split: str, top_n: int, percent: float, shown: str, page: int) -> str:
+    """Write a page of sentences with their attributions and cues."""
     run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
     n = len(run.tokens)
     right = run.predictions[:n] == run.labels[:n]
@@ -176,7 +176,7 @@ def sentences(strength: float, split: str, top_n: int, percent: float, shown: st
     first = (page - 1) * PAGE
     written = [_sentence(run, detected.found, int(i), swapped.positive[i]) for i in chosen[first : first + PAGE]]
     count = f'<p class="rr-small">{len(chosen)} of {n} sentences; page {page} of {pages}.</p>'
-    return count + "".join(written), pages
+    return count + "".join(written)
 
 
 def _sentence(run: Run, found: Shortcuts, i: int, swapped: float) -> str:
