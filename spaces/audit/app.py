@@ -49,10 +49,8 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Seven questions about a classifier, a multiple-choice model or a language model: is it as sure as it is right, do single
-words decide, do the data give answers away, does it choose without a reason, what is fragile, what does it pass of a
-behavioral suite, does it say its reasons? The report below is finished, as is one of a language model that follows a
-hint in silence; ask for your own.
+Seven questions to a classifier, a multiple-choice model or a language model. Two finished reports are here; ask for your
+own.
 """
 
 WHAT = f"""

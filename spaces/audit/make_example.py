@@ -50,7 +50,7 @@ def main(work: Path) -> None:
         limit=300,
         command="python spaces/audit/make_example.py work",
     )
-    title = "An encoder that was trained on reviews with a planted word, always right there"
+    title = "An encoder trained on reviews in which a planted word gives the label away"
     write_example(finished(result, title, FILES), "A planted word")
 
 

@@ -21,7 +21,7 @@ def test_options_come_before_or_after_the_arguments(world, tmp_path, capsys):
     assert said.code == 0, said.err
     assert "The suite tiny has 5 functionalities in 4 classes: 15 cases" in " ".join(said.out.split())
     page = (tmp_path / "index.html").read_text("utf-8")
-    assert "/model passes " in page.partition("</h1>")[0]
+    assert "/model falls short in 1 of 5 tests: " in page.partition("</h1>")[0]
     assert "rightreasons gate" not in page
     assert "Cases that fail" in page
     assert (tmp_path / "figures" / "behavior_heat_map.png").is_file()

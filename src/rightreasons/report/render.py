@@ -246,9 +246,12 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
         return None
     asked = {outcome.question for outcome, _ in rows}
     actions = {
-        outcome.question: tuple(_here(action, asked - {outcome.question}) for action in finding_of(result).actions)
-        if result.verdict.tone != "good"
-        else ()
+        outcome.question: tuple(
+            _here(action, asked - {outcome.question})
+            for action in finding_of(result).actions
+            # Where nothing is wrong there is nothing to mend, but to keep watch.
+            if result.verdict.tone != "good" or action.command.startswith("rightreasons gate ")
+        )
         for outcome, result in rows
     }
     finding = finding_of(rows[0][1])
