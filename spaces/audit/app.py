@@ -49,8 +49,8 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Seven questions to a classifier, a multiple-choice model or a language model. Two finished reports are here; ask for your
-own.
+Seven questions to a classifier, a multiple-choice model or a language model. Two finished reports are here; ask for
+your own.
 """
 
 WHAT = f"""

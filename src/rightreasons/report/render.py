@@ -245,15 +245,18 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
     if not rows:
         return None
     asked = {outcome.question for outcome, _ in rows}
-    actions = {
-        outcome.question: tuple(
-            _here(action, asked - {outcome.question})
-            for action in finding_of(result).actions
+    actions: dict[str, tuple[Action, ...]] = {}
+    for outcome, result in rows:
+        chosen = []
+        for action in finding_of(result).actions:
             # Where nothing is wrong there is nothing to mend, but to keep watch.
-            if result.verdict.tone != "good" or action.command.startswith("rightreasons gate ")
-        )
-        for outcome, result in rows
-    }
+            if result.verdict.tone == "good" and not action.command.startswith("rightreasons gate "):
+                continue
+            asks = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
+            question = asks and (asks[1] or asks[2])
+            here = question in asked - {outcome.question}  # its section, in the place of the command that asks it
+            chosen.append(Action(action.text, link=f"#{question}") if here else action)
+        actions[outcome.question] = tuple(chosen)
     finding = finding_of(rows[0][1])
     claim = f"{subject} {finding.claim}".rstrip(".") + "."
     return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
@@ -264,13 +267,6 @@ def plot_of(result: SectionResult) -> Plot | None:
     wanted = finding_of(result).plot
     plots = result.plots
     return next((plot for plot in plots if plot.key == wanted), plots[0] if plots else None)
-
-
-def _here(action: Action, asked: set[str]) -> Action:
-    """Point to the section of a question that the page answers, in the place of the command that asks it."""
-    question = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
-    named = question and (question[1] or question[2])
-    return Action(action.text, link=f"#{named}") if named in asked else action
 
 
 def figure_of(result: SectionResult) -> Headline | None:
