@@ -86,7 +86,7 @@ def build() -> gr.Blocks:
 
         everything = [strength, split, top_n, head, shown, page]
         # In one line, so that what is asked for last is what stays. A new choice begins with page 1 at once, and is
-        # drawn `then`: after an answer that it waited for, gradio runs all of an event again, over what was typed since.
+        # drawn `then`: after an answer that it waited for, gradio runs all of an event again, over what was typed.
         settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
             first = event(None, None, page, js="() => 1")
