@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import functools
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,12 @@ MOST_PARAMETERS = 7
 MOST_FILES_OF_A_ROW, MOST_FUNCTIONS_OF_A_ROW = 54, 645
 """What a row of a csv meets on its way to the page of an audit; the goal is 45 files and 250 functions."""
 MOST_FILES_OF_A_MODULE = 9
+
+
+@functools.cache
+def parsed(path):
+    """The tree of a file, parsed once for all tests."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 def modules(source):
@@ -46,7 +53,7 @@ def import_graph(source):
     graph = {}
     for name, path in files.items():
         targets = set()
-        for imported in imports(ast.parse(path.read_text("utf-8"))):
+        for imported in imports(parsed(path)):
             # "package.file.name" is the file where there is one of that name, else the name in the file before it.
             target = imported if imported in files else imported.rpartition(".")[0]
             targets |= {target} & files.keys() - {name}
@@ -79,7 +86,7 @@ def test_no_folder_holds_too_many_files():
 
 def public_names():
     """The names that a façade lists, which may take as many parameters as their subject has."""
-    stubs = [ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("__init__.pyi")]
+    stubs = [parsed(path) for path in SOURCE.rglob("__init__.pyi")]
     return {
         alias.name
         for tree in stubs
@@ -101,7 +108,7 @@ def test_no_function_but_public_ones_takes_too_many_parameters():
     found = {
         f"{path.relative_to(SOURCE / 'rightreasons')}:{node.name}"
         for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef) and node.name not in public and len(parameters(node)) > MOST_PARAMETERS
     }
     assert found == set(), "take options, or a value"
@@ -128,7 +135,7 @@ def met(function):
 def test_what_a_model_is_decides_inside_models_alone():
     """Elsewhere its abilities do, or what it is known as, so that a scorer of anybody's own is asked as ours are."""
     models = SOURCE / "rightreasons" / "models"
-    held = [ast.parse(path.read_text("utf-8")) for path in models.rglob("*.py")]
+    held = [parsed(path) for path in models.rglob("*.py")]
     classes = [node for tree in held for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     scorers = {
         node.name for node in classes if {"predict", "likelihoods"} & {getattr(part, "name", "") for part in node.body}
@@ -136,7 +143,7 @@ def test_what_a_model_is_decides_inside_models_alone():
     assert {"Classifier", "CausalLM", "Prompted", "FunctionScorer", "LocalEngine", "Scorer"} <= scorers
     asked = set()
     for path in sorted((SOURCE / "rightreasons").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))) if models not in path.parents else ():
+        for node in ast.walk(parsed(path)) if models not in path.parents else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
                 names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
                 asked |= {f"{path.name}: {name}" for name in names & (scorers - {"Scorer", "Engine"})}
@@ -172,7 +179,7 @@ def test_stores_are_opened_by_the_main_process_first():
     calls = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Store"
     ]
     assert {call.partition(":")[0] for call in calls} == {"rightreasons/models/running.py"}, "use open_store"

@@ -193,7 +193,7 @@ def test_an_audit_of_a_folder_ends_in_a_report(folders, kind, tmp_path, capsys):
     table = tmp_path / "data.csv"
     rows = [f"{text},{('bad', 'good')[label]}" for text, label in zip(texts, labels, strict=True)]
     table.write_text("\n".join(["text,label", *rows]))
-    done = run(capsys, "audit", folders[kind], table, "--out", tmp_path / "report", "--limit", "30")
+    done = run(capsys, "audit", folders[kind], table, "--out", tmp_path / "report", "--limit", "20")
     assert done.code == 0, done.err
     assert (tmp_path / "report" / "index.html").is_file()
 

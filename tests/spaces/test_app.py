@@ -2,7 +2,6 @@
 
 import pytest
 
-pytest.importorskip("gradio")
 expect = pytest.importorskip("playwright.sync_api").expect
 
 SHOWN = {
