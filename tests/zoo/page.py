@@ -63,7 +63,7 @@ Beside the plain model, in tests of their own:
 | 4 bits (bitsandbytes, if installed) | one item at a time: choices; published models | exact; gradients are refused |
 | 8 bits, which round what they read, too | one item at a time: choices | within 0.2 nats; gradients are refused |
 | int8 layers of torch | nothing | gradients are refused |
-| GPTQ, AWQ (three layers of SmolLM2 by gptqmodel on a CPU, by hand and not in tests) | one item at a time: choices | within 0.2 nats; gradients are refused |
+| GPTQ, AWQ (by hand: three layers, on a CPU) | one item at a time: choices | within 0.2 nats; gradients are refused |
 """
 _MASKS = """
 ## Wrong masks
