@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import run
-from rightreasons.page.parts import Action, Column
+from rightreasons.page.parts import Action, Column, Finding, SectionResult, Verdict
 from rightreasons.page.prose import Prose, ask
-from rightreasons.report.render import _here
+from rightreasons.report.render import Outcome, Page, first_screen
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 
@@ -44,14 +44,24 @@ def test_the_options_of_advised_commands_are_known(capsys, flag):
     assert flag in re.sub(r"\s+", " ", out)
 
 
+def advised(command, *others):
+    """The action of a page whose first question advises a command, and which answers others beside it."""
+    finding = Finding("is wrong.", "By hand.", size=1.0, actions=(Action("See.", command),))
+    worst = SectionResult(Verdict("bad", "Wrong", "S."), (), (), finding=finding)
+    fine = SectionResult(Verdict("good", "Fine", "S."), (), ())
+    outcomes = [Outcome("probes", "Probes?", "answered", "", worst)]
+    outcomes += [Outcome(name, f"{name}?", "answered", "", fine) for name in others]
+    (action,) = first_screen(Page("T", "H", [], outcomes, [], subject="m")).actions["probes"]
+    return action
+
+
 def test_a_question_that_the_page_answers_is_pointed_at():
     command = "rightreasons audit MODEL DATASET --limit 20 --questions cues"
-    assert _here(Action("See.", command), {"cues"}) == Action("See.", link="#cues")
-    assert _here(Action("See.", command), {"probes"}) == Action("See.", command)
-    in_python = "rightreasons.audit(model, data, questions=['cues'])"
-    assert _here(Action("See.", in_python), {"cues"}) == Action("See.", link="#cues")
+    assert advised(command, "cues") == Action("See.", link="#cues")
+    assert advised(command, "behavior") == Action("See.", command)
+    assert advised("rightreasons.audit(model, data, questions=['cues'])", "cues") == Action("See.", link="#cues")
     more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
-    assert _here(Action("See.", more), {"cues"}).command == more
+    assert advised(more, "cues").command == more
 
 
 def test_the_columns_of_a_table_are_its_items(tmp_path):

@@ -80,7 +80,7 @@ def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, caps
     assert len(rows) == RATED + RATED // 2
     assert {row["label"] for row in rows} == {0, 3}
     assert all("What does it say of this note?" in row["prompt"] for row in rows)
-    written = run(capsys, "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets")
+    written = run(capsys, "data", "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets")
     assert written.code == 0, written.err
     sheets = sorted((tmp_path / "sheets").glob("*.csv"))
     assert "plain" not in sheets[0].read_text("utf-8-sig")
@@ -88,6 +88,6 @@ def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, caps
         head, *lines = sheet.read_text("utf-8-sig").split("\n")
         text = "\n".join([head, *lines])
         sheet.write_text(text.replace("it is given as a reason,\n", "it is given as a reason,1\n"), "utf-8")
-    read = run(capsys, "ratings", "read", path, *sheets)
+    read = run(capsys, "data", "ratings", "read", path, *sheets)
     assert read.code == 0, read.err
     assert "no kappa, as all answers are the same choice" in read.out

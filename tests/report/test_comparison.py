@@ -141,7 +141,10 @@ def test_the_page_in_a_browser(page, reports, tmp_path):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto((tmp_path / "index.html").as_uri())
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
-    assert page.locator("h2").nth(1).inner_text() == "Which is better at what?"
+    assert page.locator("summary.row .link").first.inner_text() == "Which is better at what?"
+    assert page.locator(".contrast .model").all_inner_texts()[0].startswith("model-0")
+    page.get_by_role("link", name="Show them").click()  # opens what it leads to
+    assert page.locator("#split-0").is_visible()
 
 
 def test_reports_that_cannot_be_compared(rows, reports, tmp_path):

@@ -1,6 +1,7 @@
 """The page: every part of a section, hostile texts, and what a browser makes of it."""
 
 import base64
+import dataclasses
 import hashlib
 import itertools
 import re
@@ -170,14 +171,15 @@ def test_the_first_screen_has_the_worst_finding_first():
         Outcome("absent", "Is it absent?", "skipped", "There is nothing."),
         Outcome("broken", "Is it broken?", "failed", "It broke."),
     ]
-    first = first_screen("m", asked)
+    page = Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")
+    first = first_screen(page)
     assert first.claim == "m is 0.3 wrong."
     assert [outcome.question for outcome, _ in first.rows] == ["large", "small", "open", "fine"]
     assert {question: [action.text for action in actions] for question, actions in first.actions.items()} == {
         "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
     }  # fmt: skip
-    assert first_screen("m", asked[-2:]) is None
-    text = text_of(render_page(Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")))
+    assert first_screen(dataclasses.replace(page, outcomes=asked[-2:])) is None
+    text = text_of(render_page(page))
     for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
                  "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
                  "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
@@ -414,16 +416,19 @@ def changeable():
 
 
 def test_changes_that_were_asked_are_offered_with_their_answers():
-    assert re.findall(r"<option[^>]*>([^<]*)", changeable()) == ["as it is", "“copper” → “marble”: bad"]
+    boxes = re.findall(r"<select>(.*?)</select>", changeable())
+    assert len(boxes) == 2  # of the item that leads, and of the same in the fold
+    for box in boxes:
+        assert re.findall(r"<option[^>]*>([^<]*)", box) == ["as it is", "“copper” → “marble”: bad"]
 
 
 @pytest.mark.browser
 def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
     (tmp_path / "index.html").write_text(changeable(), "utf-8")
     assert problems_of(page, tmp_path / "index.html") == []
-    item, shown = page.locator("li.example"), ("blockquote", ".predicted", ".sure")
+    item, shown = page.locator("li.example").first, ("blockquote", ".predicted", ".sure")
     before = [item.locator(part).inner_text() for part in shown]
-    box = page.get_by_label("Change a word")
+    box = page.get_by_label("Change a word").first
     box.select_option(index=1)
     assert [item.locator(part).inner_text() for part in shown] == ["marble shines", "bad", "not kept"]
     box.select_option(index=0)

@@ -15,7 +15,7 @@ from rightreasons.report import comparison as page
         (0, 0, 0, "neutral", "Cannot tell one and two apart"),
         (1, 0, 0, "good", "one is better at 1 of 1 figure"),
         (0, 1, 9, "good", "two is better at 1 of 10 figures"),
-        (2, 1, 9, "good", "one and two are each better at something"),
+        (2, 1, 9, "good", "one is better at 2 figures, and two at 1"),
     ],
 )
 def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, label):

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from rightreasons.page import parts as p
 from rightreasons.page import plots
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import p_equals, percent, short_name, written
-from rightreasons.page.question import Examples, Figure, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.page.question import Examples, Figure, Lead, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.report.paired import (
     COMPARISON_FILE,
     MIN_ITEMS,
@@ -98,6 +99,13 @@ ANSWERS = Question(
                     when=lambda m: m.answers,
                 ),
             ),
+        ),
+    ),
+    leads=(
+        Lead(
+            "right",
+            contrast=lambda m: (m.accuracy.first, m.accuracy.second),
+            when=lambda m: m.splits,
         ),
     ),
 )
@@ -203,7 +211,7 @@ class _Split:
         """The text of a difference."""
         about, figure = FIGURES[key].defined(CalibrationOptions().n_bins), self.figures[key]
         definition = f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test})."
-        return FigureText(f"{about.name}: first − second", definition, about.source, about.unit)
+        return FigureText(f"{about.name}, {self.first} minus {self.second}", definition, about.source, about.unit)
 
     def draw(self) -> plots.Drawing:
         """The shares of both models."""
@@ -323,7 +331,7 @@ def _write(
     first, second = comparison.first, comparison.second
     say = ANSWERS.prose.of(m=comparison, audits=audits, folders=folders)
     outcomes = [
-        Outcome(name, title, "answered", "", section.answer(m))
+        Outcome(name, title, "answered", "", section.answer(m, report=shlex.join(map(str, folders))))
         for name, title, section, m in sections(comparison, pairs, audits[0]["model"]["label_names"])
     ]
     paired = "" if comparison.not_paired or outcomes[0].result is None else outcomes[0].result.verdict.label

@@ -421,7 +421,9 @@ def _names(audits: Sequence[Mapping[str, Any]], reports: Sequence[str | os.PathL
     """Name the models; those of one name by their reports too."""
     called = [audit["model"]["name"] for audit in audits]
     names = [logged(name)[0] or short_name(name) for name in called]
-    told = [f"{name} ({os.fspath(report)})" for name, report in zip(names, reports, strict=True)]
+    places = [report_folder(report).name for report in reports]
+    places = places if len(set(places)) == len(places) else [str(report) for report in reports]
+    told = [f"{name} ({place})" for name, place in zip(names, places, strict=True)]
     return tuple(names if len(set(names)) == len(names) else told)
 
 
@@ -531,6 +533,11 @@ class Comparison(Result):
     def winners(self) -> list[Winner]:
         """The models that are better at something."""
         return [side for side in SIDES if self.better_at(side)]
+
+    @property
+    def accuracy(self) -> ComparedFigure:
+        """The accuracies on the first split that both reports hold."""
+        return next(figure for figure in self.splits[0].figures if figure.key == "accuracy")
 
     @property
     def n_tests(self) -> int:

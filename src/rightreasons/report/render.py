@@ -208,7 +208,7 @@ class FirstScreen:
 
     Attributes:
         claim: The finding in one sentence.
-        rows: The answered questions, the worst first, each with its answer.
+        rows: The answered questions, each with its answer; those about one model the worst first.
         plot: The picture that shows the finding, if any; None where a contrast shows it.
         actions: What to do, by question.
     """
@@ -219,10 +219,14 @@ class FirstScreen:
     actions: Mapping[str, tuple[Action, ...]]
 
 
+def answered(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
+    """Return the answered questions, each with its answer."""
+    return [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+
+
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
-    answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
-    return sorted(answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
+    return sorted(answered(outcomes), key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
 
 
 def finding_of(result: SectionResult) -> Finding:
@@ -231,17 +235,16 @@ def finding_of(result: SectionResult) -> Finding:
     return result.finding or Finding(claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence="")
 
 
-def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | None:
+def first_screen(page: Page) -> FirstScreen | None:
     """Gather what a reader sees first.
 
     Args:
-        subject: What the sentence begins with: the name of the model.
-        outcomes: The questions.
+        page: The page.
 
     Returns:
         The first screen; None where no question is answered.
     """
-    rows = worst_first(outcomes)
+    rows = worst_first(page.outcomes) if page.subject else answered(page.outcomes)
     if not rows:
         return None
     asked = {outcome.question for outcome, _ in rows}
@@ -249,8 +252,8 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
     for outcome, result in rows:
         chosen = []
         for action in finding_of(result).actions:
-            # Where nothing is wrong there is nothing to mend, but to keep watch.
-            if result.verdict.tone == "good" and not action.command.startswith("rightreasons gate "):
+            # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
+            if page.subject and result.verdict.tone == "good" and not action.command.startswith("rightreasons gate "):
                 continue
             asks = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
             question = asks and (asks[1] or asks[2])
@@ -258,7 +261,7 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
             chosen.append(Action(action.text, link=f"#{question}") if here else action)
         actions[outcome.question] = tuple(chosen)
     finding = finding_of(rows[0][1])
-    claim = f"{subject} {finding.claim}".rstrip(".") + "."
+    claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
     return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
 
 
@@ -329,7 +332,7 @@ class Page:
         made_tables: Tables about the same.
         command: The command that makes it again; "" where there is none.
         subject: What the finding of the first screen begins with, and the heading is the finding; "" for a page
-            without a first screen, whose sections are in the given order and not folded.
+            about several models, whose sections are in the given order and no problems.
         items: The items of the first screen's data; None for none.
         files: (address, name) of the files beside the page.
         asked: How each language model was asked; none for other models.
@@ -350,10 +353,9 @@ class Page:
 
 def render_page(page: Page) -> str:
     """Render a page as HTML."""
-    first = first_screen(page.subject, page.outcomes) if page.subject else None
-    answered = first.rows if first else [(outcome, outcome.result) for outcome in page.outcomes if outcome.result]
+    first = first_screen(page)
     changes: dict[str, dict[str, Change]] = {}
-    for _, result in answered:
+    for _, result in first.rows if first else ():
         for text, change in result.changes:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
@@ -362,7 +364,6 @@ def render_page(page: Page) -> str:
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
-        answered=answered,
         terms=TERMS,
         works=sorted({(name, address) for name, address in linked(sources) if address}),
         changes=changes,
