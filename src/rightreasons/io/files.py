@@ -601,8 +601,9 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
-    # Quotation marks within cells follow a backslash where they are not doubled.
-    escapes = quote and _holds(path, b'\\"') and not _quoted_widths(path, form, where)
+    # Quotation marks within cells follow a backslash where they are not doubled; few files have any backslash, which is
+    # seen several times faster.
+    escapes = quote and _holds(path, b"\\") and _holds(path, b'\\"') and not _quoted_widths(path, form, where)
     try:
         table = pa.csv.read_csv(
             path,
