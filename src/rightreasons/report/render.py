@@ -219,14 +219,10 @@ class FirstScreen:
     actions: Mapping[str, tuple[Action, ...]]
 
 
-def answered(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
-    """Return the answered questions, each with its answer."""
-    return [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
-
-
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
-    return sorted(answered(outcomes), key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
+    answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+    return sorted(answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
 
 
 def finding_of(result: SectionResult) -> Finding:
@@ -244,7 +240,9 @@ def first_screen(page: Page) -> FirstScreen | None:
     Returns:
         The first screen; None where no question is answered.
     """
-    rows = worst_first(page.outcomes) if page.subject else answered(page.outcomes)
+    rows = worst_first(page.outcomes)
+    if not page.subject:
+        rows.sort(key=lambda row: page.outcomes.index(row[0]))
     if not rows:
         return None
     asked = {outcome.question for outcome, _ in rows}
