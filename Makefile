@@ -57,10 +57,10 @@ wheel:
 	rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 
-# Four processes for two cores, as they wait for browsers, servers and other processes in a good part of the time. The last
+# Three processes for two cores, as they wait for browsers, servers and other processes; a fourth has more to import than it saves. The last
 # line is pytest's own summary. lighteval is not installed, as its pins are not ours.
 unit:
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal --durations=15 -m "not nightly" \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=15 -m "not nightly" \
 		--doctest-modules tests src/rightreasons --ignore=src/rightreasons/integrations/lighteval_tasks.py
 
 # What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.
