@@ -163,7 +163,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
     codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(np.int64)
     hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
-    n_units = len(np.unique(codes))
+    n_units = int(codes.max()) + 1
     clusters = None if n_units == len(hits) else codes
     accuracy = rate(hits, context.resampling, clusters)
     if accuracy is None:
@@ -284,10 +284,10 @@ def _named(reason: str) -> str:
 
 
 def _standard_error(hits: NDArray[np.bool_], codes: NDArray[np.int64]) -> float | None:
-    n_units = len(np.unique(codes))
+    sums = np.bincount(codes, hits - hits.mean())
+    n_units = len(sums)
     if n_units < 2:
         return None
-    sums = np.bincount(codes, hits - hits.mean())
     return float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()) / len(hits))
 
 
