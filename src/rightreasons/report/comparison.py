@@ -59,9 +59,6 @@ DIFFERENCES = ("accuracy", "ece", "confidence_gap", "nll")
 N_LINES = 4
 """Figures of one question that are drawn over the reports."""
 
-# What more than one table has.
-
-
 # ------------------------------------------------------------------------------------ Which is better at what, in tests
 
 

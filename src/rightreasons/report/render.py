@@ -240,9 +240,10 @@ def first_screen(page: Page) -> FirstScreen | None:
     Returns:
         The first screen; None where no question is answered.
     """
-    rows = worst_first(page.outcomes)
-    if not page.subject:
-        rows.sort(key=lambda row: page.outcomes.index(row[0]))
+    if page.subject:
+        rows = worst_first(page.outcomes)
+    else:
+        rows = [(outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None]
     if not rows:
         return None
     asked = {outcome.question for outcome, _ in rows}
