@@ -193,7 +193,7 @@ class _Split:
 
     @property
     def figures(self) -> dict[str, ComparedFigure]:
-        return {figure.key: figure for figure in self.split.figures}
+        return self.split.by_key
 
     def name_of(self, side: Winner) -> str:
         return self.comparison.name_of(side)

@@ -482,6 +482,11 @@ class ComparedSplit(Result):
     both_wrong: int
     figures: tuple[ComparedFigure, ...]
 
+    @property
+    def by_key(self) -> dict[str, ComparedFigure]:
+        """The figures by their keys."""
+        return {figure.key: figure for figure in self.figures}
+
 
 @dataclasses.dataclass(frozen=True)
 class Comparison(Result):
@@ -537,7 +542,7 @@ class Comparison(Result):
     @property
     def accuracy(self) -> ComparedFigure:
         """The accuracies on the first split that both reports hold."""
-        return next(figure for figure in self.splits[0].figures if figure.key == "accuracy")
+        return self.splits[0].by_key["accuracy"]
 
     @property
     def n_tests(self) -> int:
