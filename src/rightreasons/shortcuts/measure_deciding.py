@@ -247,6 +247,7 @@ class _Trial:
         self.ids = [str(ids[row]) for row in order.tolist()]
         # Kept as long as the trial: a cache of the class would keep every trial of the process.
         self.joint, self.edits = functools.cache(self._joint), functools.cache(self._edits)
+        self.chosen = functools.cache(self._chosen)
         self.training = training
         self.word_pairs: list[Pair] = word_pairs(training)
         found = {family: candidates(training, family) for family in FAMILIES}
@@ -290,8 +291,8 @@ class _Trial:
         every = [candidate for listed in self.groups().values() for candidate in listed]
         self._ask(self.edits(candidate, row).treated for candidate in every for row in range(self.n_screened))
         wanted: list[Text | None] = []
-        for listed in self.groups().values():
-            for row, candidate in enumerate(self.choice(listed, n_items)):
+        for chosen in self.chosen(n_items).values():
+            for row, candidate in enumerate(chosen):
                 edits = self.edits(candidate, row)
                 wanted += [edits.treated, edits.control]
                 # Beside several pairs at once, each by itself.
@@ -309,6 +310,10 @@ class _Trial:
 
     # ------------------------------------------------------------------ choosing and measuring
 
+    def _chosen(self, n_items: int) -> dict[tuple[str, int], list[Candidate]]:
+        """Return the candidates of each group that items are measured by, once those that choose were asked about."""
+        return {group: self.choice(listed, n_items) for group, listed in self.groups().items()}
+
     def choice(self, listed: Sequence[Candidate], n_items: int) -> list[Candidate]:
         """Return the candidate that each item is measured by: the strongest of the other half of those that choose."""
         if len(listed) == 1:
@@ -325,8 +330,7 @@ class _Trial:
         return after >= 0 and after != int(self.predictions[row])
 
     def rows(self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None) -> Iterable[FamilyEffect]:
-        for (family, n_pairs), listed in self.groups().items():
-            chosen = self.choice(listed, n_items)
+        for (family, n_pairs), chosen in self.chosen(n_items).items():
             row = self.row(family, chosen, n_items, resampling, clusters)
             if row is not None:
                 yield dataclasses.replace(row, n_pairs=max(n_pairs, 1))
@@ -427,7 +431,7 @@ class _Trial:
         """Return what the model says of items with a feature swapped: pairs of words first, as they change most."""
         rows = range(min(n_items, self.n_screened))
         most = sorted(self.offered.get("words", []), key=lambda each: -sum(self.changes(each, row) for row in rows))
-        others = [self.choice(listed, n_items) for (family, _), listed in self.groups().items() if family != "words"]
+        others = [chosen for (family, _), chosen in self.chosen(n_items).items() if family != "words"]
         for candidates_of_rows in [*([each] * len(rows) for each in most), *others]:
             for row, candidate in enumerate(candidates_of_rows):
                 text = self.edits(candidate, row).treated
@@ -436,10 +440,10 @@ class _Trial:
 
     def decided(self, n_items: int) -> dict[int, bool]:
         """Return which predictions the feature that changes most of them changes."""
-        singles = [listed for (_, n_pairs), listed in self.groups().items() if n_pairs == 1]
         flags = [
-            [self.changes(candidate, row) for row, candidate in enumerate(self.choice(listed, n_items))]
-            for listed in singles
+            [self.changes(candidate, row) for row, candidate in enumerate(chosen)]
+            for (_, n_pairs), chosen in self.chosen(n_items).items()
+            if n_pairs == 1
         ]
         most = max(flags, key=sum, default=[])
         return dict(zip(self.rows_of_items[: len(most)].tolist(), most, strict=True))

@@ -249,9 +249,11 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
     """Return the swaps of words in single texts, which the model was asked about."""
     pairs = {row.name for row in m.swaps.pairs}
     for row, name, text, label in m.swaps.asked:
+        if name not in pairs or len(text) > 1:
+            continue
         before = m.context.primary.texts[row]
-        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(before, text[0])) if len(text) == 1 else ()
-        if words and name in pairs:
+        words = dict.fromkeys((old.word, new.word) for old, new in _replaced(before, text[0]))
+        if words:
             name = ", ".join(f"“{old}” → “{new}”" for old, new in words)
             yield before, Change(name, text[0], m.context.label_name(label))
 
