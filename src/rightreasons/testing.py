@@ -85,17 +85,17 @@ def check_scorer(scorer: Scorer, *, tolerance: float = 1e-4) -> None:
 
 def _rows(scores: Scores, places: Sequence[int], widths: Sequence[int]) -> dict[int, Any]:
     """Return the scores of each item that has some, by its place."""
-    asked = {f"item {place}": place for place in places}
-    failed = [name for name in asked if name in scores.failures]
-    left = tuple(name for name in asked if name not in failed)
+    place_of = {f"item {place}": place for place in places}
+    failed = [name for name in place_of if name in scores.failures]
+    left = tuple(name for name in place_of if name not in failed)
     _check(tuple(scores.ids) == left, f"the ids {left} in this order, which are not in `failures`", scores.ids)
     _check(all(map(str, scores.failures.values())), "a reason for each of `failures`", scores.failures)
     logits = scores.logits
     rows = [np.asarray(row, dtype=np.float64) for row in (logits if isinstance(logits, Ragged) else list(logits))]
-    shapes, want = [row.shape for row in rows], [(widths[asked[name]],) for name in left]
+    shapes, want = [row.shape for row in rows], [(widths[place_of[name]],) for name in left]
     _check(shapes == want, f"scores of the shapes {want}", shapes)
     _check(all(bool(np.isfinite(row).all()) for row in rows), "finite scores", logits)
-    return {asked[name]: row for name, row in zip(left, rows, strict=True)}
+    return {place_of[name]: row for name, row in zip(left, rows, strict=True)}
 
 
 def _check(holds: bool, expected: str, got: object) -> None:

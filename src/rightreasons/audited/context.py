@@ -346,8 +346,8 @@ class AuditContext:
     def _predictions(self, split: AuditSplit) -> Path:
         method = str(getattr(self.source, "method", ""))
         # What was generated is kept by what was asked, and read anew.
-        asked = "" if self.prompted is None else self.prompted.asked
-        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]), model=asked)
+        rendering = "" if self.prompted is None else self.prompted.asked
+        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]), model=rendering)
 
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:

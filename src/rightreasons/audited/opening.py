@@ -91,13 +91,13 @@ def open_asked(
         return data, _prompted(engine, task, data, given, prompt)
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
-    asked = model if loaded else _head(model, task, given)
+    opened = model if loaded else _head(model, task, given)
     from rightreasons.io.tables import open_splits
 
     # Texts without words are left out where the others are scored, with their ids.
     kept: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
     data = open_splits(dataset, require_labels=require_labels, **kept, **given.source(task))
-    return with_train(data, task, given), asked
+    return with_train(data, task, given), opened
 
 
 def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how: Any) -> Any:

@@ -224,8 +224,8 @@ class AuditSplit:
         names = self.column(self.groups_column or "source_id") or self.column(PAIRS)
         if names is None or len(set(names)) == len(names):
             return None
-        own = zip(names, self.ids, strict=True)
-        return np.array([f"item {name}" if group in (None, "") else f"group {group}" for group, name in own])
+        grouped = zip(names, self.ids, strict=True)
+        return np.array([f"item {name}" if group in (None, "") else f"group {group}" for group, name in grouped])
 
     @functools.cached_property
     def mislabeled(self) -> NDArray[np.bool_]:

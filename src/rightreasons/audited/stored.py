@@ -90,14 +90,14 @@ class StoredAnswers:
                 f"such as {missing[0]!r}."
             )
         rows = [self._rows[_plain(name)] for name in ids]
-        for row, prompt, own, name in zip(rows, prompts, choices, ids, strict=True):
-            if list(self._choices[row]) != list(own) or self._prompts[row] != prompt:
+        for row, prompt, options, name in zip(rows, prompts, choices, ids, strict=True):
+            if list(self._choices[row]) != list(options) or self._prompts[row] != prompt:
                 raise ValueError(
                     f"Expected {self._name} to answer what is asked, but {name!r} was asked with other texts: were the "
                     "requests made with another seed or other items?"
                 )
         scores = [np.asarray(self._logits[row], dtype=np.float64) for row in rows]
-        return Ragged.of(np.concatenate(scores), [len(one) for one in scores])
+        return Ragged.of(np.concatenate(scores), [len(row_scores) for row_scores in scores])
 
     def picks(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
         """Return the scores of the requests that have an answer; those of the others are NaN, and among `failures`."""
@@ -106,7 +106,7 @@ class StoredAnswers:
         known = [np.asarray(table[place]) for place in able]
         return Scores(
             tuple(ids[place] for place in able),
-            Ragged.of(np.concatenate([np.empty(0), *known]), [len(one) for one in known]),
+            Ragged.of(np.concatenate([np.empty(0), *known]), [len(values) for values in known]),
             failures={ids[place]: "no answer in the log" for place in sorted(set(range(len(ids))) - set(able))},
         )
 
@@ -255,10 +255,10 @@ def open_stored(
             "audited alone."
         )
     else:
-        asked = settings.task or ("classification" if read.label_names else None)
-        if asked is None and isinstance(read.predictions, list):
-            asked = "multiple_choice"
-        opened, splits = open_task_items(dataset, settings, asked)
+        chosen_task = settings.task or ("classification" if read.label_names else None)
+        if chosen_task is None and isinstance(read.predictions, list):
+            chosen_task = "multiple_choice"
+        opened, splits = open_task_items(dataset, settings, chosen_task)
         task = "classification" if opened == "classification" else "multiple_choice"
         name = choose_split(splits, settings.split, where=where)
         items = splits[name]
@@ -311,7 +311,7 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
     columns, ids = read.columns, read.ids
     if "asked" not in columns or ids is None or (read.kind == "confidence" and not read.answers_once):
         return read, None
-    rows = [row for row, asked in enumerate(columns["asked"]) if asked == ITEMS]
+    rows = [row for row, part in enumerate(columns["asked"]) if part == ITEMS]
     if not rows:
         raise ValueError(
             f"Expected items as they are in {path}, but it has only {listing(sorted(set(columns['asked'])))}."
@@ -370,22 +370,22 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
         return "multiple_choice", items
     text = find_column(table, settings.text_column, TEXT_COLUMNS, "text_column", path)
     ids = read.ids if read.ids is not None and len(set(read.ids)) == len(read) else map(str, range(len(read)))
-    own: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "id": list(ids),
         "text": [""] * len(read) if text is None else [str(value) for value in table[text][:]],
     }
     if settings.text_pair_column is not None:
         pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
-        own["text_pair"] = [str(value) for value in table[pair][:]]
+        columns["text_pair"] = [str(value) for value in table[pair][:]]
     task: Task = "confidence" if read.kind == "confidence" else "classification"
     if task == "classification" and (isinstance(read.predictions, list) or settings.task == "multiple_choice"):
         task = "multiple_choice"
     label: Any = datasets.Value("int64")
     if task == "classification":
         label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
-    kinds = datasets.Features({**dict.fromkeys(own, datasets.Value("string")), "label": label})
+    kinds = datasets.Features({**dict.fromkeys(columns, datasets.Value("string")), "label": label})
     # `from_dict` and `add_column` would encode or digest each label by itself.
-    items = datasets.Dataset(pa.table({**own, "label": read.references}, schema=kinds.arrow_schema))
+    items = datasets.Dataset(pa.table({**columns, "label": read.references}, schema=kinds.arrow_schema))
     further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
 
@@ -393,11 +393,11 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
 def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> tuple[str, ...]:
     """Return the id of each prediction: its own where the items have it, or else that of the item in its place."""
     ids = tuple(items["id"][:])
-    own = read.ids
-    if own is not None and not set(own).isdisjoint(ids):
-        check_ids(own, f"id of {path}")
-        _check_texts(read, own, items, path, where)
-        return own
+    names = read.ids
+    if names is not None and not set(names).isdisjoint(ids):
+        check_ids(names, f"id of {path}")
+        _check_texts(read, names, items, path, where)
+        return names
     if len(read) != len(ids):
         raise ValueError(
             f"Expected one prediction per item of {where} in {path}, {len(ids):,}, or ids of these items, but got "
@@ -426,9 +426,9 @@ def _check_texts(read: Predictions, ids: Sequence[str], items: datasets.Dataset,
     ]
     if len(strange) > len(rows) / 2:
         row = strange[0]
-        own = max((str(column[row]) for column in columns), key=len)
+        text = max((str(column[row]) for column in columns), key=len)
         raise ValueError(
-            f"Expected answers to the items of {where} in {path}, but row {row} is about {one_line(own)}, where the "
+            f"Expected answers to the items of {where} in {path}, but row {row} is about {one_line(text)}, where the "
             f"item {ids[row]!r} is {one_line(texts[ids[row]])}."
         )
 
@@ -454,11 +454,11 @@ def _fitting(
             option="fit_temperature_on",
         )
     other = _read(path, stored, settings, with_labels=True)
-    shapes = [None if isinstance(one.predictions, list) else one.predictions.shape[1:] for one in (read, other)]
+    shapes = [None if isinstance(side.predictions, list) else side.predictions.shape[1:] for side in (read, other)]
     if shapes[0] != shapes[1] or read.label_names != other.label_names:
         shown = [
-            listing(one.label_names) if one.label_names else "rows of different lengths" if shape is None else shape
-            for one, shape in zip((read, other), shapes, strict=True)
+            listing(side.label_names) if side.label_names else "rows of different lengths" if shape is None else shape
+            for side, shape in zip((read, other), shapes, strict=True)
         ]
         raise ValueError(f"Expected the classes of {stored.predictions} ({shown[0]}) in {path}, but got {shown[1]}.")
     _, items = _own_items(other, path, settings)

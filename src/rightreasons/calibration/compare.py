@@ -134,20 +134,20 @@ def compare_confidence(
     whole = {name: _figures(top, n_bins) for name, top in sides.items()}
     pairs: list[tuple[str, str, dict[str, PairedTest]]] = []
     for first, second in itertools.combinations(sides, 2):
-        one, two = sides[first], sides[second]
+        top_first, top_second = sides[first], sides[second]
         tests: dict[str, PairedTest] = {}
         if n_items > 1:
             bounds = {"mean_confidence": 0.0, "confidence_gap": -1.0, "brier": 0.0}
-            if not np.array_equal(one.correct, two.correct):
+            if not np.array_equal(top_first.correct, top_second.correct):
                 bounds = {"accuracy": 0.0, **bounds}
             for key, low in bounds.items():
-                values = _values(key, one), _values(key, two)
+                values = _values(key, top_first), _values(key, top_second)
                 tests[key] = paired_means(*values, low=low, clusters=codes, resampling=resampling)
-            fewest = min(min(top.correct.sum(), (~top.correct).sum()) for top in (one, two))
+            fewest = min(min(top.correct.sum(), (~top.correct).sum()) for top in (top_first, top_second))
             known = {"ece": n_units, **dict.fromkeys(RANKED, min(int(fewest), n_units) if fewest >= MIN_OF_EACH else 0)}
             for key, n_known in known.items():
                 if n_known > 1:
-                    tests[key] = _difference(key, (one, two), n_bins, n_known, codes, resampling)
+                    tests[key] = _difference(key, (top_first, top_second), n_bins, n_known, codes, resampling)
         pairs.append((first, second, {key: tests[key] for key in COMPARED if key in tests}))
     corrected: list[dict[str, float]] = [{} for _ in pairs]
     for key in COMPARED:

@@ -90,7 +90,7 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     several = isinstance(files, Sequence) and not isinstance(files, (str, os.PathLike))
     if several and not files:
         raise ValueError("Expected at least one file of confidence, but got none.")
-    parts = [_confidence_rows(one, options, several and len(files) > 1) for one in (files if several else [files])]
+    parts = [_confidence_rows(file, options, several and len(files) > 1) for file in (files if several else [files])]
     table = pd.concat(parts, ignore_index=True)
     twice = table[table.duplicated(["name", "item"])]
     if len(twice):
@@ -150,7 +150,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
         )
     if names:
         of_right = PredictionOptions(correct_column=options.correct_column)
-        right, told, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
+        right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
         read: dict[str, Any] = {
             re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
             for name in names
@@ -159,7 +159,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
             raise ValueError(
                 f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
             )
-        used = f"confidence: {listing(names)}; right: {' is '.join(told)}"
+        used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
     else:
         likeliest, right, used = _top_label(columns, where, options)
         read = {"": likeliest}
@@ -174,7 +174,7 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     shared = {"where": where, "used": used, "by_row": item is None}
     return pd.concat(
         pd.DataFrame(
-            {**rows, "name": [f"{one} {column}".strip() or "confidence" for one in sources], "confidence": values}
+            {**rows, "name": [f"{origin} {column}".strip() or "confidence" for origin in sources], "confidence": values}
         ).assign(**shared)
         for column, values in read.items()
     )

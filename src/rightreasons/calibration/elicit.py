@@ -143,8 +143,8 @@ def elicit_confidence(
         prompts["probability"] = str(prompted.describe()["example"])
         fields = ("prompt", "choices") if "choices" in rows else ("text", "text_pair")
         columns = {name: [rows[name][row] for row in places.tolist()] for name in fields if name in rows}
-        asked = items_of([names[row] for row in places], **columns)
-        asking = _Asking(prompted, asked, answers[places], options, progress=progress)
+        items = items_of([names[row] for row in places], **columns)
+        asking = _Asking(prompted, items, answers[places], options, progress=progress)
         for source in sorted(set(options.sources) - {"probability"}, key=ELICITED.index):
             values, requests, texts = getattr(asking, source)(part_of(folder, source))
             prompts[source] = prompted.engine.render(requests[0].prompt) if requests else ""
@@ -207,10 +207,10 @@ class _Asking:
         progress: bool,
     ) -> None:
         self.scorer, self.items, self.answers, self.options, self.progress = scorer, items, answers, options, progress
-        asked = scorer.rendering
-        self.requests = [asked.request(item, scorer.shots(item)) for item in items]
-        self.words = [asked.texts(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
-        self.given = [asked.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        rendering = scorer.rendering
+        self.requests = [rendering.request(item, scorer.shots(item)) for item in items]
+        self.words = [rendering.texts(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        self.given = [rendering.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
         self.failures: dict[str, Mapping[str, str]] = {}
 
     def p_true(self, out: Path | None) -> Asked:
@@ -244,7 +244,7 @@ class _Asking:
             out=out,
         )
         self.failures["verbalized"] = found.failures
-        texts = [own[0].text if own and own[0].finish != "thinking" else "" for own in found.replies]
+        texts = [replies[0].text if replies and replies[0].finish != "thinking" else "" for replies in found.replies]
         # Outside a chat the model goes on writing: the first line that says something is its answer.
         lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
         values = [read_probability(line) for line in lines]
@@ -366,9 +366,9 @@ class ConfidenceMeasurement(Result):
             if test is not None and test.interval is not None and pair.p_holm[key] < 1 - test.interval.confidence_level:
                 beaten.add(pair.second if sign * test.difference > 0 else pair.first)
         name = OF_ANSWERS.get(key, key)
-        values = {one.name: one.figures[name].value for one in self.sources if name in one.figures}
+        values = {source.name: source.figures[name].value for source in self.sources if name in source.figures}
         known = {name: value for name, value in values.items() if value is not None and name not in beaten}
-        return tuple(sorted(known, key=lambda one: -sign * known[one]))
+        return tuple(sorted(known, key=lambda source: -sign * known[source]))
 
 
 def measure_confidence(

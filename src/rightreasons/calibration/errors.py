@@ -268,8 +268,8 @@ def calibration_of(
     codes = cluster_codes(clusters, len(top))
     kept, pairs = _kept(top.pairs(options.kind), options.threshold)
     sums = BinSums.of(pairs, options.n_bins, options.strategy)
-    own = sums.parts
-    if not own[0].any():
+    parts = sums.parts
+    if not parts[0].any():
         raise ValueError(
             f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
         )
@@ -282,12 +282,12 @@ def calibration_of(
             if draws is None:
                 draws = draws_of(top, options, resampling, codes, sums)
             gap = gap_of_rows(*pairs[0], units[0], resampling) if draws.calibrated is not None else 0.0
-            interval = _interval(own, options, resampling, draws, gap)
-    over, under = error_parts(*own)
+            interval = _interval(parts, options, resampling, draws, gap)
+    over, under = error_parts(*parts)
     positive = positive_sums(top)
     return CalibrationResult(
-        ece=float(binned_error(*own, norm=options.norm, debias=options.debias)),
-        mce=float(binned_error(*own, norm="max")),
+        ece=float(binned_error(*parts, norm=options.norm, debias=options.debias)),
+        mce=float(binned_error(*parts, norm="max")),
         accuracy=int(np.count_nonzero(top.correct)) / len(top),
         mean_confidence=min(float(top.confidence.sum()) / len(top), 1.0),
         overconfidence=float(over),
@@ -394,7 +394,7 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
 
 
 def _interval(
-    own: tuple[Floats, Floats, Floats],
+    parts: tuple[Floats, Floats, Floats],
     options: CalibrationErrorOptions,
     resampling: Resampling,
     draws: Draws,
@@ -407,17 +407,17 @@ def _interval(
     `gap` is how far the mean score may be from the rate of events.
     """
     tail = (1.0 - resampling.level) / 2.0
-    plain = raw_error(*own, norm=options.norm)
-    center = plain + raw_error(*own, norm=options.norm, debias=True)
+    plain = raw_error(*parts, norm=options.norm)
+    center = plain + raw_error(*parts, norm=options.norm, debias=True)
     drawn = raw_error(*draws.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    bias = float(residual_bias(*own, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
+    bias = float(residual_bias(*parts, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
     bias /= np.sqrt(draws.units)
     ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
     if draws.calibrated is not None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
-        errors = raw_error(own[0], own[1], draws.calibrated, norm=options.norm)
+        errors = raw_error(parts[0], parts[1], draws.calibrated, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
         # Resamples of items that are all but always right show no more errors than these few. No calibration error is
@@ -428,7 +428,7 @@ def _interval(
     ends[1] = max(ends[1], shown)
     if shown == 0 or np.ptp(drawn) <= ROUNDING:
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
-        unseen = 1.0 - tail ** (1.0 / (float(own[0].sum(axis=1).max()) * draws.units))
+        unseen = 1.0 - tail ** (1.0 / (float(parts[0].sum(axis=1).max()) * draws.units))
         ends = np.array([min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))])
     return Interval(
         low=float(np.clip(ends[0], 0.0, 1.0)),
@@ -449,13 +449,13 @@ def _interval_of_largest(
     """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
     wide = resampling.of_family(int(np.count_nonzero(sums.count.sum(axis=1))))
     least, most = 0.0, 0.0
-    for (scores, events), edges, own in zip(pairs, sums.edges, units, strict=True):
+    for (scores, events), edges, clusters_here in zip(pairs, sums.edges, units, strict=True):
         cells = assign_bins(scores, edges, uniform=options.strategy == "uniform")
         order = np.argsort(cells, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
             if len(rows):  # above a threshold a class may have no score
                 confidence = min(float(scores[rows].mean()), 1.0)
-                accuracy = rate_interval(events[rows], wide, clusters_of(own, rows))
+                accuracy = rate_interval(events[rows], wide, clusters_of(clusters_here, rows))
                 least = max(least, accuracy.low - confidence, confidence - accuracy.high)
                 most = max(most, accuracy.high - confidence, confidence - accuracy.low)
     return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")

@@ -264,9 +264,9 @@ def _agreement(first: Floats, second: Floats) -> Floats:
     Rankings that contradict each other never agree. Otherwise there are as many orders that fit both as the classes
     tied in both can be arranged, and each ranking takes any of its own orders with equal chance.
     """
-    one, two = (values[:, :, None] - values[:, None, :] for values in (first, second))
-    against = ((one > 0) & (two < 0)).any(axis=(1, 2))
-    both, ties_one, ties_two = (_log_orders(same) for same in ((one == 0) & (two == 0), one == 0, two == 0))
+    a, b = (values[:, :, None] - values[:, None, :] for values in (first, second))
+    against = ((a > 0) & (b < 0)).any(axis=(1, 2))
+    both, ties_one, ties_two = (_log_orders(same) for same in ((a == 0) & (b == 0), a == 0, b == 0))
     return np.where(against, 0.0, np.exp(both - ties_one - ties_two))
 
 

@@ -364,8 +364,13 @@ def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
         first: The items as the first model judges them.
         second: The same items, in the same order, as the second model judges them.
     """
-    one, two = first.top.correct, second.top.correct
-    masks = {"both_right": one & two, "first_right": one & ~two, "second_right": ~one & two, "both_wrong": ~one & ~two}
+    a, b = first.top.correct, second.top.correct
+    masks = {
+        "both_right": a & b,
+        "first_right": a & ~b,
+        "second_right": ~a & b,
+        "both_wrong": ~a & ~b,
+    }
     return {name: int(mask.sum()) for name, mask in masks.items()}
 
 
@@ -397,8 +402,8 @@ def paired_test(
         clusters=first.clusters,
         resampling=resampling,
     )
-    one, two = (compared.figures[name]["ece"] or 0.0 for name in sides)
-    untested = intervals.PairedTest(one - two, 1.0, len(first), "jackknife of the debiased errors", None)
+    a, b = (compared.figures[name]["ece"] or 0.0 for name in sides)
+    untested = intervals.PairedTest(a - b, 1.0, len(first), "jackknife of the debiased errors", None)
     return compared.pairs[0].differences.get("ece", untested)
 
 

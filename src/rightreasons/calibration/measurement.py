@@ -148,14 +148,14 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
     items = split.take(np.flatnonzero(split.labeled))
     first = () if context.prompted.answers_once else ("probability",)
     sources = (*first, *(name for name in dict.fromkeys(options.elicit) if name not in first))
-    asked = ElicitOptions(sources=sources, seed=context.seed)
-    lacking = lacking_sources(context.prompted, asked)
+    wanted = ElicitOptions(sources=sources, seed=context.seed)
+    lacking = lacking_sources(context.prompted, wanted)
     if len(lacking) == len(sources):
         raise ValueError(" ".join(lacking.values()))
     elicited = elicit_confidence(
         context.prompted,
         {"id": items.ids, "label": items.labels.tolist(), **items.fields},
-        options=asked.replaced(sources=tuple(name for name in sources if name not in lacking)),
+        options=wanted.replaced(sources=tuple(name for name in sources if name not in lacking)),
         progress=context.progress,
         out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
     )
@@ -196,7 +196,7 @@ def _shared_rows(first: AuditSplit, second: AuditSplit) -> list[tuple[int, int]]
         return []
     row_of = {name: row for row, name in enumerate(second.pair_ids)}
     pairs = [(row, row_of[name]) for row, name in enumerate(first.pair_ids) if name in row_of]
-    return [(one, two) for one, two in pairs if first.labels[one] >= 0 and second.labels[two] >= 0]
+    return [(row, other) for row, other in pairs if first.labels[row] >= 0 and second.labels[other] >= 0]
 
 
 def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> tuple[Estimate | None, float | None]:
@@ -205,8 +205,8 @@ def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> 
     if not rows:
         return None, None
     correct = [
-        (context.scores(one).predicted == one.labels)[list(side)]
-        for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
+        (context.scores(part).predicted == part.labels)[list(side)]
+        for part, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
     ]
     clusters = clusters_of(split.clusters, [row for row, _ in rows])
     change = paired_means(correct[0], correct[1], clusters=clusters, resampling=resampling)
@@ -308,7 +308,7 @@ class CalibrationAnswers:
     @property
     def is_small(self) -> bool:
         """Whether both figures are surely within the margin."""
-        return bool(self.decisions) and {one.level for one in self.decisions.values()} == {"small"}
+        return bool(self.decisions) and {decision.level for decision in self.decisions.values()} == {"small"}
 
     @property
     def is_open(self) -> bool:
@@ -324,7 +324,7 @@ class CalibrationAnswers:
     @property
     def n_needed(self) -> int | None:
         """About how many items would rule out a miscalibration beyond the margin; None where none would."""
-        return max((one.n_needed or 0 for one in self.decisions.values() if one.level == "unknown"), default=0) or None
+        return max((d.n_needed or 0 for d in self.decisions.values() if d.level == "unknown"), default=0) or None
 
     @functools.cached_property
     def worst(self) -> str | None:
@@ -460,9 +460,9 @@ NAMES = {
 
 def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
     """Measure calibration on the audited splits, at a fitted temperature, by class, and beside votes."""
-    asked = elicited_items(context, options)
-    if asked is not None and context.answers_once:
-        return CalibrationAnswers(context, asked)
+    elicited = elicited_items(context, options)
+    if elicited is not None and context.answers_once:
+        return CalibrationAnswers(context, elicited)
     resampling, bins = context.resampling, options.n_bins
     measured = measure_calibration(_judged(context, context.primary, bins), resampling=resampling)
     compared = {
@@ -479,7 +479,7 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
     by_class = context.label_names and measured.items.by_class
     classes = measure_classes(measured.items, resampling=resampling) if by_class else None
     votes = votes_measured(context, options)
-    return CalibrationAnswers(context, asked, measured, compared, fit, scaled, classes, votes)
+    return CalibrationAnswers(context, elicited, measured, compared, fit, scaled, classes, votes)
 
 
 def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:

@@ -92,14 +92,14 @@ def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures before and after."""
     before = m.headlines(m.measured)
     for key, after in m.headlines(m.scaled).items():
-        pair = (Amount(one.estimate, one.unit) for one in (before[key], after))
+        pair = (Amount(headline.estimate, headline.unit) for headline in (before[key], after))
         yield before[key].name, *pair, before[key].better or ""
 
 
 def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each class."""
-    for one in m.classes:
-        yield m.context.label_names[one.label], *list(vars(one).values())[1:]
+    for figures in m.classes:
+        yield m.context.label_names[figures.label], *list(vars(figures).values())[1:]
 
 
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -118,15 +118,15 @@ def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
-    asked = {}
+    elicited = {}
     if m.asked is not None:
-        asked = {"sources": m.asked.measured and m.asked.measured.to_dict(), "rare": m.asked.rare}
+        elicited = {"sources": m.asked.measured and m.asked.measured.to_dict(), "rare": m.asked.rare}
     if m.measured is None:
-        return asked
+        return elicited
     return {
         "bins": m.measured.bins.to_dict(),
         "consistency": m.measured.consistency.to_dict(),
-        **asked,
+        **elicited,
         "votes": m.votes and m.votes.result.to_dict(),
         "temperature": m.fit and m.fit.to_dict(),
         "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured).items()},

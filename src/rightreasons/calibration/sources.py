@@ -20,8 +20,8 @@ PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
 
 def source_rows(measured: ConfidenceMeasurement, keys: Sequence[str] = OF_SOURCES) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each source of confidence."""
-    for one in measured.sources:
-        yield NAMES.get(one.name, one.name), one.confident, *map(one.figures.get, keys)
+    for source in measured.sources:
+        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, keys)
 
 
 def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:

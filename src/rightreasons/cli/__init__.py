@@ -300,8 +300,8 @@ def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
         _add_examples(part, about, [line for line in examples if line.startswith(about)])
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(rightreasons.__version__)
         raise typer.Exit()
 
@@ -355,8 +355,8 @@ def _look_at(error: Exception, words: Sequence[str]) -> str:
         with warnings.catch_warnings(action="ignore"):  # which were told when it was read
             as_table(files[-1])
     except EXPECTED:  # which is no table that could be shown
-        told = [f"--{name}=…" for name in ("separator", "quote", "encoding") if name in str(error)]
-        how = f"`rightreasons look {shlex.quote(files[-1])} {told[0]}`" if told else ""
+        named = [f"--{name}=…" for name in ("separator", "quote", "encoding") if name in str(error)]
+        how = f"`rightreasons look {shlex.quote(files[-1])} {named[0]}`" if named else ""
         return f" {how} writes a data.yaml, which every command takes." if how else ""
     return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
 

@@ -237,8 +237,8 @@ def behavior(
 
             scorer = load_question_answering(model)
         elif is_asked(model):
-            asked = declared["prompt"], declared["server"]
-            scorer = prompted_model(model, *asked, label_words(opened), seed=settings.seed)
+            settings_of_model = declared["prompt"], declared["server"]
+            scorer = prompted_model(model, *settings_of_model, label_words(opened), seed=settings.seed)
         else:
             from rightreasons.models.loading import load_classifier
 
@@ -290,13 +290,13 @@ def ways(
     settings, options = declared["settings"], declared["options"]
     folder = check_folder(out, own=(*OWN, WAYS))
     data, source = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
-    asked = prompted_of(source)
-    if asked is None:
+    prompted = prompted_of(source)
+    if prompted is None:
         raise ValueError(f"Expected a language model that is asked by a prompt, but got {source.name}.")
     name = choose_splits(data, settings.split, dataset)[0]
-    split = take_splits(data, {name: "primary"}, settings, asked.label_names, dataset)[0]
+    split = take_splits(data, {name: "primary"}, settings, prompted.label_names, dataset)[0]
     how = settings.resampling
-    place = folder / WORK / f"ways-{asked.fingerprint[:16]}-{split.fingerprint[:16]}"
+    place = folder / WORK / f"ways-{prompted.fingerprint[:16]}-{split.fingerprint[:16]}"
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
         of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, "drawn": False, **other}
@@ -308,12 +308,12 @@ def ways(
         measure_ways(planned, split, options=options, how=how.at_most(2), out=out, progress=False, judge=little)
 
     if settings.plan:
-        show_plan(plan_of_one("ways", asked, count))
+        show_plan(plan_of_one("ways", prompted, count))
         return
-    figures = measure_ways(asked, split, options=options, how=how, out=place, judge=judge)
+    figures = measure_ways(prompted, split, options=options, how=how, out=place, judge=judge)
     show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level, drawn=False))
     typer.echo("")
-    write_figures(folder / WAYS, {"model": asked.name, "data": dataset, "split": name, **figures.to_dict()})
+    write_figures(folder / WAYS, {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
 
 
 RANKING = "ranking.csv"

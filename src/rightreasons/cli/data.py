@@ -194,8 +194,8 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, opt
                 continue
             kind = "" if request.asked == ITEMS and split != first else request.asked
             task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", kind))))
-            asked = [request.prompt, request.text_pair, None if taken.label_names is None else WHICH]
-            row = {"id": request.id, "prompt": "\n\n".join(filter(None, asked)), "choices": list(request.choices)}
+            parts = [request.prompt, request.text_pair, None if taken.label_names is None else WHICH]
+            row = {"id": request.id, "prompt": "\n\n".join(filter(None, parts)), "choices": list(request.choices)}
             tasks.setdefault(task, []).append({**row, "label": request.label, **taken.fields.get(request.id, {})})
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
@@ -259,11 +259,11 @@ def plant(
     splits, seed = open_splits(dataset, **{name: getattr(settings, name) for name in PLANTED}), settings.seed
     kinds = listed(kind) or []
     planted = plant_cues(splits, kinds, cues=listed(cues), strength=strength, coverage=coverage, unfit=unfit, seed=seed)
-    told = (
+    sentence = (
         f"Cues of the kind {', '.join(kinds)}, planted into {dataset}: they agree with the label at a rate of "
         f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
     )
-    folder = write_splits(planted, out, text=told)
+    folder = write_splits(planted, out, text=sentence)
     for name, items in planted.items():
         with_cue = sum(cue >= 0 for cue in items["cue_label"][:])
         typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
@@ -372,13 +372,13 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
     if task == "classification":
         requests = text_requests(items)
     else:
-        asked = (ITEMS, PROBES) if options.parts is None else options.parts
-        if options.orders is not None and ORDERS not in asked:
+        parts = (ITEMS, PROBES) if options.parts is None else options.parts
+        if options.orders is not None and ORDERS not in parts:
             raise OptionError(
-                f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.",
+                f"Expected `parts` with orders where `orders` is given, but got {','.join(parts)!r}.",
                 option=("parts", "orders"),
             )
-        requests = choice_requests(items, parts=asked, orders=options.orders or "auto", seed=settings.seed)
+        requests = choice_requests(items, parts=parts, orders=options.orders or "auto", seed=settings.seed)
     return Exported(
         requests=requests,
         label_names=names,

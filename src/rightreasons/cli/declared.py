@@ -74,7 +74,7 @@ def declared_command(
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        own = [
+        direct = [
             parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for parameter in inspect.signature(function, eval_str=True).parameters.values()
             if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD
@@ -88,7 +88,7 @@ def declared_command(
                 values[argument] = _read(options, given, _prefix(argument))
             function(**values)
 
-        every = [*own, *(parameter for parameters in added.values() for parameter in parameters)]
+        every = [*direct, *(parameter for parameters in added.values() for parameter in parameters)]
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
@@ -198,11 +198,11 @@ FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as
 
 def asked_file(flag: str) -> Any:
     """Declare the file of the figures of a command that asks a model where a flag is given."""
-    told = (
+    help_text = (
         f"File for all figures, as JSON; with --{flag}, what the model answers is kept beside it, and the same command "
         "goes on from there."
     )
-    return typer.Option(help=told, callback=writable)
+    return typer.Option(help=help_text, callback=writable)
 
 
 def answers_beside(out: Path | None) -> tuple[Path | None, Path | None]:
@@ -217,5 +217,5 @@ def refuse(given: Mapping[str, Any], where: str) -> None:
     """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
     for name, value in given.items():
         if value is not None:
-            told = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            raise OptionError(f"Expected no `{name}` {where}, but got {told!r}.", option=name)
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            raise OptionError(f"Expected no `{name}` {where}, but got {shown!r}.", option=name)

@@ -51,8 +51,8 @@ def _extras() -> Iterator[Check]:
         if extra in _SKIPPED:
             continue
         missing = [package for package in packages if installed_version(package) is None]
-        told = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
-        yield Check(f"[{extra}]", not missing, told)
+        state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        yield Check(f"[{extra}]", not missing, state)
 
 
 def _gpu() -> Check:
@@ -89,8 +89,8 @@ def _hub() -> Check:
     if constants.HF_HUB_OFFLINE:
         return Check("hub", False, "offline, as HF_HUB_OFFLINE says: local models and data alone")
     why = why_unreached()
-    told = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
-    return Check("hub", not why, told)
+    text = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
+    return Check("hub", not why, text)
 
 
 @COMMANDS["doctor"].command()

@@ -114,10 +114,10 @@ def gaps(
     easy = easy_flags(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
     items = items.select(rows)
-    one, two = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
+    runs_first, runs_second = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
     compared = compare_gaps(
-        one,
-        two,
+        runs_first,
+        runs_second,
         items["label"][:],
         [easy[row] for row in rows],
         n_permutations=n_permutations,

@@ -80,22 +80,22 @@ def look(
     from rightreasons.io.files import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
-    told = _told(declared.values())
+    settings = _told(declared.values())
     if out.suffix not in SUFFIXES:
         raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.", option="out")
     check_file(out)
     is_description = Path(dataset).suffix in SUFFIXES
-    if is_description and told:
-        name = next(iter(told))
+    if is_description and settings:
+        name = next(iter(settings))
         raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
     path = Path(dataset).expanduser()
     place = os.path.relpath(path, out.parent) if path.exists() else dataset
     of_others = out.exists() and Path(str(described(out).source)).resolve() != path.resolve()
-    found = resolve(dataset if is_description else description_of({"data": dataset, **told}))
+    found = resolve(dataset if is_description else description_of({"data": dataset, **settings}))
     hand_over(found)
     _show(dataset, found)
     doubts = [with_flags(doubt, NAMES) for doubt in (*found.doubts, *_of_model(found, model))]
-    if not found.readable and told:  # what is named does not help
+    if not found.readable and settings:  # what is named does not help
         raise ValueError(doubts[0])
     for doubt in doubts:
         typer.secho(
@@ -107,8 +107,8 @@ def look(
     # Those of questions to read have fixed names.
     is_written = not is_description and not of_others and found.kind != "question_answering"
     if is_written:
-        write_description(out, {"data": place, **_said(found), **told})
-    elif of_others and told:
+        write_description(out, {"data": place, **_said(found), **settings})
+    elif of_others and settings:
         raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
     elif of_others and not is_description:
         typer.echo(f"Not written: {out} is about other data; --out names another file.")

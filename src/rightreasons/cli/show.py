@@ -55,8 +55,8 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         raise typer.Exit(1)
 
 
-def _open(page: Path, asked: bool) -> None:
-    if asked and not webbrowser.open(page.resolve().as_uri()):
+def _open(page: Path, wanted: bool) -> None:
+    if wanted and not webbrowser.open(page.resolve().as_uri()):
         typer.echo("No browser could be started: open it by hand.", err=True)
 
 
@@ -109,8 +109,8 @@ def show_table(table: Table) -> None:
         typer.echo(textwrap.indent("\n".join(lines), "  "))
         return
     for first, *others in rows:
-        told = (f"{name} {each}" for name, each in zip(names[1:], others, strict=True) if each not in ("", NONE))
-        say(f"  {first}: {'; '.join(told)}")
+        cells = (f"{name} {each}" for name, each in zip(names[1:], others, strict=True) if each not in ("", NONE))
+        say(f"  {first}: {'; '.join(cells)}")
 
 
 def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)) -> None:

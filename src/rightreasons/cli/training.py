@@ -270,13 +270,13 @@ def recalibrate(
 
 
 def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
-    for path, one in ((fit, fitted), (file, table)):
-        if one.kind == "confidence":
+    for path, part in ((fit, fitted), (file, table)):
+        if part.kind == "confidence":
             raise ValueError(f"Expected class scores in {path.name}, but it has the confidence in given answers.")
-        if one.references is None or (one.references < 0).any():
+        if part.references is None or (part.references < 0).any():
             raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
     if fitted.label_names != table.label_names or fitted.scores != table.scores:
-        shown = [f"{', '.join(one.label_names or ()) or 'no names'} ({one.scores})" for one in (fitted, table)]
+        shown = [f"{', '.join(part.label_names or ()) or 'no names'} ({part.scores})" for part in (fitted, table)]
         raise ValueError(f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}.")
 
 
@@ -307,6 +307,6 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
     )
     rows = []
     for name in RECALIBRATED:
-        values = [getattr(one, name) for one in (report.before, report.after)]
+        values = [getattr(figures, name) for figures in (report.before, report.after)]
         rows.append((FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values)))
     print_rows([("", "before", "after"), *rows])

@@ -199,9 +199,9 @@ def resampled_rows(
     n_groups = min(n_units, BOOTSTRAP_GROUPS)
     group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]
     weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
-    for (scores, events), own in zip(pairs, edges, strict=True):
+    for (scores, events), edges_of in zip(pairs, edges, strict=True):
         kept = scores > threshold if threshold > 0 else np.ones(n_rows, bool)
-        cells = group[kept] * n_bins + assign_bins(scores[kept], own, uniform=uniform)
+        cells = group[kept] * n_bins + assign_bins(scores[kept], edges_of, uniform=uniform)
 
         def drawn(values: Floats | None, cells: NDArray[np.intp] = cells) -> Floats:
             grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)

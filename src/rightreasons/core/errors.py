@@ -172,7 +172,7 @@ def escaped(text: object, longest: int = 80) -> str:
     name = str(text)
     if len(name) > longest:
         name = f"{name[: longest - 1]}…"
-    return name if name.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
+    return name if name.isprintable() else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
 
 
 def one_line(value: object, longest: int = 80) -> str:

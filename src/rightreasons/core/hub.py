@@ -57,5 +57,5 @@ def use_hub_or_cache() -> None:
     constants.HF_HUB_OFFLINE = bool(why)
     _known.update(until=time.monotonic() + KEPT, offline=bool(why))
     if why:
-        told = f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
-        warnings.warn(told, stacklevel=2)
+        sentence = f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
+        warnings.warn(sentence, stacklevel=2)

@@ -739,9 +739,9 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
         >>> mcnemar([True] * 8, [False] * 5 + [True] * 3).p_value
         0.03125
     """
-    one, two = check_flags(first, "first"), check_flags(second, "second")
-    n_items = check_same_length(first=one, second=two)
-    b, c = int(np.count_nonzero(one & ~two)), int(np.count_nonzero(two & ~one))
+    flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
+    n_items = check_same_length(first=flags_first, second=flags_second)
+    b, c = int(np.count_nonzero(flags_first & ~flags_second)), int(np.count_nonzero(flags_second & ~flags_first))
     # Half of the two tails of at most min(b, c), and half of those of less.
     tails = special.bdtr(np.array([min(b, c), max(min(b, c) - 1, 0)]), b + c, 0.5) * (1.0, min(b, c) > 0)
     p_value = float(tails.sum()) if b != c else 1.0
@@ -788,19 +788,19 @@ def paired_means(
         >>> test.difference, test.p_value, round(test.interval.low, 3)
         (0.625, 0.03125, 0.02)
     """
-    one, two = (
+    values_first, values_second = (
         check_vector(_vector(each, name), name, minimum=low, maximum=high)
         for each, name in ((first, "first"), (second, "second"))
     )
-    n_items = check_same_length(first=one, second=two)
-    differences = one - two
+    n_items = check_same_length(first=values_first, second=values_second)
+    differences = values_first - values_second
     difference, level = float(differences.mean()), resampling.level
     interval: Interval | None = None
     if low is not None and high is not None:
         ends = {"low": low - high, "high": high - low}
         interval = bounded_mean(differences, **ends, confidence_level=level, clusters=clusters)
-        if clusters is None and np.isin(np.concatenate((one, two)), (low, high)).all():
-            test = mcnemar(one == high, two == high)
+        if clusters is None and np.isin(np.concatenate((values_first, values_second)), (low, high)).all():
+            test = mcnemar(values_first == high, values_second == high)
             return dataclasses.replace(test, difference=difference, interval=interval)
     p_value = sign_flip_p_value(differences, clusters=clusters, resampling=resampling)
     if interval is None and np.ptp(differences) > _TINY:

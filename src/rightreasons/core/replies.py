@@ -97,14 +97,14 @@ class Reply(Result):
             >>> Reply.of("", refusal="I can't help with that.").lack
             'refused'
         """
-        own, thoughts, closed = cut_thinking(text or "", tags, opened=opened)
+        rest, thoughts, closed = cut_thinking(text or "", tags, opened=opened)
         ended = _FINISHES.get(str(finish or "").lower().partition(":")[0], "stop")
         if refusal and ended == "stop":
             ended = "refusal"
-        if ended in ("stop", "length") and (not closed or (ended == "length" and not own and (thinking or thoughts))):
+        if ended in ("stop", "length") and (not closed or (ended == "length" and not rest and (thinking or thoughts))):
             ended = "thinking"
         parts = [part.strip() for part in (thinking or "", *thoughts)]
-        return cls(own, "\n\n".join(filter(None, parts)), refusal or "", ended, dict(usage or {}))
+        return cls(rest, "\n\n".join(filter(None, parts)), refusal or "", ended, dict(usage or {}))
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Reply:
@@ -200,8 +200,8 @@ def words_of(content: Any, kind: str = "text") -> str:
         ('B', 'A?')
     """
     if isinstance(content, Mapping):
-        told = str(content.get("type", "text")).removeprefix("output_")
-        return words_of(content.get(kind)) if told == kind else ""
+        type_name = str(content.get("type", "text")).removeprefix("output_")
+        return words_of(content.get(kind)) if type_name == kind else ""
     if isinstance(content, list):
         return "".join(words_of(part, kind) for part in content)
     return content if isinstance(content, str) and kind == "text" else ""

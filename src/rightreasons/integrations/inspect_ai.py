@@ -45,8 +45,8 @@ def choice_scorer() -> Any:
             found = await plain(state, target)
             n_choices = len(state.choices)
             answer = str(found.answer or "").strip()
-            own = letter_log_probabilities(state.output.model_dump(mode="json"), n_choices, answer)
-            logits = [own[letter] for letter in sorted(own)] if len(own) == n_choices else None
+            by_letter = letter_log_probabilities(state.output.model_dump(mode="json"), n_choices, answer)
+            logits = [by_letter[letter] for letter in sorted(by_letter)] if len(by_letter) == n_choices else None
             right = str(target.text).strip()
             label = LETTERS.index(right) if len(right) == 1 and right in LETTERS[:n_choices] else None
             found.metadata = {**(found.metadata or {}), "logits": logits, "label": label}
@@ -139,11 +139,11 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
     @metric(name=measure)  # type: ignore[untyped-decorator, unused-ignore]
     def make() -> Any:
         def compute(scores: list[Any]) -> float:
-            kept = [one.score.metadata or {} for one in scores]
+            kept = [sample.score.metadata or {} for sample in scores]
             items = [
-                (tuple(one["logits"]), one["label"])
-                for one in kept
-                if one.get("logits") is not None and one.get("label") is not None
+                (tuple(sample["logits"]), sample["label"])
+                for sample in kept
+                if sample.get("logits") is not None and sample.get("label") is not None
             ]
             if not items:
                 raise ValueError(

@@ -324,12 +324,12 @@ def length_batches(
         check_count(max_tokens, "max_tokens")
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
     batches = []
-    for own in [order] if groups is None else [order[groups[order] == group] for group in np.unique(groups)[::-1]]:
+    for rows in [order] if groups is None else [order[groups[order] == group] for group in np.unique(groups)[::-1]]:
         start = 0
-        while start < len(own):
-            width = max(int(lengths[own[start]]), 1)
+        while start < len(rows):
+            width = max(int(lengths[rows[start]]), 1)
             size = batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // width))
-            batches.append(own[start : start + size])
+            batches.append(rows[start : start + size])
             start += size
     return batches
 

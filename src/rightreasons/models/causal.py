@@ -212,23 +212,23 @@ class CausalLM(OfTransformers):
             Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
             EMNLP.
         """
-        asked = ChoiceItems.of(prompts, choices, ids=ids, labels=how.pop("labels", None), allow_empty=not fail_fast)
+        items = ChoiceItems.of(prompts, choices, ids=ids, labels=how.pop("labels", None), allow_empty=not fail_fast)
         reading = {name: how.pop(name) for name in ("max_tokens", "shared_prefix") if name in how}
-        wordless = asked.wordless()
-        rows = [row for row in range(len(asked.ids)) if row not in wordless]
+        wordless = items.wordless()
+        rows = [row for row in range(len(items.ids)) if row not in wordless]
         if not rows:
             raise ValueError(wordless[0])
         scores = bare(self, method, **reading).choose(
-            [asked.prompts[row] for row in rows],
-            [asked.choices[row] for row in rows],
-            ids=[asked.ids[row] for row in rows],
-            labels=None if asked.labels is None else asked.labels[rows],
+            [items.prompts[row] for row in rows],
+            [items.choices[row] for row in rows],
+            ids=[items.ids[row] for row in rows],
+            labels=None if items.labels is None else items.labels[rows],
             **how,
         )
         if fail_fast and scores.failures:
             raise ValueError(next(iter(scores.failures.values())))
-        failures = {**scores.failures, **{asked.ids[row]: reason for row, reason in wordless.items()}}
-        return dataclasses.replace(scores, failures={name: failures[name] for name in asked.ids if name in failures})
+        failures = {**scores.failures, **{items.ids[row]: reason for row, reason in wordless.items()}}
+        return dataclasses.replace(scores, failures={name: failures[name] for name in items.ids if name in failures})
 
 
 Model = TypeVar("Model", bound=CausalLM)
@@ -285,7 +285,7 @@ def bare(scorer: CausalLM, method: str | None = None, **reading: Any) -> Prompte
     method = check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
     if method == "letters":
         template = "{{ prompt }}\n{{ options }}"
-        asked = Prompt(chat="off", template=template, style=method, answer_prefix="Answer:", scoring="sum")
+        prompt = Prompt(chat="off", template=template, style=method, answer_prefix="Answer:", scoring="sum")
     else:
-        asked = Prompt(chat="off", template="{{ prompt }}", style="words", scoring=method)
-    return Prompted(asked, LocalEngine(scorer, **reading))
+        prompt = Prompt(chat="off", template="{{ prompt }}", style="words", scoring=method)
+    return Prompted(prompt, LocalEngine(scorer, **reading))

@@ -53,8 +53,8 @@ class Bidirectional(CausalLM):
         """Answer the items of a trial in a way: a number for each of their choices."""
         if way != ONE_BY_ONE:
             return [*np.concatenate(self.score(items, way)())[:, None]]
-        alone = [dataclasses.replace(asked, choices=[choice]) for asked in items for choice in asked.choices]
-        return [self.score([asked], way)()[0] for asked in alone]
+        alone = [dataclasses.replace(item, choices=[choice]) for item in items for choice in item.choices]
+        return [self.score([item], way)()[0] for item in alone]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,10 @@ class EncoderDecoder(Bidirectional):
         """The tokens that begin an answer: the decoder's start, and one that a model is made to write first."""
         settings = (self.model.generation_config, self.model.config)
         names = ("decoder_start_token_id", "forced_bos_token_id")
-        held = {name: [getattr(own, name, None) for own in settings] for name in names}
-        found = {name: next((one for one in own if isinstance(one, int)), None) for name, own in held.items()}
+        held = {name: [getattr(values, name, None) for values in settings] for name in names}
+        found = {
+            name: next((value for value in values if isinstance(value, int)), None) for name, values in held.items()
+        }
         if found[names[0]] is None:
             raise ValueError(
                 f"Expected the configuration of {self.name} to name the token that its decoder begins with in "
@@ -102,9 +104,9 @@ class EncoderDecoder(Bidirectional):
         order = sorted(range(len(items)), key=lambda place: len(items[place].prompt))
         if way == ONE_BY_ONE:
             alone = ((items[place], choice) for place in order for choice in items[place].choices)
-            groups = [[dataclasses.replace(asked, choices=[choice])] for asked, choice in alone]
+            groups = [[dataclasses.replace(item, choices=[choice])] for item, choice in alone]
         else:
-            sized = itertools.groupby((items[place] for place in order), key=lambda asked: len(asked.prompt))
+            sized = itertools.groupby((items[place] for place in order), key=lambda item: len(item.prompt))
             groups = [[*group] for _, group in sized]
         scored = torch.cat([self._read(group) for group in groups])
         ends = np.cumsum([len(items[place].choices) for place in order])[:-1]
@@ -121,16 +123,16 @@ class EncoderDecoder(Bidirectional):
         The decoder sees what is before a token alone, so that padding behind a continuation changes nothing in it.
         """
         device = self.model.device
-        choices = [choice for asked in items for choice in asked.choices]
+        choices = [choice for item in items for choice in item.choices]
         wanted = np.zeros((len(choices), max(map(len, choices))), dtype=np.int64)
         real = np.zeros(wanted.shape)
         for place, choice in enumerate(choices):
             wanted[place, : len(choice)], real[place, : len(choice)] = choice, 1
         before = np.full_like(wanted, self.opening["decoder_start_token_id"])
         before[:, 1:] = wanted[:, :-1]
-        prompts = sent(np.array([asked.prompt for asked in items], dtype=np.int64), device)
+        prompts = sent(np.array([item.prompt for item in items], dtype=np.int64), device)
         mask = torch.ones_like(prompts)
-        owners = sent(np.repeat(np.arange(len(items)), [len(asked.choices) for asked in items]), device)
+        owners = sent(np.repeat(np.arange(len(items)), [len(item.choices) for item in items]), device)
         if hasattr(self.model, "active_peft_config"):  # prompt tuning puts tokens before those that the encoder reads
             read = {"input_ids": prompts[owners]}
         else:
@@ -195,29 +197,29 @@ class MaskedLM(Bidirectional):
 
     def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; of each choice, whose tokens are read one by one, the first few."""
-        short = [dataclasses.replace(asked, choices=[own[:_FEW] for own in asked.choices]) for asked in items]
+        short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
         return super().answers(short, way, name)
 
     def score(self, items: Sequence[Asked], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
         rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation
-        choices = [(asked, choice) for asked in items for choice in asked.choices]
-        for owner, (asked, choice) in enumerate(choices):
-            whole, first = [*front, *asked.prompt, *choice, *behind], len(front) + len(asked.prompt)
+        choices = [(item, choice) for item in items for choice in item.choices]
+        for owner, (item, choice) in enumerate(choices):
+            whole, first = [*front, *item.prompt, *choice, *behind], len(front) + len(item.prompt)
             for place, token in enumerate(choice, first):
                 rows.append(([*whole[:place], self.tokenizer.mask_token_id, *whole[place + 1 :]], place, token, owner))
         rows.sort(key=lambda row: len(row[0]))
         parts = []
         for size, group in itertools.groupby(rows, key=lambda row: len(row[0])):
-            own, step = [*group], 1 if way == ONE_BY_ONE else max(1, _AT_ONCE // size)
-            for block in (own[start : start + step] for start in range(0, len(own), step)):
+            row_list, step = [*group], 1 if way == ONE_BY_ONE else max(1, _AT_ONCE // size)
+            for block in (row_list[start : start + step] for start in range(0, len(row_list), step)):
                 tokens = sent(np.array([row[0] for row in block], dtype=np.int64), device)
                 places, wanted = (sent(np.array([row[n] for row in block]), device) for n in (1, 2))
                 logits = self.model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).logits
                 logits = logits[torch.arange(len(block), device=device), places].float()
                 parts.append((logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(dim=1)).double())
-        ends = np.cumsum([len(asked.choices) for asked in items])[:-1]
+        ends = np.cumsum([len(item.choices) for item in items])[:-1]
 
         def summed(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
             owners = np.array([row[3] for row in rows])
@@ -268,8 +270,8 @@ def load_chooser(
         )
     if kind in LANGUAGE_MODELS:
         model = open_language_model(LANGUAGE_MODELS[kind], name_or_path, how)
-        own = model.method if method is None else method
-        return dataclasses.replace(model, method=check_one_of(own, SCORING_METHODS, "method"))
+        used = model.method if method is None else method
+        return dataclasses.replace(model, method=check_one_of(used, SCORING_METHODS, "method"))
     head = load_multiple_choice(name_or_path, **how)
     check_head(head, method)
     return head

@@ -280,8 +280,8 @@ def choose(
             )
         if hasattr(scorer, "method"):  # a language model without a prompt
             bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
-            asked: dict[str, Any] = {"method": method, "fail_fast": fail_fast, "max_tokens": bound}
-            return scorer.choose(prompts, choices, **asked, **given)
+            settings: dict[str, Any] = {"method": method, "fail_fast": fail_fast, "max_tokens": bound}
+            return scorer.choose(prompts, choices, **settings, **given)
         if method is not None:
             raise OptionError(
                 f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
@@ -364,17 +364,17 @@ class _Groups:
     def __init__(self, items: ChoiceItems) -> None:
         texts, places = distinct_texts(items.prompts, items.choices)
         # An item may offer one text twice; the scorers need two choices.
-        texts = [own if len(own) > 1 else own * 2 for own in texts]
+        texts = [words if len(words) > 1 else words * 2 for words in texts]
         starts = np.cumsum([0, *map(len, texts)])
-        self.place = np.array([starts[group] + place for group, own in places for place in own], dtype=np.int64)
+        self.place = np.array([starts[group] + place for group, words in places for place in words], dtype=np.int64)
         self.prompts: list[str] = []
         self.choices: list[list[str]] = []
         self.names: list[str] = []
         first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-        for group, own in enumerate(texts):
-            for part, rows in enumerate(np.array_split(np.arange(len(own)), -(-len(own) // _MOST))):
+        for group, words in enumerate(texts):
+            for part, rows in enumerate(np.array_split(np.arange(len(words)), -(-len(words) // _MOST))):
                 self.prompts.append(items.prompts[first[group]])
-                self.choices.append([own[row] for row in rows])
+                self.choices.append([words[row] for row in rows])
                 self.names.append(f"{items.ids[first[group]]}#{part}")
 
 

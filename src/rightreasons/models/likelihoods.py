@@ -195,9 +195,9 @@ def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[
                 f"has {len(choice)}."
             )
         seen = prompt[-room:]
-        asked = groups.setdefault(len(seen), Asked(name, seen, [], [], len(prompt) > room))
-        asked.choices.append(choice)
-        asked.places.append(place)
+        item = groups.setdefault(len(seen), Asked(name, seen, [], [], len(prompt) > room))
+        item.choices.append(choice)
+        item.places.append(place)
     return list(groups.values())
 
 
@@ -258,15 +258,15 @@ class Prefix:
         return cache
 
 
-def width(asked: Asked, way: str) -> int:
+def width(item: Asked, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
-    sizes = [len(choice) - 1 for choice in asked.choices]
-    return len(asked.prompt) + (sum(sizes) if way == SHARED else max(sizes))
+    sizes = [len(choice) - 1 for choice in item.choices]
+    return len(item.prompt) + (sum(sizes) if way == SHARED else max(sizes))
 
 
-def n_rows(asked: Asked, way: str) -> int:
+def n_rows(item: Asked, way: str) -> int:
     """Return the maximum number of rows that an item becomes."""
-    return 1 if way == SHARED or max(map(len, asked.choices)) == 1 else len(asked.choices)
+    return 1 if way == SHARED or max(map(len, item.choices)) == 1 else len(item.choices)
 
 
 def likelihoods(
@@ -277,7 +277,7 @@ def likelihoods(
 
     def read() -> list[NDArray[np.float64]]:
         tokens = iter(launched())
-        return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
+        return [np.array([float(next(tokens).sum()) for _ in item.choices]) for item in items]
 
     return read
 
@@ -296,9 +296,9 @@ def token_likelihoods(
     Returns:
         A function that waits for them: (T,) per choice, one choice after another.
     """
-    first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
+    first = [0, *itertools.accumulate(len(item.choices) for item in items)]
     make = _shared_rows if way == SHARED else plain_rows
-    rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
+    rows = [row for item, start in zip(items, first, strict=False) for row in make(item, start)]
     groups = groups_of(rows, way)
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
@@ -309,13 +309,13 @@ def token_likelihoods(
 
 def fingerprints_of(items: Sequence[Asked]) -> dict[str, str]:
     """Digest items as tokens, and their names."""
-    sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]
+    sequences = [part for item in items for part in (item.prompt, *item.choices)]
     arrays = {
         "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
         "lengths": np.array([len(part) for part in sequences]),
-        "choices": np.array([len(asked.choices) for asked in items]),
+        "choices": np.array([len(item.choices) for item in items]),
     }
-    return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
+    return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_of_arrays(arrays)}
 
 
 def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:
@@ -370,8 +370,8 @@ def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> A
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
     answers: list[NDArray[np.float64]] = []
     left = _CUT if name is not None else 0
-    alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
-    for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
+    alone = (Asked("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
+    for row in itertools.chain.from_iterable(plain_rows(item, 0) for item in alone):
         scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
             left -= 1
@@ -387,39 +387,39 @@ def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> A
     return answers
 
 
-def plain_rows(asked: Asked, first: int) -> Iterator[_Row]:
+def plain_rows(item: Asked, first: int) -> Iterator[_Row]:
     """Yield a row per choice; choices that differ in their last token alone share one."""
     rows: dict[tuple[int, ...], list[int]] = {}
-    for place, choice in enumerate(asked.choices):
+    for place, choice in enumerate(item.choices):
         rows.setdefault(tuple(choice[:-1]), []).append(place)
-    size = len(asked.prompt)
+    size = len(item.prompt)
     for read, places in rows.items():
-        tokens = np.array([*asked.prompt, *read], dtype=np.int64)
+        tokens = np.array([*item.prompt, *read], dtype=np.int64)
         n = len(read) + 1
         yield _Row(
             tokens,
             np.arange(len(tokens)),
             np.zeros_like(tokens),
             np.tile(np.arange(size - 1, size - 1 + n), len(places)),
-            np.array([asked.choices[place] for place in places], dtype=np.int64).ravel(),
+            np.array([item.choices[place] for place in places], dtype=np.int64).ravel(),
             np.repeat(np.array(places) + first, n),
         )
 
 
-def _shared_rows(asked: Asked, first: int) -> Iterator[_Row]:
+def _shared_rows(item: Asked, first: int) -> Iterator[_Row]:
     """Yield one row: the prompt and, behind it, each choice without its last token."""
-    size = len(asked.prompt)
-    read = [np.array(choice[:-1], dtype=np.int64) for choice in asked.choices]
+    size = len(item.prompt)
+    read = [np.array(choice[:-1], dtype=np.int64) for choice in item.choices]
     ends = size + np.cumsum([0, *map(len, read)])
     yield _Row(
-        np.concatenate([asked.prompt, *read]).astype(np.int64),
+        np.concatenate([item.prompt, *read]).astype(np.int64),
         np.concatenate([np.arange(size), *(size + np.arange(len(part)) for part in read)]),
         np.repeat(np.arange(len(read) + 1), [size, *map(len, read)]),
         np.concatenate([[size - 1, *range(start, end)] for start, end in itertools.pairwise(ends.tolist())]).astype(
             np.int64
         ),
-        np.concatenate(asked.choices).astype(np.int64),
-        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in asked.choices]),
+        np.concatenate(item.choices).astype(np.int64),
+        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in item.choices]),
     )
 
 
@@ -567,7 +567,7 @@ def _common(scorer: CausalLM, items: Sequence[Asked]) -> _Plan | None:
         scorer: The model.
         items: Items as tokens.
     """
-    widths = np.array([width(asked, SHARED) for asked in items])
+    widths = np.array([width(item, SHARED) for item in items])
     readable = np.flatnonzero(widths <= scorer.max_length)
     size, inside = longest_common([items[place].prompt for place in readable.tolist()])
     members = readable[inside]
@@ -634,7 +634,7 @@ def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
             return answers[0]
 
         def after(way: str) -> Answers:
-            return token_likelihoods(model, [asked.after(size) for asked in items], way, Prefix(model, begin))()
+            return token_likelihoods(model, [item.after(size) for item in items], way, Prefix(model, begin))()
 
         ways = {way: functools.partial(after, way) for way in (SHARED, PADDED, EQUAL_LENGTHS)}
         return fastest_way(model, scorer.name, alone, {**ways, APART: lambda: answers[0]}, longest=reach)
@@ -702,20 +702,20 @@ def score_asked(
         **how: As in `run_model`.
     """
     parts = list(itertools.chain.from_iterable(items))
-    tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
+    tokens = (token for item in parts for part in (item.prompt, *item.choices) for token in part)
     check_tokens(scorer.model, scorer.name, max(tokens))
     plans = _plans(scorer, parts, reading)
     columns = _likelihoods(scorer, parts, plans, kind=kind, max_tokens=reading.max_tokens, **how)
     owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
     _, reasons = columns.whole(owners)
     first = offsets_of(counts)
-    places = [start + np.array(asked.places) for start, asked in zip(first[owners], parts, strict=True)]
+    places = [start + np.array(item.places) for start, item in zip(first[owners], parts, strict=True)]
     likelihood, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]), dtype=np.int64)
-    for place, asked in zip(places, parts, strict=True):
-        lengths[place] = [len(choice) for choice in asked.choices]
+    for place, item in zip(places, parts, strict=True):
+        lengths[place] = [len(choice) for choice in item.choices]
     for part, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
         likelihood[places[part]] = row
-    truncated = sum(any(asked.truncated for asked in group) for group in items)
+    truncated = sum(any(item.truncated for item in group) for group in items)
     return Scored(likelihood, lengths, truncated, _way_in_words(plans), reasons)
 
 
@@ -729,8 +729,8 @@ def _plans(scorer: CausalLM, items: Sequence[Asked], reading: Reading) -> list[_
         rest = np.setdiff1d(rest, common.rows)
     ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
     for name in dict.fromkeys(way.name for way in ways):
-        own = [way for way in ways if way.name == name]
-        plans.append(_Plan(rest[[way.name == name for way in ways]], max(own, key=lambda way: way.longest)))
+        of_name = [way for way in ways if way.name == name]
+        plans.append(_Plan(rest[[way.name == name for way in ways]], max(of_name, key=lambda way: way.longest)))
     return plans
 
 
@@ -770,9 +770,9 @@ def _likelihoods(
     def score(batch: NDArray[np.int64]) -> Later:
         plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
-        asked = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
+        shortened = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(scorer.score)(asked, plan.way.name, plan.prefix))
+        read = named(named(scorer.score)(shortened, plan.way.name, plan.prefix))
 
         def columns() -> dict[str, Column]:
             rows = read()
@@ -792,7 +792,7 @@ def _likelihoods(
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:
     """Return the way of each item: the fastest that a trial at about its length finds exact."""
     bound = scorer.max_length
-    widths = [width(asked, SHARED if shared_prefix else ONE_BY_ONE) for asked in items]
+    widths = [width(item, SHARED if shared_prefix else ONE_BY_ONE) for item in items]
     longest: dict[int, int] = {}
     for size in sorted(size for size in widths if size <= bound):
         longest[reach_of(size)] = size
@@ -802,20 +802,20 @@ def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list
         if found[reach].name == likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix).name:
             break  # what is exact for long sequences is exact for shorter ones
     ways = []
-    for asked, size in zip(items, widths, strict=True):
+    for item, size in zip(items, widths, strict=True):
         if size <= bound:
             ways.append(found.get(reach_of(size)) or found[min(found)])
         else:  # a row of prompt and all choices is longer than what the model reads
-            ways.append(likelihood_way(scorer, longest=width(asked, ONE_BY_ONE), shared_prefix=False))
+            ways.append(likelihood_way(scorer, longest=width(item, ONE_BY_ONE), shared_prefix=False))
     return ways
 
 
 def _batches(items: Sequence[Asked], plan: _Plan, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
     before = 0 if plan.prefix is None else len(plan.prefix)
-    prompts = np.array([len(asked.prompt) for asked in items]) - before
-    widths = np.array([width(asked, plan.way.name) for asked in items]) - before
-    rows = np.array([n_rows(asked, plan.way.name) for asked in items])
+    prompts = np.array([len(item.prompt) for item in items]) - before
+    widths = np.array([width(item, plan.way.name) for item in items]) - before
+    rows = np.array([n_rows(item, plan.way.name) for item in items])
     order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
     while start < len(order):

@@ -122,8 +122,8 @@ def as_classifier(
     if isinstance(model, torch.nn.Module):
         model, tokenizer, called = loaded_parts(model, tokenizer, name)
         # What a model that is not of transformers scores shows in its trial.
-        own = type(model).__module__.startswith("transformers.")
-        is_head = not own or _head(type(model).__name__) == "ForSequenceClassification"
+        is_ours = type(model).__module__.startswith("transformers.")
+        is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
         if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         return _try(Classifier(model, tokenizer, check_classes(model.config, called), called))
@@ -225,18 +225,18 @@ def _open_adapted(adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen) 
     with quiet():
         try:
             its = HowToOpen(**{**how, "revision": adapter.revision})
-            base, own = check_model(adapter.base), adapter.weights
-            model, absent = open_weights(auto_class, kind, base, its, held=own, config=adapter.config())
+            base, adapted = check_model(adapter.base), adapter.weights
+            model, absent = open_weights(auto_class, kind, base, its, held=adapted, config=adapter.config())
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in `base_model_name_or_path` "
                 f"of its {ADAPTER}, but it cannot be opened: {first_line(error)}"
             ) from error
         whole = model.state_dict()
-        for key in own.keys() & set(absent):  # a head that peft keeps beside, and never asks, is not random
-            if whole[key].shape == own[key].shape:
-                whole[key].copy_(own[key])
-        return adapter.put_on(model), [key for key in absent if key not in own]
+        for key in adapted.keys() & set(absent):  # a head that peft keeps beside, and never asks, is not random
+            if whole[key].shape == adapted[key].shape:
+                whole[key].copy_(adapted[key])
+        return adapter.put_on(model), [key for key in absent if key not in adapted]
 
 
 def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
@@ -408,8 +408,8 @@ def _config_of(model: str) -> Any:
         adapter = adapter_of(model)
         return transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
     except (OSError, ValueError, TypeError) as error:
-        told = " ".join(str(error).split())[:100]
-        raise ValueError(f"Expected a model at {model!r}, but its configuration cannot be read: {told}.") from error
+        reason = " ".join(str(error).split())[:100]
+        raise ValueError(f"Expected a model at {model!r}, but its configuration cannot be read: {reason}.") from error
 
 
 def _labels_in(config: Any, name: str) -> tuple[str, ...]:
@@ -439,8 +439,8 @@ def _ask_for(model: Any, target: str, name: str) -> None:
     """Let a multi-label classifier answer for one label, by the logits 0 and z: their softmax is its sigmoid."""
     config, labels = model.config, _labels_in(model.config, name)
     if target not in labels:
-        told = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
-        raise OptionError(f"Expected {name} to have the label {target!r}, but it has {told}.", option="target")
+        known = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
+        raise OptionError(f"Expected {name} to have the label {target!r}, but it has {known}.", option="target")
     place = labels.index(target)
 
     def answer(_model: Any, _inputs: Any, outputs: Any) -> Any:
@@ -474,10 +474,10 @@ def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
 
     Tables of words are padded to round numbers, by 2 % at most in published models.
     """
-    known, own = vocabulary_size(model), len(tokenizer)
-    if known is not None and own < known * FEWEST_TOKENS:
+    known, size = vocabulary_size(model), len(tokenizer)
+    if known is not None and size < known * FEWEST_TOKENS:
         raise ValueError(
-            f"Expected a tokenizer of about {known:,} tokens, which {name} knows, but it has {own:,}: tokenizer and "
+            f"Expected a tokenizer of about {known:,} tokens, which {name} knows, but it has {size:,}: tokenizer and "
             "model do not belong together."
         )
 

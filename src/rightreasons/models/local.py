@@ -158,8 +158,8 @@ class LocalEngine:
             ValueError: If every request fails.
         """
         reasons: dict[int, str] = {}
-        asked = self.tokens(requests, failures=reasons)
-        return self._scored(requests, asked, reasons, kind="answers by likelihood", **how)
+        tokenized = self.tokens(requests, failures=reasons)
+        return self._scored(requests, tokenized, reasons, kind="answers by likelihood", **how)
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation; requests fail as with `likelihoods`.
@@ -168,8 +168,8 @@ class LocalEngine:
             ValueError: If two continuations of a request begin with the same token, or every request fails.
         """
         reasons: dict[int, str] = {}
-        asked = self.tokens(requests, failures=reasons)
-        for request, parts in zip(requests, asked, strict=True):
+        tokenized = self.tokens(requests, failures=reasons)
+        for request, parts in zip(requests, tokenized, strict=True):
             seen: dict[int, str] = {}
             for part in parts:
                 for place, tokens in zip(part.places, part.choices, strict=True):
@@ -182,7 +182,7 @@ class LocalEngine:
                         )
         first = [
             [Asked(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
-            for parts in asked
+            for parts in tokenized
         ]
         return self._scored(requests, first, reasons, kind="answers by their first token", **how)
 
@@ -219,9 +219,9 @@ class LocalEngine:
                 option="max_new_tokens",
             )
         # Any continuation will do: what is taken are the tokens before it, uncut.
-        asked = [Request(request.name, request.prompt, (" a",)) for request in requests]
+        heads = [Request(request.name, request.prompt, (" a",)) for request in requests]
         reasons: dict[int, str] = {}
-        tokenized = self.tokens(asked, max_length=1 << 30, failures=reasons)
+        tokenized = self.tokens(heads, max_length=1 << 30, failures=reasons)
         able = [place for place in range(len(requests)) if place not in reasons]
         whole = [tokenized[place][0].prompt for place in able]
         prompts = [tokens[-room:] for tokens in whole]
@@ -298,20 +298,20 @@ class LocalEngine:
         """
         items: list[list[Asked]] = [[] for _ in requests]
         for chat in (False, True):
-            own = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
+            places = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
             reasons: dict[int, str] | None = None if failures is None else {}
-            asked = tokenize_continuations(
+            tokenized = tokenize_continuations(
                 self.scorer,
-                [requests[place].name for place in own],
-                [self.render(requests[place].prompt) for place in own],
-                [requests[place].continuations for place in own],
+                [requests[place].name for place in places],
+                [self.render(requests[place].prompt) for place in places],
+                [requests[place].continuations for place in places],
                 max_length=max_length,
                 bare=chat,
                 failures=reasons,
             )
             if failures is not None:
-                failures |= {own[number]: reason for number, reason in (reasons or {}).items()}
-            for place, parts in zip(own, asked, strict=True):
+                failures |= {places[number]: reason for number, reason in (reasons or {}).items()}
+            for place, parts in zip(places, tokenized, strict=True):
                 items[place] = parts
         return items
 
@@ -459,8 +459,8 @@ def _pad_token(scorer: CausalLM) -> int:
 
 def _end_tokens(scorer: CausalLM) -> list[int]:
     """Return the tokens that end an answer: the model's and the tokenizer's."""
-    own = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
-    tokens = own if isinstance(own, list) else [own]
+    ends = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
+    tokens = ends if isinstance(ends, list) else [ends]
     return sorted({int(token) for token in (*tokens, scorer.tokenizer.eos_token_id) if token is not None})
 
 

@@ -173,11 +173,11 @@ def occlude(
         check_same_length(texts=first, labels=gold)
 
     words = _Words.of(columns)
-    asked_ids, asked = words.left_out(names, columns)
+    asked_ids, shortened = words.left_out(names, columns)
     of_item = [*range(len(first)), *words.items.tolist()]
     # A classifier takes no empty text: what is left of a text of one word is not asked.
     empty = rows is None and isinstance(scorer, Classifier)
-    able = [place for place in range(len(asked_ids)) if not empty or all(column[place].strip() for column in asked)]
+    able = [place for place in range(len(asked_ids)) if not empty or all(column[place].strip() for column in shortened)]
     common: dict[str, Any] = {
         "ids": [asked_ids[place] for place in able],
         "batch_size": batch_size,
@@ -185,7 +185,7 @@ def occlude(
         "out": out,
         "fail_fast": fail_fast,
     }
-    texts_of = [[column[place] for place in able] for column in asked]
+    texts_of = [[column[place] for place in able] for column in shortened]
     if rows is None:
         scores = predict(scorer, texts_of[0], text_pairs=texts_of[1] if len(texts_of) > 1 else None, **common)
         widths = np.full(len(first), len(scores.label_names or ()))
@@ -264,15 +264,15 @@ class _Words:
 
     def left_out(self, ids: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
         """Return the ids and the columns of the items as they are, and then of each without one word."""
-        names, asked = list(ids), [list(column) for column in columns]
+        names, texts = list(ids), [list(column) for column in columns]
         first = self.offsets.tolist()
         spans = zip(*(values.tolist() for values in (self.items, self.parts, self.starts, self.ends)), strict=True)
         for place, (item, part, start, end) in enumerate(spans):
             names.append(f"{ids[item]}/{WITHOUT} {place - first[item]}")
-            for own, column in enumerate(columns):
+            for number, column in enumerate(columns):
                 text = column[item]
-                asked[own].append(delete_words(text, [(start, end)]) if own == part else text)
-        return names, asked
+                texts[number].append(delete_words(text, [(start, end)]) if number == part else text)
+        return names, texts
 
 
 def _ragged(rows: Sequence[NDArray[np.float64]]) -> Ragged:

@@ -114,8 +114,8 @@ def as_scorer(
         absent = ", ".join(member for member in MEMBERS if not _has(model, member))
         raise TypeError(f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}.")
     if callable(getattr(model, "predict_proba", None)):
-        own = (getattr(model, its, None) for its in ("classes_", "labels"))  # the latter is SetFit's
-        names = next((each for each in own if each is not None), None) if label_names is None else label_names
+        candidates = (getattr(model, its, None) for its in ("classes_", "labels"))  # the latter is SetFit's
+        names = next((each for each in candidates if each is not None), None) if label_names is None else label_names
         if names is None:
             raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
         called = name or type(model).__name__
@@ -222,7 +222,7 @@ class FunctionScorer:
             store, out = None, how.get("out")
             if out is not None and digest is not None:
                 run = {"kind": "predictions", "model": digest, "code": package_code(), "ids": fingerprint_texts(names)}
-                store = open_store(out, {**run, **{key: fingerprint_texts(own) for key, own in columns.items()}})
+                store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
                 held.enter_context(leased(store.folder))
             batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
             scored = run_batches(
@@ -251,9 +251,9 @@ class FunctionScorer:
             answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
             table = np.asarray(_by_name(answers, self.label_names), dtype=np.float64)
         except Exception as error:
-            told = first_line(error).rstrip(".:")
+            reason = first_line(error).rstrip(".:")
             raise ValueError(
-                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {told}."
+                f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {reason}."
             ) from error
         shape = (len(texts), len(self.label_names))
         if table.shape != shape:
@@ -408,8 +408,8 @@ def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
 
     def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
         rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
-        told = [tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows]
-        logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in told]
+        encoded = [tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows]
+        logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in encoded]
         return torch.stack(logits).double().softmax(-1).numpy()
 
     return probabilities

@@ -87,10 +87,10 @@ def encode_windows(
     owner: list[int] = []
     n_cut = 0
     for start in range(0, len(questions), _BLOCK):
-        asked, cut = _cut(tokenizer, list(questions[start : start + _BLOCK]), room)
+        fitted, cut = _cut(tokenizer, list(questions[start : start + _BLOCK]), room)
         n_cut += cut
         tokens = tokenizer(
-            asked,
+            fitted,
             list(contexts[start : start + _BLOCK]),
             truncation="only_second",
             max_length=max_length,

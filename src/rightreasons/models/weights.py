@@ -76,8 +76,8 @@ class Adapter:
         """Whether it holds no whole weights, such as a head of its own."""
         from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
 
-        own = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
-        return all(own in name for name in self.weights)
+        prefix = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
+        return all(prefix in name for name in self.weights)
 
     def config(self) -> Any:
         """Return the configuration of the base, with as many classes as the adapter's own head has."""
@@ -115,14 +115,14 @@ class Adapter:
                 model.resize_token_embeddings(len(self.weights[table]))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what it lacks is said below
-                own = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
-                adapted = PeftModel.from_pretrained(model, self.name, **own)
+                settings = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
+                adapted = PeftModel.from_pretrained(model, self.name, **settings)
         except Exception as error:
             raise ValueError(f"{made} it cannot be put on it: {first_line(error)}") from error
-        asked = set(map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False)))
-        if lacks := asked - self.weights.keys():
+        expected = set(map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False)))
+        if lacks := expected - self.weights.keys():
             raise ValueError(f"{made} it lacks the weights {min(lacks)}.")
-        if more := self.weights.keys() - asked - whole:
+        if more := self.weights.keys() - expected - whole:
             raise ValueError(f"{made} its weights {min(more)} have no place in it.")
         return without_wrapper(adapted)
 
@@ -195,9 +195,9 @@ def quantized(model: torch.nn.Module) -> str:
     Residual connections would lead gradients around such layers, to wrong values.
     """
     for name, part in model.named_modules():
-        own = (*part._parameters.values(), *part._buffers.values())
+        tensors = (*part._parameters.values(), *part._buffers.values())
         kind = type(part).__module__
-        if any(weight is not None and weight.dtype in _PACKED for weight in own) or (
+        if any(weight is not None and weight.dtype in _PACKED for weight in tensors) or (
             kind.startswith("torch.") and ".quantized" in kind
         ):
             return (
@@ -209,11 +209,11 @@ def quantized(model: torch.nn.Module) -> str:
 
 def told_of(model: torch.nn.Module) -> str:
     """Say what the weights of a model are where they are no plain checkpoint, for reports; "" where they are."""
-    told = []
+    notes = []
     for each in (getattr(model, "peft_config", None) or {}).values():
-        told.append(f"{getattr(each.peft_type, 'value', each.peft_type)} adapter on {each.base_model_name_or_path}")
+        notes.append(f"{getattr(each.peft_type, 'value', each.peft_type)} adapter on {each.base_model_name_or_path}")
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
     if settings is not None and quantized(model):
         method = getattr(settings, "quant_method", "")
-        told.append(f"quantized ({getattr(method, 'value', method)})")
-    return "; ".join(told)
+        notes.append(f"quantized ({getattr(method, 'value', method)})")
+    return "; ".join(notes)

@@ -171,8 +171,8 @@ class Table(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
         keys = [column.key for column in self.columns]
-        told = super().to_dict()
-        return {**told, "rows": [dict(zip(keys, row, strict=True)) for row in told["rows"]]}
+        plain = super().to_dict()
+        return {**plain, "rows": [dict(zip(keys, row, strict=True)) for row in plain["rows"]]}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,7 +123,7 @@ class Bar:
     @classmethod
     def of(cls, name: str, *estimates: Estimate) -> Bar:
         """Take one estimate per series."""
-        values, lows, highs = zip(*((one.value, one.low, one.high) for one in estimates), strict=True)
+        values, lows, highs = zip(*((each.value, each.low, each.high) for each in estimates), strict=True)
         return cls(name, values, lows, highs)
 
 
@@ -163,7 +163,7 @@ class _Ends(Protocol):
 
 def bounds(estimates: Iterable[_Ends | None]) -> tuple[Floats, Floats]:
     """Return the lower and the upper ends of intervals; 0 where there is none."""
-    ends = [(None, None) if one is None else (one.low, one.high) for one in estimates]
+    ends = [(None, None) if estimate is None else (estimate.low, estimate.high) for estimate in estimates]
     return column(low for low, _ in ends), column(high for _, high in ends)
 
 

@@ -192,13 +192,13 @@ def short_name(model: str) -> str:
     return "/".join(path.parts[-2:]) if plain else path.name
 
 
-def first_of(shown: int, among: int, one: str, order: str) -> str:
+def first_of(shown: int, among: int, noun: str, order: str) -> str:
     """Say which of some things are shown, as the beginning of a note.
 
     Args:
         shown: How many are shown.
         among: How many there are.
-        one: What one of them is.
+        noun: What each of them is.
         order: Which of them come first.
 
     Example:
@@ -208,10 +208,10 @@ def first_of(shown: int, among: int, one: str, order: str) -> str:
         ('All 3 wrong predictions, the surest first', 'The only wrong prediction')
     """
     if among == 1:
-        return f"The only {one}"
+        return f"The only {noun}"
     if shown == among:
-        return f"All {counted(among, one)}, the {order} first"
-    return f"The {f'{shown:,} ' if shown > 1 else ''}{order} of {counted(among, one)}"
+        return f"All {counted(among, noun)}, the {order} first"
+    return f"The {f'{shown:,} ' if shown > 1 else ''}{order} of {counted(among, noun)}"
 
 
 def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:

@@ -157,9 +157,9 @@ class Part:
             say.title(f"part.{self.key}"),
             say(f"part.{self.key}"),
             tuple(figures[key] for key in self.figures if key in figures),
-            tuple(one for one in made if isinstance(one, p.Plot)),
-            tuple(one for one in made if isinstance(one, p.Table)),
-            tuple(one for one in made if isinstance(one, p.ExampleList)),
+            tuple(part for part in made if isinstance(part, p.Plot)),
+            tuple(part for part in made if isinstance(part, p.Table)),
+            tuple(part for part in made if isinstance(part, p.ExampleList)),
         )
 
 
@@ -315,8 +315,8 @@ class Question:
         overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
         verdict = f"verdict.{rule.key}"
         held = (drawn or not part.shows or any(isinstance(each, Table) for each in part.shows) for part in self.parts)
-        told = itertools.compress(self.parts, held)
-        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in told if _holds(part, m))
+        parts_here = itertools.compress(self.parts, held)
+        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in parts_here if _holds(part, m))
         plots = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
         return p.SectionResult(

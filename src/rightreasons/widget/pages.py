@@ -44,8 +44,8 @@ def problem(error: Exception | str) -> str:
         >>> problem(ValueError("Expected x < 1."))
         '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
     """
-    told = str(error).replace("name one with `log_filter`", f"name one under “{FILTER}”")
-    return f'<p class="rr-problem" role="alert">{html.escape(told)}</p>'
+    sentence = str(error).replace("name one with `log_filter`", f"name one under “{FILTER}”")
+    return f'<p class="rr-problem" role="alert">{html.escape(sentence)}</p>'
 
 
 def verdict(sentence: str, tone: str = "neutral") -> str:
@@ -275,14 +275,14 @@ def typed_hub_id(value: object, name: str) -> str:
 
 
 def waiting(
-    steps: Generator[Step, None, Any], n_outputs: int, told: Callable[[str], Any] | None = None
+    steps: Generator[Step, None, Any], n_outputs: int, shown: Callable[[str], Any] | None = None
 ) -> Generator[Any, None, Any]:
     """Wait for work inside a handler, whose outputs stay as they are meanwhile.
 
     Args:
         steps: What `work` returns.
         n_outputs: The number of outputs of the handler, which stay as they are; 0 for an endpoint.
-        told: What to write into the first of them for a line of progress; None to leave it, too.
+        shown: What to write into the first of them for a line of progress; None to leave it, too.
 
     Yields:
         What the handler yields.
@@ -298,8 +298,8 @@ def waiting(
         except StopIteration as end:
             return end.value
         values = [gr.skip() for _ in range(n_outputs)]
-        if told is not None and step is not None:
-            values[0] = told(step)
+        if shown is not None and step is not None:
+            values[0] = shown(step)
         try:
             yield values if n_outputs > 1 else values[0] if values else None
         except GeneratorExit:  # the visitor has left
@@ -410,10 +410,10 @@ def by_name(*paths: str | Path) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        told = str(error)
+        sentence = str(error)
         for path in paths:
-            told = told.replace(str(path), Path(path).name)
-        raise ValueError(told) from error
+            sentence = sentence.replace(str(path), Path(path).name)
+        raise ValueError(sentence) from error
 
 
 def sent_path(value: object, name: str) -> Path:

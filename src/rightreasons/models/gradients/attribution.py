@@ -324,9 +324,11 @@ class Baseline:
             return embedding_input.embed({**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, self.token)})
         if self.vector is None and not kept.any():
             return None
-        own = embedding_input.embed(inputs)
-        start = torch.zeros_like(own) if self.vector is None else self.vector.to(own.dtype).expand_as(own)
-        return torch.where(kept.unsqueeze(-1), own, start)
+        embedded = embedding_input.embed(inputs)
+        start = (
+            torch.zeros_like(embedded) if self.vector is None else self.vector.to(embedded.dtype).expand_as(embedded)
+        )
+        return torch.where(kept.unsqueeze(-1), embedded, start)
 
 
 def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) -> bool:

@@ -214,54 +214,56 @@ class CausalFisher:
         *,
         ids: Iterable[object] | None = None,
     ) -> None:
-        asked = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
-        self.counts = asked.counts
+        items = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
+        self.counts = items.counts
         self._failures: dict[int, str] = {}
         self._offsets = offsets_of(self.counts)
         self._constants = np.zeros(int(self.counts.sum()))
         self.method = scorer.rendering.scoring if isinstance(scorer, Prompted) else scorer.method
-        self._ask(scorer if isinstance(scorer, Prompted) else bare(scorer), asked)
+        self._ask(scorer if isinstance(scorer, Prompted) else bare(scorer), items)
         self._divisors = np.ones(len(self._constants))
         if self.method == "mean":
             self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
 
-    def _ask(self, prompted: Prompted, asked: ChoiceItems) -> None:
+    def _ask(self, prompted: Prompted, choice_items: ChoiceItems) -> None:
         """Take what a prompted model is asked."""
         engine, rendering = prompted.engine, prompted.rendering
         if not isinstance(engine, LocalEngine) or "gradients" not in prompted.abilities:
             raise ValueError(lacking(prompted, "gradients", "difficulty"))
         check_fast(engine.tokenizer)
         self._scorer = engine.scorer
-        requests = [rendering.request(item, prompted.shots(item)) for item in asked.items()]
+        requests = [rendering.request(item, prompted.shots(item)) for item in choice_items.items()]
         if rendering.style == "words":
-            self._failures = asked.wordless()
-        self._asked = self._joined(engine.tokens(requests, failures=self._failures), asked)
+            self._failures = choice_items.wordless()
+        self._asked = self._joined(engine.tokens(requests, failures=self._failures), choice_items)
         if self.method == "next_words":
             self._asked = [
                 dataclasses.replace(item, choices=[tokens[:1] for tokens in item.choices]) for item in self._asked
             ]
         places = []
-        for item, request, text in zip(self._asked, requests, asked.prompts, strict=True):
+        for item, request, text in zip(self._asked, requests, choice_items.prompts, strict=True):
             whole = engine.render(request.prompt)
             start = whole.rfind(text.rstrip()) if text.strip() else -1
             tokens = engine.tokenizer(
                 whole, add_special_tokens=isinstance(request.prompt, str), verbose=False
             ).encodings[0]  # fmt: skip
             places.append(_within(tokens, item.prompt, start, text))
-        self.items = self._items(asked, places)
+        self.items = self._items(choice_items, places)
         if self.method in ("unconditional", "calibrated"):
             # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
-            likely, own = (
-                each.choose(asked.prompts, asked.choices, ids=asked.ids, progress=False)
+            likely, by_question = (
+                each.choose(choice_items.prompts, choice_items.choices, ids=choice_items.ids, progress=False)
                 for each in (prompted.asking(scoring="sum"), prompted)
             )
             first = dict(zip(likely.ids, likely.logits, strict=True))
-            place = {name: item for item, name in enumerate(asked.ids)}
-            for name, row in zip(own.ids, own.logits, strict=True):  # an item that cannot be scored has none
+            place = {name: item for item, name in enumerate(choice_items.ids)}
+            for name, row in zip(
+                by_question.ids, by_question.logits, strict=True
+            ):  # an item that cannot be scored has none
                 start = self._offsets[place[name]]
                 self._constants[start : start + len(row)] = first[name] - row
 
-    def _joined(self, items: Sequence[list[Asked]], asked: ChoiceItems) -> list[Asked]:
+    def _joined(self, items: Sequence[list[Asked]], choice_items: ChoiceItems) -> list[Asked]:
         """Join the parts of each item; a token stands for what cannot be read.
 
         Raises:
@@ -271,10 +273,10 @@ class CausalFisher:
             raise ValueError(self._failures[0])
         return [
             _joined(parts) if parts else Asked(name, [0], [[0]] * int(count), list(range(count)), False)
-            for parts, name, count in zip(items, asked.ids, asked.counts, strict=True)
+            for parts, name, count in zip(items, choice_items.ids, choice_items.counts, strict=True)
         ]
 
-    def _items(self, asked: ChoiceItems, places: Sequence[NDArray[np.int64]]) -> Items:
+    def _items(self, choice_items: ChoiceItems, places: Sequence[NDArray[np.int64]]) -> Items:
         """Return the prompts as items of one sequence, with the places of their tokens in the prompts of the user."""
         tokens = [np.array(item.prompt, dtype=np.int32) for item in self._asked]
         table = np.concatenate(places)
@@ -286,10 +288,10 @@ class CausalFisher:
         )
         return Items(
             self._scorer,  # type: ignore[arg-type]
-            asked.ids,
+            choice_items.ids,
             np.ones(len(tokens), dtype=np.int64),
             encoded,
-            first=asked.prompts,
+            first=choice_items.prompts,
             known=Places(table[:, 0] < 0, np.zeros(len(table), np.int64), *np.maximum(table, 0).T),
         )
 
@@ -302,9 +304,9 @@ class CausalFisher:
         **how: Unpack[HowToRun],
     ) -> Columns:
         """Compute the columns of every item; those of a batch have one number of choices."""
-        scorer, asked = self._scorer, self._asked
+        scorer, tokenized = self._scorer, self._asked
         embedding_input = EmbeddingInput(scorer.model)
-        way = likelihood_way(scorer, longest=max(width(item, PADDED) for item in asked), shared_prefix=False)
+        way = likelihood_way(scorer, longest=max(width(item, PADDED) for item in tokenized), shared_prefix=False)
 
         def compute(batch: NDArray[np.int64]) -> Later:
             for item in batch.tolist():
@@ -321,14 +323,14 @@ class CausalFisher:
             scorer.model,
             compute,
             length_batches(
-                self.counts * np.array([width(item, PADDED) for item in asked]),
+                self.counts * np.array([width(item, PADDED) for item in tokenized]),
                 batch_size=batch_size,
                 max_tokens=max_tokens,
                 groups=self.counts,
             ),
             kind="Fisher information of answers",
             inputs=lambda: {
-                **fingerprints_of(asked),
+                **fingerprints_of(tokenized),
                 "method": self.method,
                 "constants": digest_of_arrays({"constants": self._constants}),
                 "options": vars(solver),
@@ -350,9 +352,9 @@ class CausalFisher:
             item = np.array([int(row.owners[0]) // n_choices for row in group])
             sizes = np.array([len(self._asked[batch[each]].prompt) for each in item])
             prompt = np.arange(longest) < sizes[:, None]
-            own = embeddings[sent(item, device)]
-            own = torch.nn.functional.pad(own, (0, 0, 0, max(0, longest - own.shape[1])))[:, :longest]
-            fed = torch.where(sent(prompt, device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"]))
+            vectors = embeddings[sent(item, device)]
+            vectors = torch.nn.functional.pad(vectors, (0, 0, 0, max(0, longest - vectors.shape[1])))[:, :longest]
+            fed = torch.where(sent(prompt, device).unsqueeze(-1), vectors, embedding_input.look_up(inputs["input_ids"]))
             logits = embedding_input.logits(fed, inputs)[:, -longest:]
             parts.append(log_of_wanted(logits, group))
             owners.append(sent(np.concatenate([row.owners for row in group]), device))

@@ -282,11 +282,11 @@ class EmbeddingInput:
 
     def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
         """Ask a model with one row whether it looks words up as (length, rows): of a square nobody can tell."""
-        one = {
+        single = {
             name: value[(slice(1),) * (value.dim() - 1)] if isinstance(value, Tensor) else value
             for name, value in inputs.items()
         }
-        return self._looked_up(self._first, one)[0].shape[0] > 1
+        return self._looked_up(self._first, single)[0].shape[0] > 1
 
     @cached_property
     def _begins_with_last(self) -> bool:
@@ -302,13 +302,13 @@ class EmbeddingInput:
     @torch.no_grad()
     def _looked_up(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
         """Return what a table is asked for in a pass."""
-        asked: list[Tensor] = []
-        hook = table.register_forward_pre_hook(lambda module, arguments: asked.append(arguments[0]))
+        indices: list[Tensor] = []
+        hook = table.register_forward_pre_hook(lambda module, arguments: indices.append(arguments[0]))
         try:
             self._model(**inputs)
         finally:
             hook.remove()
-        return asked
+        return indices
 
     def _shifted(
         self, given: Tensor, inputs: dict[str, Tensor], ids: Tensor, output: Tensor, last_first: bool
@@ -427,10 +427,10 @@ class EmbeddingNeighbors:
         if row is None:
             return []
         near = self._vectors @ _unit(self._table.look_up(torch.tensor([row], device=self._device)))[0]
-        own = self._place.get(word.lower())
-        if own is not None:
-            near[own] = -np.inf
-        count = min(self.count, len(near) - (own is not None))
+        here = self._place.get(word.lower())
+        if here is not None:
+            near[here] = -np.inf
+        count = min(self.count, len(near) - (here is not None))
         order = np.argsort(-near, kind="stable")[:count]
         return [self.words[place] for place in order.tolist()]
 
@@ -449,9 +449,9 @@ def class_neighbors(
         The neighbors of each class that has a word in the model's vocabulary.
     """
     neighbors = {}
-    for label, own in words.items():
+    for label, class_words in words.items():
         try:
-            neighbors[label] = EmbeddingNeighbors(classifier, own, count=count)
+            neighbors[label] = EmbeddingNeighbors(classifier, class_words, count=count)
         except NoWordError:
             continue
     return neighbors
@@ -534,9 +534,9 @@ def label_word_classifier(prompted: Prompted) -> Classifier:
 
 def _offsets(prompted: Prompted) -> Tensor:
     """Return what a scoring takes off the log-likelihood of each label word: (K,)."""
-    asked = (prompted, prompted.asking(scoring="sum"))
-    own, raw = (np.asarray(each.predict(["a"], progress=False).logits)[0] for each in asked)
-    off = raw - own
+    both = (prompted, prompted.asking(scoring="sum"))
+    scored, raw = (np.asarray(each.predict(["a"], progress=False).logits)[0] for each in both)
+    off = raw - scored
     return torch.from_numpy(off - off.mean() if prompted.rendering.scoring == "calibrated" else off)
 
 
@@ -708,11 +708,11 @@ def _filled(template: str, texts: Sequence[str | None], *, trim: bool) -> tuple[
     for name, text in zip(_FIELDS, texts, strict=True):
         if text is None or template.count(_MARKS[name]) != 1:
             continue
-        own = text.strip() if trim else text
-        start, more = template.index(_MARKS[name]), len(own) - 1
-        template = template.replace(_MARKS[name], own)
+        inserted = text.strip() if trim else text
+        start, more = template.index(_MARKS[name]), len(inserted) - 1
+        template = template.replace(_MARKS[name], inserted)
         spans = {key: (a + more, b + more, skip) if a > start else (a, b, skip) for key, (a, b, skip) in spans.items()}
-        spans[name] = (start, start + len(own), len(text) - len(text.lstrip()) if trim else 0)
+        spans[name] = (start, start + len(inserted), len(text) - len(text.lstrip()) if trim else 0)
     return template, spans
 
 
@@ -727,13 +727,13 @@ class _Tokens(dict[str, Any]):
 class _Encoding:
     """An encoded prompt as if its texts alone were text, and all else special tokens; it is cut at its beginning."""
 
-    def __init__(self, own: Any, spans: dict[str, _Span], room: int) -> None:
-        first = max(0, len(own.ids) - room)
-        self.ids = own.ids[first:]
-        self.overflowing = [own] if first else []
+    def __init__(self, encoding: Any, spans: dict[str, _Span], room: int) -> None:
+        first = max(0, len(encoding.ids) - room)
+        self.ids = encoding.ids[first:]
+        self.overflowing = [encoding] if first else []
         self.sequence_ids: list[int | None] = []
         self.offsets: list[tuple[int, int]] = []
-        for (start, end), added in zip(own.offsets[first:], own.sequence_ids[first:], strict=True):
+        for (start, end), added in zip(encoding.offsets[first:], encoding.sequence_ids[first:], strict=True):
             part, place = None, (0, 0)
             for number, name in enumerate(_FIELDS):
                 low, high, skip = spans.get(name, (0, 0, 0))
