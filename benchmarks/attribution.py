@@ -101,9 +101,9 @@ def seconds(function) -> float:
 def agreement(scores, reference) -> float:
     """The share of the reference's top tokens that are among the top tokens, averaged over texts."""
     shares = []
-    for one, two in zip(scores, reference, strict=True):
-        top = set(np.argsort(-two, kind="stable")[:TOP].tolist())
-        shares.append(len(top & set(np.argsort(-one, kind="stable")[:TOP].tolist())) / len(top))
+    for ours, theirs in zip(scores, reference, strict=True):
+        top = set(np.argsort(-theirs, kind="stable")[:TOP].tolist())
+        shares.append(len(top & set(np.argsort(-ours, kind="stable")[:TOP].tolist())) / len(top))
     return float(np.mean(shares))
 
 

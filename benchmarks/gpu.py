@@ -202,12 +202,12 @@ def too_large(classifier: Any, texts: list[str]) -> str:
     torch.cuda.empty_cache()
     whole = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + SPARE) / whole)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = np.asarray(predict(classifier, texts, batch_size=len(texts), progress=False).logits)
     torch.cuda.set_per_process_memory_fraction(1.0)
     gap = np.abs(found - expected).max() / np.abs(expected).max()
-    said = "; ".join(str(warning.message) for warning in told)
+    said = "; ".join(str(warning.message) for warning in caught)
     return f"A batch of {len(texts)}, where {SPARE >> 20} MiB are left: off by {gap:.1e}. {said}"
 
 

@@ -215,10 +215,10 @@ def main() -> None:
     measured = over_items(options.items, names)
     earlier = {name: {int(n): tuple(row) for n, row in rows.items()} for name, rows in known["items"].items()}
     items = {name: measured.get(name) or earlier[name] for name in KERNELS}
-    told = tables(items, tokens)
-    print(told)
+    text = tables(items, tokens)
+    print(text)
     if options.write:
-        write_block(RESULTS, "growth", told)
+        write_block(RESULTS, "growth", text)
         (HERE / "growth.json").write_text(json.dumps({"items": items, "tokens": tokens}, indent=1) + "\n", "utf-8")
         draw(items, tokens)
 

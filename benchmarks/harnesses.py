@@ -116,7 +116,7 @@ def answered(out: Path, question: str, *model: str, **options: Any) -> dict[str,
     """Return the figures of one question of an audit."""
     with quiet():
         report = rightreasons.audit(*model, out=out, questions=[question], progress=False, **options)
-    outcome = next(one for one in report.outcomes if one.question == question)
+    outcome = next(each for each in report.outcomes if each.question == question)
     if outcome.status != "answered":
         raise ValueError(f"Expected an answer to {question}, but got none: {outcome.reason}.")
     data: dict[str, Any] = outcome.result.data

@@ -39,8 +39,8 @@ def main() -> None:
         for over in (0.0, 0.02, 0.05, 0.1):
             for n_items in (200, 1000):
                 found = coverage(shape, over, n_items, repeats)
-                told = " | ".join(f"{found[norm]:.2f}" for norm in NORMS)
-                print(f"| {shape} | {over:g} | {n_items:,} | {told} |", flush=True)
+                cells = " | ".join(f"{found[norm]:.2f}" for norm in NORMS)
+                print(f"| {shape} | {over:g} | {n_items:,} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
     rows = []
     for _ in range(repeats):
         whole, loop = seconds(lambda: apart.predict(texts, progress=False)), seconds(loops.full)
-        shared, own = seconds(lambda: once.predict(texts, progress=False)), seconds(loops.after_prefix)
-        rows.append((whole, loop, shared, own))
+        shared, prefixed = seconds(lambda: once.predict(texts, progress=False)), seconds(loops.after_prefix)
+        rows.append((whole, loop, shared, prefixed))
     scores = [each.predict(texts, progress=False) for each in (apart, once)]
     off = float(np.abs(scores[0].logits - scores[1].logits).max())
     total = sum(map(len, tokens))
@@ -129,7 +129,11 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
     )
     for what, target, values in (
         ("from the beginning / bare loop", "<= 1.25", [whole / loop for whole, loop, _, _ in rows]),
-        ("prefix once / bare loop with the prefix once", "<= 1.25", [shared / own for _, _, shared, own in rows]),
+        (
+            "prefix once / bare loop with the prefix once",
+            "<= 1.25",
+            [shared / prefixed for _, _, shared, prefixed in rows],
+        ),
         ("from the beginning / prefix once", "-", [whole / shared for whole, _, shared, _ in rows]),
     ):
         print(f"| {shots} | {what} | {statistics.median(values):.2f} | {target} |", flush=True)

@@ -53,7 +53,7 @@ def write_samples(folder: Path, n_samples: int) -> Path:
         for row in range(n_samples):
             goal = f"How do you do the thing of row {row}, which takes some words to say?"
             choices = [f"Take the first way of row {row}, and go on with it.", f"Take the second way of row {row}."]
-            asked, answers = (
+            questions, answers = (
                 f"Question: {goal}\nAnswer:",
                 [[f"-{10 + row % 7}.25", "False"], [f"-{12 - row % 5}.5", "True"]],
             )
@@ -62,7 +62,8 @@ def write_samples(folder: Path, n_samples: int) -> Path:
                 "doc": {"goal": goal, "sol1": choices[0], "sol2": choices[1], "label": row % 2},
                 "target": str(row % 2),
                 "arguments": {
-                    f"gen_args_{place}": {"arg_0": asked, "arg_1": f" {choice}"} for place, choice in enumerate(choices)
+                    f"gen_args_{place}": {"arg_0": questions, "arg_1": f" {choice}"}
+                    for place, choice in enumerate(choices)
                 },
                 "resps": [[answer] for answer in answers],
                 "filtered_resps": answers,
@@ -156,11 +157,11 @@ def main() -> None:
         print(f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s")
     texts = generated(options.samples)
     words = np.random.default_rng(0).choice(SENTENCE.split(), (len(texts), 4, 5))
-    own = [[f"{' '.join(each)} {n}" for each in item] for n, item in enumerate(words)]
-    for kind, others in (("letters", [()] * len(texts)), ("letters and texts of their own", own)):
+    choices = [[f"{' '.join(each)} {n}" for each in item] for n, item in enumerate(words)]
+    for kind, others in (("letters", [()] * len(texts)), ("letters and texts of their own", choices)):
         read, places = seconds(functools.partial(read_all, texts, others), options.rounds)
-        told, length = sum(place >= 0 for place in places) / len(texts), sum(map(len, texts)) / len(texts)
-        print(f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {told:.1%} read")
+        share, length = sum(place >= 0 for place in places) / len(texts), sum(map(len, texts)) / len(texts)
+        print(f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {share:.1%} read")
 
 
 if __name__ == "__main__":

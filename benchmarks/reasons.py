@@ -47,12 +47,14 @@ def traces(n_rows):
         question = f"Number {number}: where is soup kept?\nA. a pot\nB. a hat\nC. a cup\nD. a boat"
         name = NAMES[rng.integers(len(NAMES))]
         for arm in (PLAIN, NEUTRAL, HINT, OWN):
-            told = [f"{' '.join(rng.choice(WORDS, 12)).capitalize()}." for _ in range(4)]
+            sentences = [f"{' '.join(rng.choice(WORDS, 12)).capitalize()}." for _ in range(4)]
             if arm in (HINT, OWN) and rng.random() < 0.4:
-                told.insert(2, SAID[rng.integers(len(SAID))].format(name))
-            own = {"kind": "", "hint": -1} if arm == PLAIN else {"kind": KIND.name, "hint": 1 if arm != NEUTRAL else -1}
-            own |= {"label": number % 4, "source": name, "text": f"{' '.join(told)}\nAnswer: A"}
-            made.append(Trace(f"q{number}", arm, 0 if arm == PLAIN else int(rng.integers(4)), 4, question, **own))
+                sentences.insert(2, SAID[rng.integers(len(SAID))].format(name))
+            fields = (
+                {"kind": "", "hint": -1} if arm == PLAIN else {"kind": KIND.name, "hint": 1 if arm != NEUTRAL else -1}
+            )
+            fields |= {"label": number % 4, "source": name, "text": f"{' '.join(sentences)}\nAnswer: A"}
+            made.append(Trace(f"q{number}", arm, 0 if arm == PLAIN else int(rng.integers(4)), 4, question, **fields))
     return made
 
 

@@ -77,9 +77,9 @@ class Reading:
 def releases() -> list[Release]:
     content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
     return [
-        Release(repo, entry["commit"], path, **told)
+        Release(repo, entry["commit"], path, **fields)
         for repo, entry in content.items()
-        for path, told in entry["files"].items()
+        for path, fields in entry["files"].items()
     ]
 
 
@@ -124,32 +124,32 @@ def outcome(release: Release, folder: Path) -> tuple[str, str]:
     if plain.labels and not plain.doubts:
         return WRONG, f"its labels were read as {dict(plain.labels)}"
     if release.yaml:
-        told = read(file, release.yaml)
-        return (WITH_YAML, "") if told.is_right(release) else (WRONG, told.sentence or str(told))
+        result = read(file, release.yaml)
+        return (WITH_YAML, "") if result.is_right(release) else (WRONG, result.sentence or str(result))
     if not plain.sentence:
         return WRONG, f"it was read as {plain}"
     return REFUSED, plain.sentence.replace(str(file), FILE).replace(file.name, FILE)
 
 
 def summary(found: dict[str, list[Release]]) -> str:
-    n_files, n_repos = sum(map(len, found.values())), len({one.repo for each in found.values() for one in each})
+    n_files, n_repos = sum(map(len, found.values())), len({release.repo for each in found.values() for release in each})
     counts = ", ".join(f"{len(each)} {name}" for name, each in found.items())
     return f"{n_files} files of {n_repos} public repositories: {counts}."
 
 
 def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
     """Return the releases of each outcome that releases.yaml expects."""
-    return {name: [one for one in all_releases if one.expected == name] for name in OUTCOMES}
+    return {name: [release for release in all_releases if release.expected == name] for name in OUTCOMES}
 
 
 def tables(all_releases: list[Release]) -> str:
     """Return the block of the page: what releases.yaml expects, which a run compares with what it finds."""
     rows = [summary(by_outcome(all_releases)), "", "| refused with | files | what they hold |", "|---|---:|---|"]
     alike: dict[str, list[str]] = {}
-    for one in all_releases:
-        if one.refused:
-            beginning = re.split(r",| \(| in | \.", one.refused)[0]
-            alike.setdefault(beginning, []).append(one.what)
+    for release in all_releases:
+        if release.refused:
+            beginning = re.split(r",| \(| in | \.", release.refused)[0]
+            alike.setdefault(beginning, []).append(release.what)
     rows += [
         f"| {beginning} … | {len(what)} | {'; '.join(dict.fromkeys(what))} |"
         for beginning, what in sorted(alike.items(), key=lambda pair: -len(pair[1]))
@@ -175,7 +175,7 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="only the files whose repository or path holds this")
     options = parser.parse_args()
-    chosen = [one for one in releases() if options.only in f"{one.repo}/{one.path}"]
+    chosen = [each for each in releases() if options.only in f"{each.repo}/{each.path}"]
     off, missing = 0, 0
     counts = dict.fromkeys(OUTCOMES, 0)
     for release in chosen:

@@ -133,10 +133,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the tables into docs/scale.md")
     options = parser.parse_args()
-    told = figures()
-    print(told)
+    text = figures()
+    print(text)
     if options.write:
-        write_block(PAGE, "figures", told)
+        write_block(PAGE, "figures", text)
 
 
 if __name__ == "__main__":

@@ -72,12 +72,12 @@ def llama(python: Path) -> Iterator[str]:
 
 
 def requests() -> list[Request]:
-    asked = []
+    made = []
     for question, choices in QUESTIONS:
         lines = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
         text = f"Question: {question}\n{lines}\nThe letter is"
-        asked.append(Request(question, text, tuple(f" {letter}" for letter in LETTERS)))
-    return asked
+        made.append(Request(question, text, tuple(f" {letter}" for letter in LETTERS)))
+    return made
 
 
 def try_llama(python: Path) -> None:
@@ -88,7 +88,7 @@ def try_llama(python: Path) -> None:
         served = engine.next_words(requests(), progress=False)
         answers = engine.generate([Request("a", "The capital of France is")], max_new_tokens=6, progress=False)
     local = LocalEngine(load_causal(demo_language_model())).next_words(requests(), progress=False)
-    shares = [[np.exp(row - np.logaddexp.reduce(row)) for row in one.values] for one in (served, local)]
+    shares = [[np.exp(row - np.logaddexp.reduce(row)) for row in side.values] for side in (served, local)]
     print(f"The server generates {answers.texts[0][0]!r} after 'The capital of France is'.")
     print("Shares of the letters by the server | by the same weights in transformers:")
     for request, ours, theirs in zip(requests(), *shares, strict=True):
@@ -161,16 +161,16 @@ def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, ro
         trial = Trial(Endpoint(client, "toy", CHAT, works=True), Endpoint(client, "toy", TEXT), ())
         engine = ServerEngine(client, "toy", trial, chat=True)
         turns = [{"role": "user", "content": "Which of these is it, what do you think? Answer with one line."}]
-        asked = [Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"})) for n in range(count)]
-        bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in asked]
+        questions = [Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"})) for n in range(count)]
+        bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in questions]
 
         def ours() -> None:
             client.known.clear()  # each round asks all of it again
             with tempfile.TemporaryDirectory() as folder:
-                engine.generate(asked, progress=False, out=Path(folder) / "run")
+                engine.generate(questions, progress=False, out=Path(folder) / "run")
 
         ways = {"engine": ours, "bare loop": lambda: bare(url, bodies, in_flight)}
-        engine.generate(asked[: 2 * in_flight], progress=False)
+        engine.generate(questions[: 2 * in_flight], progress=False)
         found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
         for _ in range(rounds):
             for way, ask in ways.items():

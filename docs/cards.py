@@ -49,8 +49,8 @@ def inputs(module: Any) -> str:
         if each.kind is not each.KEYWORD_ONLY
     ]
     options = [f"`{each.name}={each.default!r}`" for each in parameters if each.kind is each.KEYWORD_ONLY]
-    told = f"Options (see `module.inputs_description`): {', '.join(options)}."
-    return "\n".join([*lines, "", told])
+    line = f"Options (see `module.inputs_description`): {', '.join(options)}."
+    return "\n".join([*lines, "", line])
 
 
 def card(path: Path) -> str:

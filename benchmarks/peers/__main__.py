@@ -55,10 +55,10 @@ def main() -> int:
             print(f"| {peer} | not installed | | | |")
             continue
         scenarios, cases, same, whys = zip(*rows(peer), strict=True)
-        told = "; ".join(f"{scenario}: {why}" for scenario, why in zip(scenarios, whys, strict=True) if why)
+        reasons = "; ".join(f"{scenario}: {why}" for scenario, why in zip(scenarios, whys, strict=True) if why)
         names = "; ".join(scenarios)
-        print(f"| {peer} {version(peer)} | {names} | {sum(cases):,} | {sum(same):,} | {told} |", flush=True)
-        unexplained += "NO REASON" in told
+        print(f"| {peer} {version(peer)} | {names} | {sum(cases):,} | {sum(same):,} | {reasons} |", flush=True)
+        unexplained += "NO REASON" in reasons
     return int(unexplained > 0)
 
 

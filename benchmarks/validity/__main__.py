@@ -31,7 +31,7 @@ Row = dict[str, str]
 def run(place: int, n_simulations: int) -> list[Tally]:
     """Run one scenario; its function cannot travel between processes, so it stays behind."""
     tallies = simulate(SCENARIOS[place], n_simulations)
-    return [dataclasses.replace(one, scenario=dataclasses.replace(one.scenario, draw=len)) for one in tallies]
+    return [dataclasses.replace(tally, scenario=dataclasses.replace(tally.scenario, draw=len)) for tally in tallies]
 
 
 def row(tally: Tally) -> Row:
@@ -52,25 +52,25 @@ def stored() -> list[Row]:
 
 def merged(new: list[Row], old: list[Row]) -> list[Row]:
     """Return rows in the order of the scenarios; an old one stays where its scenario exists and none is new."""
-    known = {(one["function"], one["figure"], one["simulated"]): one for one in [*old, *new]}
-    order = {(one.function, one.truth): place for place, one in enumerate(SCENARIOS)}
-    kept = [one for one in known.values() if (one["function"], one["simulated"]) in order]
-    return sorted(kept, key=lambda one: order[one["function"], one["simulated"]])
+    known = {(row["function"], row["figure"], row["simulated"]): row for row in [*old, *new]}
+    order = {(row.function, row.truth): place for place, row in enumerate(SCENARIOS)}
+    kept = [row for row in known.values() if (row["function"], row["simulated"]) in order]
+    return sorted(kept, key=lambda row: order[row["function"], row["simulated"]])
 
 
 def table(rows: list[Row]) -> str:
     """Write a row per function, which names each simulation that falls short."""
     groups: dict[str, list[Row]] = {}
-    for one in rows:
-        groups.setdefault(one["function"], []).append(one)
+    for row in rows:
+        groups.setdefault(row["function"], []).append(row)
     lines = ["| function | simulated | hold | wide, or seldom | fall short |", "|---|---:|---:|---:|---|"]
     for function, group in groups.items():
-        verdicts = [one["verdict"] for one in group]
+        verdicts = [row["verdict"] for row in group]
         careful = sum(verdict in ("wide", "rejects seldom") for verdict in verdicts)
         short = [
-            f"{one['simulated']}, {one['figure']}: {one['coverage'] or one['at 0.05']}"
-            for one in group
-            if one["verdict"] not in ("holds", "wide", "rejects seldom")
+            f"{row['simulated']}, {row['figure']}: {row['coverage'] or row['at 0.05']}"
+            for row in group
+            if row["verdict"] not in ("holds", "wide", "rejects seldom")
         ]
         cells = [f"`{function}`", len(group), verdicts.count("holds"), careful, "; ".join(short)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -80,14 +80,14 @@ def table(rows: list[Row]) -> str:
 def missing(rows: list[Row], n_simulations: int) -> list[int]:
     """Return the places of the scenarios that have no row, or one of fewer simulations than asked."""
     known: dict[tuple[str, str], int] = {}
-    for one in rows:
-        name = one["function"], one["simulated"]
-        known[name] = max(int(one["n"]), known.get(name, 0))
+    for row in rows:
+        name = row["function"], row["simulated"]
+        known[name] = max(int(row["n"]), known.get(name, 0))
     # A figure that is undefined in some simulations has a few less.
     return [
         place
-        for place, one in enumerate(SCENARIOS)
-        if known.get((one.function, one.truth), 0) < 0.9 * n_drawn(one, n_simulations)
+        for place, row in enumerate(SCENARIOS)
+        if known.get((row.function, row.truth), 0) < 0.9 * n_drawn(row, n_simulations)
     ]
 
 
@@ -126,9 +126,9 @@ def main() -> None:
     for number, part in run_tasks(task, places, options=engine, progress=False):
         place = places[number]
         parts[place] = part
-        short = [f"{one.figure or 'interval'} {one.verdict}" for one in part if one.problem]
-        told = "; ".join(short) or "holds"
-        print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
+        short = [f"{each.figure or 'interval'} {each.verdict}" for each in part if each.problem]
+        faults = "; ".join(short) or "holds"
+        print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {faults}", file=sys.stderr, flush=True)
         if options.write and some:
             write(merged(list(map(row, part)), stored()))
     rows = merged([row(tally) for part in parts.values() for tally in part], [])

@@ -81,9 +81,9 @@ def clustered(kind: str, concentration: float) -> Draw:
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         sizes = sizes_of(rng, kind)
-        own = rng.beta(0.7 * concentration, 0.3 * concentration, size=len(sizes))
+        rates = rng.beta(0.7 * concentration, 0.3 * concentration, size=len(sizes))
         names = np.repeat(np.arange(len(sizes)), sizes)
-        flags = rng.random(len(names)) < own[names]
+        flags = rng.random(len(names)) < rates[names]
         return {
             "": ends(cluster_wilson(np.bincount(names, flags), sizes), 0.7),
             "rate": ends(rate(flags, few(seed), names), 0.7),
@@ -142,9 +142,9 @@ def deviations(rng: np.random.Generator, seed: int) -> Outcome:
 
 
 def ratios(rng: np.random.Generator, seed: int) -> Outcome:
-    asked = rng.random(120) < 0.6
-    hits = asked & (rng.random(120) < 0.7)
-    table = np.column_stack((hits, asked)).astype(float)
+    known = rng.random(120) < 0.6
+    hits = known & (rng.random(120) < 0.7)
+    table = np.column_stack((hits, known)).astype(float)
     return {"": ends(bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)), 0.7)}
 
 
@@ -244,8 +244,8 @@ def chances(n_clusters: int, chance: float, alike: float) -> Draw:
     """Hits of five items a cluster, which are those of one item with some chance."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        one, each = rng.random((n_clusters, 1)) < chance, rng.random((n_clusters, 5)) < chance
-        hits = np.where(rng.random((n_clusters, 1)) < alike, one, each)
+        shared, each = rng.random((n_clusters, 1)) < chance, rng.random((n_clusters, 5)) < chance
+        hits = np.where(rng.random((n_clusters, 1)) < alike, shared, each)
         names = np.repeat(np.arange(n_clusters), 5)
         return {"p_value": chances_p_value(hits.ravel(), np.full(hits.size, chance), clusters=names)}
 

@@ -37,9 +37,9 @@ def compared(
 def scales(rng: np.random.Generator, seed: int) -> Outcome:
     """Two confidences that rank equally well, one of which is mostly between 0.8 and 0.9."""
     ability = rng.normal(0.5, 1, 150)
-    one, two = (ability + rng.normal(0, 0.7, 150) for _ in range(2))
+    first, second = (ability + rng.normal(0, 0.7, 150) for _ in range(2))
     right = rng.random(150) < sigmoid(2 * ability)
-    return compared({"p": sigmoid(2 * one), "said": 0.8 + 0.1 * sigmoid(two)}, right, ("auroc", "aurc"), 0, seed)
+    return compared({"p": sigmoid(2 * first), "said": 0.8 + 0.1 * sigmoid(second)}, right, ("auroc", "aurc"), 0, seed)
 
 
 def handful(rng: np.random.Generator, seed: int) -> Outcome:
@@ -76,16 +76,16 @@ def judgments(n_items: int, ties: float):
         items = np.repeat(np.arange(n_items), rng.integers(1, 4, n_items))
         # The chance that the first of a pair wins; pairs of one item are alike.
         quality = sigmoid(rng.normal(0, 1, n_items)[items] + rng.normal(0, 1, len(items)))
-        one, two, reference = (
+        first, second, reference = (
             np.where(rng.random(len(items)) < ties, 0.5, rng.random(len(items)) < quality) for _ in range(3)
         )
         # Which of the two is longer, or the judge's own, is a coin of the item.
-        longer, own = (rng.integers(0, 2, n_items)[items] for _ in range(2))
+        longer, by_judge = (rng.integers(0, 2, n_items)[items] for _ in range(2))
         found = judge_bias(
-            one,
-            two,
+            first,
+            second,
             longer=longer,
-            own=own,
+            own=by_judge,
             reference=reference,
             items=items,
             resampling=Resampling(resamples=199, seed=seed),

@@ -122,7 +122,7 @@ def changed_on_shared_items(rng: np.random.Generator, seed: int) -> Outcome:
 
 def by_class(rng: np.random.Generator, seed: int) -> Outcome:
     found = measure_classes(judged(rng, N_ITEMS), resampling=few(seed))
-    rare = next(one for one in found if one.label == 2)
+    rare = next(figures for figures in found if figures.label == 2)
     return {name: ends(getattr(rare, name), truth) for name, truth in _RARE.items()}
 
 
@@ -136,15 +136,15 @@ def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, Judged
     """Two models that are exchangeable item by item."""
     shared = rng.normal([0.6, 0.0, -0.6], 1.0, size=(120, 3))
     labels = (shared + rng.gumbel(size=shared.shape)).argmax(axis=1)
-    one, two = (JudgedItems.of(shared + rng.normal(size=shared.shape), labels) for _ in range(2))
-    return one, two
+    first, second = (JudgedItems.of(shared + rng.normal(size=shared.shape), labels) for _ in range(2))
+    return first, second
 
 
 def compared(rng: np.random.Generator, seed: int) -> Outcome:
-    one, two = two_models(rng, seed)
+    first, second = two_models(rng, seed)
     outcome: dict[str, float | tuple[float, float, float] | None] = {}
     for key in TESTED:
-        test = paired_test(key, one, two, resampling=few(seed))
+        test = paired_test(key, first, second, resampling=few(seed))
         outcome[f"{key} p_value"] = test.p_value
         outcome[f"{key} interval"] = None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
     return outcome
@@ -156,8 +156,8 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         logits = rng.normal(0, 1.5, size=(200, 2))
         labels = (rng.random(200) >= 1 / (1 + np.exp(logits[:, 1] - logits[:, 0]))).astype(int)
-        one, two = (JudgedItems.of(logits / temperature, labels) for temperature in (first, second))
-        test = paired_test("ece", one, two, resampling=few(seed))
+        cold, warm = (JudgedItems.of(logits / temperature, labels) for temperature in (first, second))
+        test = paired_test("ece", cold, warm, resampling=few(seed))
         interval = None if test.interval is None else (test.interval.low, test.interval.high, truth)
         return {"ece interval": interval, **({"ece p_value": test.p_value} if tested else {})}
 
@@ -176,8 +176,8 @@ def correlated(rng: np.random.Generator, seed: int) -> Outcome:
         token_norms=None, lengths=rng.integers(3, 9, size=80),
     )  # fmt: skip
     measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
-    one = next(iter(measured.correlations(few(seed).at_most(100)).values()))
-    return {"rho": ends(one.rho, 0.0), "test.p_value": one.test.p_value}
+    correlation = next(iter(measured.correlations(few(seed).at_most(100)).values()))
+    return {"rho": ends(correlation.rho, 0.0), "test.p_value": correlation.test.p_value}
 
 
 def grouped(rng: np.random.Generator, seed: int) -> Outcome:

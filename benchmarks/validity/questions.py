@@ -185,9 +185,9 @@ def swaps(n_items: int, cue: float, control: float, *, size: int = 1):
     """Each item, or each cluster of them, has its own readiness to change; one prediction in ten changes either way."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        own = np.repeat(rng.beta(cue, 1 - cue, size=n_items // size), size) if 0 < cue < 1 else np.full(n_items, cue)
+        rates = np.repeat(rng.beta(cue, 1 - cue, size=n_items // size), size) if 0 < cue < 1 else np.full(n_items, cue)
         before = np.zeros(n_items, dtype=np.int64)
-        swapped, beside = (rng.random(n_items) < own).astype(int), (rng.random(n_items) < control).astype(int)
+        swapped, beside = (rng.random(n_items) < rates).astype(int), (rng.random(n_items) < control).astype(int)
         clusters = None if size == 1 else [str(row // size) for row in range(n_items)]
         how = {"goals": np.ones(n_items, dtype=np.int64), "clusters": clusters, "resampling": few(seed)}
         result = deciding_share(before, swapped, beside, **how)
@@ -206,15 +206,15 @@ def groups(rng: np.random.Generator, seed: int) -> Outcome:
     gold = np.repeat([0, 1, 0, 1], [15, 40, 80, 25])
     cue = np.repeat([0, 0, 1, 1], [15, 40, 80, 25]).astype(bool)
     rates = {(True, 0): 0.9, (True, 1): 0.7, (False, 0): 0.8, (False, 1): 0.75}
-    own = np.array([rates[bool(flag), int(label)] for flag, label in zip(cue, gold, strict=True)])
-    predicted = np.where(rng.random(len(gold)) < own, gold, 1 - gold)
+    chances = np.array([rates[bool(flag), int(label)] for flag, label in zip(cue, gold, strict=True)])
+    predicted = np.where(rng.random(len(gold)) < chances, gold, 1 - gold)
     result = worst_group_accuracy(predicted, gold, {0: cue})
     worst = (result.group.cue_label is not None, result.group.label)
     first = result.groups[0]
     return {
         "interval": ends(result.interval, rates[worst]),
         "follows_interval": ends(result.follows_interval, 1 - rates[worst]) if worst == (True, 1) else None,
-        "accuracy_interval": ends(result.accuracy_interval, float(own.mean())),
+        "accuracy_interval": ends(result.accuracy_interval, float(chances.mean())),
         "groups.interval": ends(first.interval, rates[first.cue_label is not None, first.label]),
         "group.interval": None,
     }
@@ -281,10 +281,10 @@ def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: flo
     """Raters who give the item's own category with a probability, and a random one otherwise: kappa is its square."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        own = rng.choice(len(shares), size=(n_items, 1), p=shares)
+        truth = rng.choice(len(shares), size=(n_items, 1), p=shares)
         drawn = rng.choice(len(shares), size=(n_items, n_raters), p=shares)
-        ratings = np.where(rng.random((n_items, n_raters)) < faithful, own, drawn)
-        people = human_performance(ratings, own[:, 0], n_choices=len(shares))
+        ratings = np.where(rng.random((n_items, n_raters)) < faithful, truth, drawn)
+        people = human_performance(ratings, truth[:, 0], n_choices=len(shares))
         kappa = fleiss_kappa([[int((row == k).sum()) for k in range(len(shares))] for row in ratings])
         accuracy = faithful + (1 - faithful) * float(np.square(shares).sum())
         return {"interval": ends(kappa.interval, faithful**2), "accuracy": ends(people.interval, accuracy)}
@@ -422,17 +422,17 @@ def three_values(rng: np.random.Generator, seed: int) -> Outcome:
 
 
 def flips(rng: np.random.Generator, seed: int) -> Outcome:
-    own = rng.beta(1, 3, size=50)
+    rates = rng.beta(1, 3, size=50)
     items = np.repeat(np.arange(50), rng.integers(1, 8, size=50))
-    result = flip_rates(rng.random(len(items)) < own[items], items, rng.normal(size=50), resampling=few(seed))
+    result = flip_rates(rng.random(len(items)) < rates[items], items, rng.normal(size=50), resampling=few(seed))
     return {"interval": ends(result.interval, 0.25), "correlation.p_value": result.correlation.p_value}
 
 
 def contrasts(rng: np.random.Generator, seed: int) -> Outcome:
     sizes = rng.integers(2, 5, size=60)
     sets = np.repeat(np.arange(60), sizes)
-    own = rng.choice([0.6, 1.0], size=60)
-    right = rng.random(len(sets)) < own[sets]
+    rates = rng.choice([0.6, 1.0], size=60)
+    right = rng.random(len(sets)) < rates[sets]
     first = np.r_[True, sets[1:] != sets[:-1]]
     result = contrast_consistency(right.astype(int), np.ones(len(sets), int), sets, first)
     return {
@@ -463,9 +463,9 @@ def priors(n_items: int):
     base = np.array([0.5, 0.3, 0.2])
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        own = base * rng.gamma(3.0, size=(n_items, 3))
+        weights = base * rng.gamma(3.0, size=(n_items, 3))
         content = rng.dirichlet(np.ones(3), size=n_items)
-        rows = own[:, None] * np.stack([np.roll(content, turn, axis=1) for turn in range(3)], axis=1)
+        rows = weights[:, None] * np.stack([np.roll(content, turn, axis=1) for turn in range(3)], axis=1)
         return {"": ends(pride_prior_intervals(rows / rows.sum(axis=2, keepdims=True))[0], _FIRST_SHARE)}
 
     return draw

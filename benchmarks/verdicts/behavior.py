@@ -42,12 +42,12 @@ def ask(n_items: int, seed: int, *, rates: tuple[float, ...], constant: bool = F
         rates: The pass rate of each functionality.
         constant: Whether the answer is always the same instead.
     """
-    asked = suite(n_items // N_TESTS)
+    tests = suite(n_items // N_TESTS)
     rng = np.random.default_rng([seed, n_items])
-    wanted = np.array([case.labels[0] for test in asked.functionalities for case in test.cases])
+    wanted = np.array([case.labels[0] for test in tests.functionalities for case in test.cases])
     passed = rng.random(len(wanted)) < np.repeat(rates, n_items // N_TESTS)
     answers = np.zeros_like(wanted) if constant else np.where(passed, wanted, 1 - wanted)
-    found = score_stored("model", asked, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed))
+    found = score_stored("model", tests, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed))
     return BEHAVIOR.rule(BehaviorMeasurement(found)).tone
 
 

@@ -59,8 +59,8 @@ def items(n_items: int, seed: int, *, cued: float = 0.25) -> datasets.Dataset:
 
 def reads(prompt: str, choices: Sequence[str]) -> list[float]:
     """Take the choice whose topic the question has; without one, none is better by more than a whim."""
-    asked = set(prompt.split())
-    return [4.0 * (choice.split()[0] in asked) + number(prompt, choice) / 2 for choice in choices]
+    words = set(prompt.split())
+    return [4.0 * (choice.split()[0] in words) + number(prompt, choice) / 2 for choice in choices]
 
 
 def reads_badly(prompt: str, choices: Sequence[str]) -> list[float]:
@@ -162,15 +162,15 @@ def context(scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datase
 
 def ask_probes(n_items: int, seed: int, *, rule: Rule, joint: bool, cued: float) -> Tone:
     """Return the tone of the probes' verdict."""
-    asked = context(RuleScorer(rule, joint=joint), items(n_items, seed, cued=cued), seed)
-    return probes.PROBES.rule(probes.measure(asked, ProbesOptions(ks=(4,), distractors=False))).tone
+    audited = context(RuleScorer(rule, joint=joint), items(n_items, seed, cued=cued), seed)
+    return probes.PROBES.rule(probes.measure(audited, ProbesOptions(ks=(4,), distractors=False))).tone
 
 
 def ask_cues(n_items: int, seed: int, *, rule: Rule, cued: float) -> Tone:
     """Return the tone of the verdict on cues, which are counted on as many training items."""
     train = items(n_items, seed + 1000, cued=cued)
-    asked = context(RuleScorer(rule, joint=False), items(n_items, seed, cued=cued), seed, train)
-    return cues.CUES.rule(cues.measure(asked, CuesOptions(features=("unigram", "length")))).tone
+    audited = context(RuleScorer(rule, joint=False), items(n_items, seed, cued=cued), seed, train)
+    return cues.CUES.rule(cues.measure(audited, CuesOptions(features=("unigram", "length")))).tone
 
 
 def scenario(

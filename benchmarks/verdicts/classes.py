@@ -61,10 +61,10 @@ def reads(text: str) -> float:
     return meaning(text.split()) or by_chance(text)
 
 
-def says(text: str, zero: str, one: str) -> float:
+def says(text: str, first: str, second: str) -> float:
     """Return 1 where a text has the second word, -1 where it has the first, 0 where it has both or neither."""
     words = text.lower().split()
-    return float((one in words) - (zero in words))
+    return float((second in words) - (first in words))
 
 
 def agreeing(draw: Draw, share: float) -> int:

@@ -165,8 +165,8 @@ def main() -> int:
     """Write the reports that are named, or all of our own words."""
     parser = argparse.ArgumentParser(description="Make the reports of the gallery again.")
     known = [*COMMANDS, *OF_BENCHMARKS]
-    own = f"of {', '.join(known)}; by default the first {len(COMMANDS)}"
-    parser.add_argument("names", nargs="*", metavar="NAME", help=own)
+    help_text = f"of {', '.join(known)}; by default the first {len(COMMANDS)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=help_text)
     parser.add_argument("--data", type=Path, help="folder of local copies of the benchmarks' data")
     given = parser.parse_args()
     names = given.names or list(COMMANDS)

@@ -96,15 +96,15 @@ def copa_protocol(
     rows = []
     for name in training_sets:
         chosen, on_train = [], []
-        for one in seeds:
-            half: dict[str, Any] = {"seed": one} if name == "balanced_50" else {}
+        for number in seeds:
+            half: dict[str, Any] = {"seed": number} if name == "balanced_50" else {}
             raw = load_dataset("balanced_copa", name, split="train", data_dir=data_dir, **half)
             train = as_multiple_choice(raw, style=style)
             scores = scored_run(
                 model_name_or_path,
                 train,
                 {"test": test, "train": train},
-                out=run_folder(out, name, one),
+                out=run_folder(out, name, number),
                 task="multiple_choice",
                 keep_model=keep_models,
                 progress=progress,
@@ -115,7 +115,7 @@ def copa_protocol(
                     "max_length": max_length,
                     "warmup": warmup,
                     "freeze_encoder": freeze_encoder,
-                    "seed": one,
+                    "seed": number,
                     "metrics": ("accuracy",),
                     **options,
                 },

@@ -207,17 +207,17 @@ def _bars(row: Mapping[str, Any]) -> Bar:
 
 def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:
     """Ask the same of our own Easy items, and how far they are the published ones."""
-    own = np.array(split.easy)
+    easy = np.array(split.easy)
     published = np.array(test["easy"])
-    both = int((own & published).sum())
+    both = int((easy & published).sum())
     gaps = {}
     for row in rows:
         if not row.frozen_encoder:
-            gaps[row.training_set] = easy_hard_gap(_chosen(row, runs), test["label"][:], own).to_dict()
+            gaps[row.training_set] = easy_hard_gap(_chosen(row, runs), test["label"][:], easy).to_dict()
     return {
-        "n_easy": int(own.sum()),
+        "n_easy": int(easy.sum()),
         "in_both": both,
-        "expected_in_both": float(own.mean() * published.sum()),
+        "expected_in_both": float(easy.mean() * published.sum()),
         "gaps": gaps,
     }
 
@@ -248,7 +248,9 @@ def _compared(rows: Sequence[CopaRow], runs: Path, test: datasets.Dataset) -> di
 
 
 def _tables(results: Mapping[str, Any]) -> str:
-    rows, cues, split, own = (results[key] for key in ("rows", "sensitivity", "premise_oblivious", "own_easy_hard"))
+    rows, cues, split, own_split = (
+        results[key] for key in ("rows", "sensitivity", "premise_oblivious", "own_easy_hard")
+    )
     lines = [
         "# Our tables",
         "",
@@ -286,8 +288,8 @@ def _tables(results: Mapping[str, Any]) -> str:
     )
     lines += [without]
     overlap = (
-        f"The paper has 190 Easy items. Of our {own['n_easy']}, {own['in_both']} are among them; "
-        f"{own['expected_in_both']:.0f} would be by chance. On our own Easy and Hard items:"
+        f"The paper has 190 Easy items. Of our {own_split['n_easy']}, {own_split['in_both']} are among them; "
+        f"{own_split['expected_in_both']:.0f} would be by chance. On our own Easy and Hard items:"
     )
     lines += [
         "",
@@ -295,7 +297,7 @@ def _tables(results: Mapping[str, Any]) -> str:
         "",
         "| trained on | overall | Easy | Hard | gap [95 %] | p |",
         "|---|---|---|---|---|---|",
-        *(_gap_row(NAMES[name], gap) for name, gap in own["gaps"].items()),
+        *(_gap_row(NAMES[name], gap) for name, gap in own_split["gaps"].items()),
         "",
     ]
     return "\n".join(lines)

@@ -152,8 +152,8 @@ SCALES = {
 def sample(scale: Scale, split: str, size: int, data_dir: str | None) -> IidData:
     """Draw independent data by (seed, id)."""
     if scale.labels == "answers":
-        asked = open_questions(scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED)
-        return IidData(asked["question"][:], asked["answers"][:], asked["context"][:])
+        questions = open_questions(scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED)
+        return IidData(questions["question"][:], questions["answers"][:], questions["context"][:])
     data: Any = load_dataset(scale.data, split=split, data_dir=data_dir)
     rows = data.select(chosen_rows(data["id"][:], size, seed=SEED))
     pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
@@ -213,13 +213,13 @@ def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, Le
     }
     plans = []
     for place, (configuration, options) in enumerate(scale.options.items()):
-        own = dataclasses.replace(task, options=options)
+        planned = dataclasses.replace(task, options=options)
         configurations = ("IID", configuration) if place == 0 else (configuration,)
         partitions = ("seen", "type") if configuration in scale.coarse else PARTITIONS
         runs = plan_runs(
             task.suite, configurations=configurations, methods=scale.methods, partitions=partitions, seeds=(SEED,)
         )
-        plans.append((Plan.create(work / name / f"plan-{place}", runs, {**own.settings(), **about}), own))
+        plans.append((Plan.create(work / name / f"plan-{place}", runs, {**planned.settings(), **about}), planned))
     return plans
 
 

@@ -129,17 +129,21 @@ def table(sets: dict[str, dict[str, Any]]) -> str:
     heads = ["figure", *(f"{name}{part}" for name in sets for part in ("", ", at its temperature"))]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for key in FIGURES:
-        cells = [cell(one[part].get(key)) for one in sets.values() for part in ("figures", "figures_at_temperature")]
+        cells = [
+            cell(set_figures[part].get(key))
+            for set_figures in sets.values()
+            for part in ("figures", "figures_at_temperature")
+        ]
         name = next(iter(sets.values()))["figures"][key]["name"]
         lines.append("| " + " | ".join([name, *cells]) + " |")
     return "\n".join(lines)
 
 
-def paragraph(name: str, one: dict[str, Any]) -> str:
-    verdict, temperature = one["verdict"], one["temperature"]
+def paragraph(name: str, figures: dict[str, Any]) -> str:
+    verdict, temperature = figures["verdict"], figures["temperature"]
     return (
-        f"**{name}**: trained on {one['n_train']:,} items for {one['epochs']:g} epochs at learning rate "
-        f"{one['learning_rate']:g}; audited on all {one['n_items']:,} items of “{one['split']}”. "
+        f"**{name}**: trained on {figures['n_train']:,} items for {figures['epochs']:g} epochs at learning rate "
+        f"{figures['learning_rate']:g}; audited on all {figures['n_items']:,} items of “{figures['split']}”. "
         f"{verdict['label']}. {verdict['summary']} Temperature {temperature['temperature']:.3f}, fitted on "
         f"{temperature['n_items']:,} validation items."
     )
@@ -158,7 +162,7 @@ def write_report(results: dict[str, Any]) -> None:
             "# Results",
             "Written by `run.py`; README.md says how to read it. In brackets: 95 % intervals over the items.",
             table(sets),
-            *(paragraph(name, one) for name, one in sets.items()),
+            *(paragraph(name, figures) for name, figures in sets.items()),
             "\n".join(pictures),
             f"Seed {results['seed']}. {versions}.",
         ]

@@ -231,10 +231,10 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         "sets": {},
         "pairs": pairs,
     }
-    told: dict[str, Any] = {}
+    fishers: dict[str, Any] = {}
     for (source, split), called in SETS.items():
         rows = data[source][split]
-        told[called] = fisher = fisher_information(
+        fishers[called] = fisher = fisher_information(
             classifier,
             rows["text"][:],
             ids=rows["id"][:],
@@ -273,7 +273,7 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
     if name == "cnn":
         found["data_map"] = variability(classifier, texts, data_map.file, length, folder)
     rows = data["imdb_counterfactual"]["test"]
-    substitute(found, classifier, rows, texts, told["counterfactual test"].eigenvalues, length, seed, folder)
+    substitute(found, classifier, rows, texts, fishers["counterfactual test"].eigenvalues, length, seed, folder)
     return found
 
 
@@ -340,15 +340,15 @@ def rate(attempts: tuple[Attempt, ...], values: NDArray[np.float64]) -> dict[str
 def group_of(items: list[int], single: SubstitutionTests, joint: SubstitutionTests) -> dict[str, Any]:
     """Count what flips a group of items."""
     chosen = set(items)
-    one = [attempt for attempt in single.attempts if attempt.item in chosen]
+    attempts = [attempt for attempt in single.attempts if attempt.item in chosen]
     four = [attempt for attempt in joint.attempts if attempt.item in chosen and attempt.n_changes == 4]
     needed = [joint.needed[item] for item in items if joint.needed[item] is not None]
     return {
         "n_items": len(items),
-        "single_attempts": len(one),
-        "single_rate": float(np.mean([attempt.flipped for attempt in one])) if one else None,
+        "single_attempts": len(attempts),
+        "single_rate": float(np.mean([attempt.flipped for attempt in attempts])) if attempts else None,
         "items_flipped_by_one": float(np.mean([single.needed[item] is not None for item in items])),
-        "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in one])) if one else None,
+        "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in attempts])) if attempts else None,
         "with_four_antonyms": len(four),
         "flipped_by_four_antonyms": float(np.mean([attempt.flipped for attempt in four])) if four else None,
         "items_flipped_by_antonyms": float(np.mean([joint.needed[item] is not None for item in items])),

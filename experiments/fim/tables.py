@@ -114,9 +114,9 @@ def tell(
     for name, title in MODELS.items():
         for called, overlap in overlaps[name].items():
             paper_says = PAPER_OVERLAP.get(called)
-            told = f"{paper_says:.1%} (against IMDb, measure not said)" if paper_says and name == "cnn" else ""
+            remark = f"{paper_says:.1%} (against IMDb, measure not said)" if paper_says and name == "cnn" else ""
             ends = f"[{overlap.interval.low:.1%}, {overlap.interval.high:.1%}]"
-            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {ends} | {told} |")
+            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {ends} | {remark} |")
     lines += ["", *(f"![overlap](overlap_{name}.png)\n" for name in MODELS), "## What the eigenvalue goes with", ""]
     lines += [
         "Spearman's correlations on the counterfactual test split, originals and revisions.",

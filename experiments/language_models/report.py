@@ -93,9 +93,9 @@ def pairs_of(cells: Cells, part: str, first: str, second: str) -> list[tuple[str
     """Return the ways that differ in one part alone."""
     found = []
     for key in cells:
-        own = parts_of(key)
-        other = "/".join({**own, part: second}.values())
-        if own[part] == first and other in cells:
+        settings = parts_of(key)
+        other = "/".join({**settings, part: second}.values())
+        if settings[part] == first and other in cells:
             found.append((key, other))
     return found
 
@@ -123,27 +123,32 @@ def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
 
 
 def _ways(name: str, cells: Cells) -> str:
-    told = []
-    for shots, own in by_shots(cells).items():
-        one = Asked.of(next(iter(own.values())))
-        told.append(f"{len(one.ids)} items with {shots} examples, the most frequent label right on {one.chance:.0%}")
+    notes = []
+    for shots, way in by_shots(cells).items():
+        answers = Asked.of(next(iter(way.values())))
+        notes.append(
+            f"{len(answers.ids)} items with {shots} examples, the most frequent label right on {answers.chance:.0%}"
+        )
     lines = [
         f"## {name}",
         "",
-        f"{'; '.join(told)}.",
+        f"{'; '.join(notes)}.",
         "",
         "| template | examples | answers | score | accuracy | confidence − accuracy | ECE | most frequent answer |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for key in sorted(cells):
-        one, own = Asked.of(cells[key]), parts_of(key)
-        low_high = wilson(int(one.right.sum()), len(one.right), confidence_level=LEVEL)
-        gap, ends = one.overconfidence.mean(), bounded_mean(one.overconfidence, low=-1, high=1, confidence_level=LEVEL)
-        ece = calibration_error([row.tolist() for row in one.confidence], one.labels.tolist(), n_bins=10).ece
+        answers, way = Asked.of(cells[key]), parts_of(key)
+        low_high = wilson(int(answers.right.sum()), len(answers.right), confidence_level=LEVEL)
+        gap, ends = (
+            answers.overconfidence.mean(),
+            bounded_mean(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL),
+        )
+        ece = calibration_error([row.tolist() for row in answers.confidence], answers.labels.tolist(), n_bins=10).ece
         lines.append(
-            f"| {'on' if own['template'] == 'chat' else 'off'} | {own['shots']} | {own['style']} | {own['scoring']} "
-            f"| {one.right.mean():.3f} [{low_high.low:.3f}, {low_high.high:.3f}] "
-            f"| {gap:+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] | {ece:.3f} | {one.favorite:.0%} |"
+            f"| {'on' if way['template'] == 'chat' else 'off'} | {way['shots']} | {way['style']} | {way['scoring']} "
+            f"| {answers.right.mean():.3f} [{low_high.low:.3f}, {low_high.high:.3f}] "
+            f"| {gap:+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] | {ece:.3f} | {answers.favorite:.0%} |"
         )
     return "\n".join(lines)
 
@@ -156,12 +161,12 @@ def _differences(name: str, cells: Cells) -> str:
         "|---|---|---|---|",
     ]
     for label, part, first, second in CHANGES:
-        for one, two in pairs_of(cells, part, first, second):
-            both = Asked.of(cells[one]), Asked.of(cells[two])
+        for first_key, second_key in pairs_of(cells, part, first, second):
+            both = Asked.of(cells[first_key]), Asked.of(cells[second_key])
             shared = [item for item in both[0].ids if item in set(both[1].ids)]
             a, b = (each.right_on(shared) for each in both)
             ends = bounded_mean(a - b, low=-1, high=1, confidence_level=LEVEL)
-            rest = ", ".join(value for key, value in parts_of(one).items() if key != part)
+            rest = ", ".join(value for key, value in parts_of(first_key).items() if key != part)
             lines.append(
                 f"| {label} | {rest} | {a.mean() - b.mean():+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] "
                 f"| {mcnemar(a > 0, b > 0).p_value:.3g} |"
@@ -174,7 +179,7 @@ def _conclusions(results: Mapping[str, Cells]) -> str:
     questions: Sequence[tuple[str, Callable[[Asked], int]]] = (
         ("better than the most frequent label", _above_chance),
         ("too sure of itself", _too_sure),
-        ("gives one answer to 9 of 10 items", lambda one: 1 if one.favorite >= 0.9 else -1),
+        ("gives one answer to 9 of 10 items", lambda answers: 1 if answers.favorite >= 0.9 else -1),
     )
     lines = [
         "## Which conclusion changes?",
@@ -185,18 +190,18 @@ def _conclusions(results: Mapping[str, Cells]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, cells in results.items():
-        for shots, own in by_shots(cells).items():
-            for told, judge in questions:
-                said = [judge(Asked.of(cell)) for cell in own.values()]
-                lines.append(f"| {name} | {shots} | {told} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
+        for shots, way in by_shots(cells).items():
+            for claim, judge in questions:
+                said = [judge(Asked.of(cell)) for cell in way.values()]
+                lines.append(f"| {name} | {shots} | {claim} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
     return "\n".join(lines)
 
 
-def _above_chance(one: Asked) -> int:
-    ends = wilson(int(one.right.sum()), len(one.right), confidence_level=LEVEL)
-    return 1 if ends.low > one.chance else -1 if ends.high < one.chance else 0
+def _above_chance(answers: Asked) -> int:
+    ends = wilson(int(answers.right.sum()), len(answers.right), confidence_level=LEVEL)
+    return 1 if ends.low > answers.chance else -1 if ends.high < answers.chance else 0
 
 
-def _too_sure(one: Asked) -> int:
-    ends = bounded_mean(one.overconfidence, low=-1, high=1, confidence_level=LEVEL)
+def _too_sure(answers: Asked) -> int:
+    ends = bounded_mean(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL)
     return 1 if ends.low > 0 else -1 if ends.high < 0 else 0

@@ -68,13 +68,13 @@ class Way:
         return f"{'chat' if self.chat == 'on' else 'bare'}/{self.shots}/{self.style}/{self.scoring}"
 
 
-def ways_of(one: Set) -> list[Way]:
+def ways_of(data: Set) -> list[Way]:
     """Return the ways of a data set: what is cheap comes first.
 
     Contextual calibration is defined for classes; its inputs without content are asked beside each item.
     """
-    words = ["sum", "mean", "unconditional"] + (["calibrated"] if one.label_words else [])
-    letters = ["sum"] + (["calibrated"] if one.label_words else [])
+    words = ["sum", "mean", "unconditional"] + (["calibrated"] if data.label_words else [])
+    letters = ["sum"] + (["calibrated"] if data.label_words else [])
     styles = [("words", scoring) for scoring in words] + [("letters", scoring) for scoring in letters]
     every = [
         Way(chat, shots, style, scoring)
@@ -99,8 +99,8 @@ class Asked:
         rows = chosen_rows(whole["id"][:], n_items, seed=SEED)
         self.items = whole.select(rows)
         lenders = data[self.set.examples]
-        asked = set(self.items["id"])
-        others = [row for row, own in enumerate(lenders["id"][:]) if own not in asked]
+        ids = set(self.items["id"])
+        others = [row for row, lender in enumerate(lenders["id"][:]) if lender not in ids]
         lenders = lenders.select(others)
         columns = ("text",) if self.set.label_words else ("prompt", "choices")
         fields = {column: lenders[column][:] for column in columns}
@@ -108,12 +108,12 @@ class Asked:
 
     def ask(self, engine: LocalEngine, way: Way, work: Path) -> Scores:
         """Ask in one way; ways that ask the same model the same share the folder."""
-        own = self.set.label_words
-        prompt = Prompt(chat=way.chat, shots=way.shots, style=way.style, scoring=way.scoring, label_words=own)
-        scorer = Prompted(prompt, engine, own or None, examples=self.examples, seed=SEED)
+        words = self.set.label_words
+        prompt = Prompt(chat=way.chat, shots=way.shots, style=way.style, scoring=way.scoring, label_words=words)
+        scorer = Prompted(prompt, engine, words or None, examples=self.examples, seed=SEED)
         ids, labels = self.items["id"][:], self.items["label"][:]
         out = work / self.name / f"{way.chat}-{way.shots}-{way.style}"
-        if own:
+        if words:
             return scorer.predict(self.items["text"][:], ids=ids, labels=labels, out=out, progress=False)
         columns = self.items["prompt"][:], self.items["choices"][:]
         return scorer.choose(*columns, ids=ids, labels=labels, out=out, progress=False)
@@ -134,7 +134,7 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
     """Ask every way that results.json does not have yet of so many items."""
     results: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     engine = None
-    asked = {}
+    by_name = {}
     order = sorted(
         ((name, way) for name in sets for way in ways_of(SETS[name])),
         key=lambda pair: (pair[1].shots > 0, pair[1].scoring == "calibrated" and pair[1].shots > 0),
@@ -144,10 +144,10 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
             continue
         if engine is None:
             engine = LocalEngine(load_causal(demo_language_model()), max_tokens=2048)
-        if name not in asked:
-            asked[name] = Asked(name, n_items, data_dir)
+        if name not in by_name:
+            by_name[name] = Asked(name, n_items, data_dir)
         began = time.perf_counter()
-        scores = asked[name].ask(engine, way, work / str(n_items))
+        scores = by_name[name].ask(engine, way, work / str(n_items))
         results.setdefault(name, {})[way.key] = record(scores, time.perf_counter() - began)
         print(f"{name} {way.key}: {results[name][way.key]['seconds']} s", flush=True)
         file.write_text(json.dumps(results, separators=(",", ":")) + "\n", "utf-8")

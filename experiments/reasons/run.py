@@ -44,7 +44,7 @@ def main() -> None:
 def write(folder: Path, record: dict) -> None:
     """Write results.json: what the answers are, and the figures of the report."""
     lines = (folder / "reasons.jsonl").read_text("utf-8").splitlines()
-    asked = read_traces(map(json.loads, lines))
+    answers = read_traces(map(json.loads, lines))
     names = ("item", "arm", "hint", "answer", "label", "n_options")
     rows = [
         {
@@ -52,7 +52,7 @@ def write(folder: Path, record: dict) -> None:
             "level": LEVELS[level] if trace.kind else "",
             "shows": bool(shows),
         }
-        for arm in asked.arms.values()
+        for arm in answers.arms.values()
         for trace, level, shows in zip(arm.traces.values(), arm.levels, arm.shows, strict=True)
     ]
     (answer,) = [each["result"] for each in record["questions"] if each["question"] == "reasons"]

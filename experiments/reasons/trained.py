@@ -160,9 +160,9 @@ def main() -> None:
     given, found = parser.parse_args(), {}
     for model in STEPS:
         result = ask(given.work, model)
-        asked = read_traces(map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines()))
-        before, beside = ({t.item: t.answer for t in asked.arm(name).traces.values()} for name in (PLAIN, NEUTRAL))
-        arm = asked.arm(HINT, "colleague")
+        answers = read_traces(map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines()))
+        before, beside = ({t.item: t.answer for t in answers.arm(name).traces.values()} for name in (PLAIN, NEUTRAL))
+        arm = answers.arm(HINT, "colleague")
         rows = [
             [before[t.item], beside[t.item], t.answer, t.hint, LEVELS[level] if shown else "unseen"]
             for t, level, shown in zip(arm.traces.values(), arm.levels, arm.shows, strict=True)

@@ -85,14 +85,14 @@ def within_tasks(runs: Runs, figure: str, seed: int = 0) -> dict[str, Any] | Non
     generator = np.random.default_rng(seed)
     rho, drawn_rho, pairs, drawn_pairs = [], np.zeros(N_PERMUTATIONS), [], np.zeros(N_PERMUTATIONS)
     n_pairs = sum(values.shape[1] * (values.shape[1] - 1) // 2 for values in tasks.values())
-    for one, other in tasks.values():
-        rho.append(float(ranks(one) @ ranks(other)))
-        pairs.append(float(signs(one) @ signs(other)))
-        orders = generator.permuted(np.tile(np.arange(len(one)), (N_PERMUTATIONS, 1)), axis=1)
-        drawn_rho += ranks(other)[orders] @ ranks(one)
-        first, second = np.triu_indices(len(one), 1)
+    for first_values, other in tasks.values():
+        rho.append(float(ranks(first_values) @ ranks(other)))
+        pairs.append(float(signs(first_values) @ signs(other)))
+        orders = generator.permuted(np.tile(np.arange(len(first_values)), (N_PERMUTATIONS, 1)), axis=1)
+        drawn_rho += ranks(other)[orders] @ ranks(first_values)
+        first, second = np.triu_indices(len(first_values), 1)
         shuffled = other[orders]
-        drawn_pairs += np.sign(shuffled[:, first] - shuffled[:, second]) @ signs(one)
+        drawn_pairs += np.sign(shuffled[:, first] - shuffled[:, second]) @ signs(first_values)
     mean = float(np.mean(rho))
     half = float(stats.t.ppf(0.975, len(rho) - 1) * np.std(rho, ddof=1) / np.sqrt(len(rho)))
     drawn = np.abs(drawn_rho / len(tasks))
@@ -148,7 +148,7 @@ def write_report(results: Mapping[str, Any], folder: Path) -> None:
             for model in MODELS:
                 value = cells[figure].get(label, {}).get(model)
                 seeds = runs.get(label, {}).get(model, {})
-                constant = any(predicts_one_class(one["f1"], one["accuracy"]) for one in seeds.values())
+                constant = any(predicts_one_class(figures["f1"], figures["accuracy"]) for figures in seeds.values())
                 mark = ONE_CLASS if constant else ""
                 row.append("–" if value is None else f"{scale * value:.{digits}f}{mark} ({len(seeds)})")
             rows.append(row)

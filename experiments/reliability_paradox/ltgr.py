@@ -323,7 +323,7 @@ def _numbers(table: Any, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _joined(texts: Sequence[str], pairs: Sequence[str] | None) -> Sequence[str]:
-    return texts if pairs is None else [f"{one}\n{two}" for one, two in zip(texts, pairs, strict=True)]
+    return texts if pairs is None else [f"{first}\n{second}" for first, second in zip(texts, pairs, strict=True)]
 
 
 def _with_targets(validation: Table | None, n_classes: int) -> Table | None:

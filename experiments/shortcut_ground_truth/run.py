@@ -159,7 +159,7 @@ def measure(
     planted = [planted_mask(tokens, spans[a:b]) for tokens, (a, b) in zip(model.planted, cuts, strict=True)]
     flags = [shortcuts.found[a:b] for a, b in cuts]
     quality = detection_quality(flags, planted)
-    named = np.array([bool((one & two).any()) for one, two in zip(flags, planted, strict=True)])
+    named = np.array([bool((flag & cue).any()) for flag, cue in zip(flags, planted, strict=True)])
     return {
         "precision": quality.precision,
         "precision_interval": interval(quality.precision_interval),

@@ -75,7 +75,7 @@ def build() -> gr.Blocks:
         done, held = gr.State(), gr.State()
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
-                told = gr.HTML(headline(start), elem_id="figures")
+                message = gr.HTML(headline(start), elem_id="figures")
             with gr.Column(scale=2, min_width=320):
                 with gr.Tabs():
                     with gr.Tab("A model and data"):
@@ -118,7 +118,7 @@ def build() -> gr.Blocks:
         page_links("audit", {name: WORKS[name] for name in PAPERS})
         endpoint(report, files=["predictions", "data_file"], seconds=SECONDS, gigabytes=GIGABYTES)
 
-        whole = [told, done, held, shown, question, section, answers, items, *picker.outputs]
+        whole = [message, done, held, shown, question, section, answers, items, *picker.outputs]
         n = len(whole)
 
         def write(finished: Finished, state: Any) -> list[Any]:
@@ -176,8 +176,8 @@ def build() -> gr.Blocks:
                 columns_found: list[str] = []
                 for path in paths.values():
                     columns_found += yield from waiting(work(column_names, path), n)
-                told, picked = picker.offer(error, list(dict.fromkeys(columns_found)))
-                yield [told, None, files or None, "", gr.skip(), "", None, None, *picked]
+                message, picked = picker.offer(error, list(dict.fromkeys(columns_found)))
+                yield [message, None, files or None, "", gr.skip(), "", None, None, *picked]
 
         def stopped() -> list[Any]:
             return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]

@@ -206,8 +206,12 @@ def _section(outcome: Any) -> str:
         return f'<p class="rr-waiting">{html.escape(outcome.reason)}</p>'
     result = outcome.result
     entries = [
-        (one.name, written(Estimate(one.estimate.value, one.estimate.low, one.estimate.high), one.unit), one.split)
-        for one in result.headlines
+        (
+            headline.name,
+            written(Estimate(headline.estimate.value, headline.estimate.low, headline.estimate.high), headline.unit),
+            headline.split,
+        )
+        for headline in result.headlines
     ]
     pictures = "".join(
         f'<figure class="rr-figure">{plot.svg or _png(plot)}'

@@ -170,8 +170,8 @@ def build() -> gr.Blocks:
 
         def mistaken(report: Any, held: Any, error: Exception, columns: Sequence[str]) -> list[Any]:
             none = gr.update(choices=[], value=None)
-            told, picked = picker.offer(error, columns)
-            return [report, held, told, "", "", "", none, none, "", 1, "", *picked]
+            message, picked = picker.offer(error, columns)
+            return [report, held, message, "", "", "", none, none, "", 1, "", *picked]
 
         def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)

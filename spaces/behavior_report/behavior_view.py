@@ -263,9 +263,9 @@ def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None)
     """Write the texts of an example, with the words that the original does not have."""
     parts = []
     for place, (column, text) in enumerate(zip(suite.text_columns, example.texts, strict=True)):
-        told = f'<span class="rr-small">{_text(column)}</span> ' if len(suite.text_columns) > 1 else ""
+        heading = f'<span class="rr-small">{_text(column)}</span> ' if len(suite.text_columns) > 1 else ""
         shown = _text(text) if original is None else _changed(original.texts[place], text)
-        parts.append(f"<p>{told}{shown}</p>")
+        parts.append(f"<p>{heading}{shown}</p>")
     return "".join(parts)
 
 
@@ -308,10 +308,10 @@ def _percent(rate: float | None) -> str:
     return "–" if rate is None else f"{whole_percent(rate)}%"
 
 
-def _said(rate: float | None, passed: int, asked: int) -> str:
+def _said(rate: float | None, passed: int, n_cases: int) -> str:
     if rate is None:
         return "no case is asked"
-    return f"{passed:,} of {counted(asked, 'case')} {'passes' if passed == 1 else 'pass'} ({_percent(rate)})"
+    return f"{passed:,} of {counted(n_cases, 'case')} {'passes' if passed == 1 else 'pass'} ({_percent(rate)})"
 
 
 def _ends(interval: Interval | None) -> str:

@@ -72,7 +72,7 @@ def build() -> gr.Blocks:
     ways = ([f"model: {Path(path).stem}"] if path else []) + [PASTED]
     with public_page("Confusion probes", HERE / "style.css") as demo:
         gr.Markdown(INTRO + PRIVACY)
-        asked = gr.State()
+        answered = gr.State()
         with gr.Tabs():
             with gr.Tab("One item"), gr.Row():
                 with gr.Column(scale=3, min_width=320):
@@ -155,8 +155,8 @@ def build() -> gr.Blocks:
                 except MISTAKES as error:
                     yield problem(error)
 
-        controls = [prompt, choices, right, k, seed, way, method, pasted, asked]
-        outputs = [figures, shown, pasted, asked]
+        controls = [prompt, choices, right, k, seed, way, method, pasted, answered]
+        outputs = [figures, shown, pasted, answered]
         choice.input(take, choice, [prompt, choices, right], show_progress="hidden").then(apply, controls, outputs)
         way.change(
             lambda way: [gr.update(visible=way == PASTED), gr.update(visible=way != PASTED)],

@@ -83,8 +83,8 @@ class Forms:
 
 def forms(item: Row, k: int, seed: int) -> Forms:
     """Apply every probe to an item; texts are borrowed from the bundled items."""
-    own = (item["prompt"].strip(), tuple(item["choices"]))
-    others = [row for row in bundled().values() if (row["prompt"], tuple(row["choices"])) != own]
+    this = (item["prompt"].strip(), tuple(item["choices"]))
+    others = [row for row in bundled().values() if (row["prompt"], tuple(row["choices"])) != this]
     pool = Pool(others)
     made = {ORIGINAL: item}
     for probe in (*WITHOUT_ANSWER, EXTRA):
@@ -238,11 +238,11 @@ def of_a_log(path: str, log_filter: str = "") -> str:
     result = answer["result"]
     entries = [
         (
-            one["name"],
-            figure_of(Estimate(**one["estimate"]), one["unit"]),
-            counted(one["n"], "item") if one["n"] else "",
+            headline["name"],
+            figure_of(Estimate(**headline["estimate"]), headline["unit"]),
+            counted(headline["n"], "item") if headline["n"] else "",
         )
-        for one in result["headlines"]
+        for headline in result["headlines"]
     ]
     return verdict(result["verdict"]["label"] + ".", result["verdict"]["tone"]) + tiles(entries)
 
@@ -273,20 +273,20 @@ def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, 
     """Say in one sentence what the probes do to this item; returns it and its tone: one item shows no rule."""
     label, without = found.item["label"], confidences["no_question"]
     before, after = confidences[ORIGINAL], confidences[EXTRA]
-    told = []
+    faults = []
     picked = int(without.argmax())
     if without[picked] >= 1.5 / len(without):
         which = "the right answer" if picked == label else f"choice {picked + 1}"
-        told.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
+        faults.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
     right, added = found.rows[EXTRA]["label"], counted(len(after) - len(before), "more wrong choice")
     if before.argmax() != label:
-        told.append(f"with its question it prefers choice {int(before.argmax()) + 1}, which is wrong")
+        faults.append(f"with its question it prefers choice {int(before.argmax()) + 1}, which is wrong")
     elif after.argmax() != right:
-        told.append(f"with {added} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})")
-    if not told:
+        faults.append(f"with {added} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})")
+    if not faults:
         words = f"no strong preference without the question, and is right among {added}"
         return f"On this item it has {words}.", "neutral"
-    return f"On this item, {'; '.join(told)}.", "warn"
+    return f"On this item, {'; '.join(faults)}.", "warn"
 
 
 def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None) -> tuple[str, str]:

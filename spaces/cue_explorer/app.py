@@ -121,8 +121,8 @@ def build() -> gr.Blocks:
             return [opened, None, _about(about, items), *shown, *picker.hidden()]
 
         def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
-            told, picked = picker.offer(error, columns)
-            return [None, held, told, *_empty(), *picked]
+            message, picked = picker.offer(error, columns)
+            return [None, held, message, *_empty(), *picked]
 
         def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
             yield (yield from write(SOURCE, settings, name))

@@ -379,8 +379,8 @@ def _item(items: Items, item: int, cue: str | None = None, pointed: int | None =
     for number, choice in enumerate(items.choices[item]):
         is_right = number == items.labels[item]
         text = _mark(choice, cue) if cue is not None and number == pointed else html.escape(choice)
-        told = ' <span class="rr-small">right</span>' if is_right else ""
-        choices.append(f'<li class="{"cx-right" if is_right else "cx-wrong"}">{text}{told}</li>')
+        mark = ' <span class="rr-small">right</span>' if is_right else ""
+        choices.append(f'<li class="{"cx-right" if is_right else "cx-wrong"}">{text}{mark}</li>')
     note = ""
     if items.mirrored is not None:
         note = f' <span class="rr-small">{"mirrored" if items.mirrored[item] else "original"}</span>'

@@ -127,12 +127,12 @@ def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> Iterator
         yield problem(error)
 
 
-def _same(one: Ranked) -> str:
-    return edited_page(one, one)
+def _same(item: Ranked) -> str:
+    return edited_page(item, item)
 
 
 def _options(ranked: list[Ranked]) -> list[tuple[str, int]]:
-    return [(f"{place}. {_short(one.text)}", place - 1) for place, one in enumerate(ranked, start=1)]
+    return [(f"{place}. {_short(item.text)}", place - 1) for place, item in enumerate(ranked, start=1)]
 
 
 def _short(text: str, longest: int = 70) -> str:

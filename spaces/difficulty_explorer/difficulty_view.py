@@ -101,7 +101,9 @@ def difficulty(texts: list[str], model: str = "") -> list[dict[str, Any]]:
     if not isinstance(texts, list):
         raise TypeError(f"Expected `texts` to be a list of texts, but got {kind_of(texts)}.")
     ranked = rank_named(model, [typed_text(text, "texts") for text in texts])
-    return [{key: getattr(one, key) for key in ("text", "eigenvalue", "label", "confidence", "why")} for one in ranked]
+    return [
+        {key: getattr(item, key) for key in ("text", "eigenvalue", "label", "confidence", "why")} for item in ranked
+    ]
 
 
 def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
@@ -125,7 +127,7 @@ def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
 
 def ranking_verdict(ranked: Sequence[Ranked]) -> str:
     """Say in one sentence which text is the most fragile, and how much more than the median."""
-    known = [one for one in ranked if one.eigenvalue is not None and one.confidence is not None]
+    known = [item for item in ranked if item.eigenvalue is not None and item.confidence is not None]
     if not known:
         return verdict("None of these texts could be computed.")
     first, middle = known[0], known[len(known) // 2]
@@ -138,13 +140,13 @@ def ranking_verdict(ranked: Sequence[Ranked]) -> str:
 def ranking_page(ranked: Sequence[Ranked]) -> str:
     """Write the list of texts, the most difficult first."""
     rows = []
-    for place, one in enumerate(ranked, start=1):
-        told = (
-            html.escape(one.why)
-            if one.eigenvalue is None
-            else f"λ = {one.eigenvalue:.4g} · {html.escape(one.label)}, confidence {one.confidence:.3f}"
+    for place, item in enumerate(ranked, start=1):
+        line = (
+            html.escape(item.why)
+            if item.eigenvalue is None
+            else f"λ = {item.eigenvalue:.4g} · {html.escape(item.label)}, confidence {item.confidence:.3f}"
         )
-        rows.append(f'<li value="{place}"><div>{one.marked}</div><div class="rr-small">{told}</div></li>')
+        rows.append(f'<li value="{place}"><div>{item.marked}</div><div class="rr-small">{line}</div></li>')
     return f'<ol class="dx-list rr-list">{"".join(rows)}</ol>'
 
 
@@ -176,9 +178,9 @@ def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors
     """
     classifier = open_model(model)
     label_of = {name: label for label, name in enumerate(classifier.label_names or ())}
-    known = [one for one in ranked if one.label in label_of]
-    labels = [label_of[one.label] for one in known]
-    sources = replacement_sources(classifier, [one.text for one in known], labels, neighbors=neighbors)
+    known = [item for item in ranked if item.label in label_of]
+    labels = [label_of[item.label] for item in known]
+    sources = replacement_sources(classifier, [item.text for item in known], labels, neighbors=neighbors)
     tests = substitution_tests(
         classifier,
         [text],
@@ -195,7 +197,7 @@ def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors
             "after": round(attempt.confidence_after, 3),
             "flips": f"yes, to {names[attempt.after]}" if attempt.flipped else "no",
         }
-        for attempt in sorted(tests.attempts, key=lambda one: one.confidence_after)
+        for attempt in sorted(tests.attempts, key=lambda item: item.confidence_after)
     ]
     if not rows:
         return '<p class="rr-small">No word that the prediction rests on could be replaced.</p>'

@@ -39,7 +39,7 @@ def build() -> gr.Blocks:
     with public_page("Leaderboard", STYLE) as demo:
         gr.Markdown(INTRO + PRIVACY)
         audits = gr.State()
-        told = gr.HTML(elem_id="told")
+        message = gr.HTML(elem_id="told")
         shown = gr.HTML(table_of(bundled(), FIRST), elem_id="table")
         with gr.Row():
             sort = gr.Dropdown(list(SORTS), value=FIRST, label="Best first, by", elem_id="sort")
@@ -57,8 +57,8 @@ def build() -> gr.Blocks:
             if not held:
                 return
             try:
-                found = yield from waiting(work(add_audits, before or (), [str(one.path) for one in held]), 4)
-                names = ", ".join(html.escape(one.path.name) for one in held)
+                found = yield from waiting(work(add_audits, before or (), [str(row.path) for row in held]), 4)
+                names = ", ".join(html.escape(row.path.name) for row in held)
                 yield [
                     f'<p class="rr-small">Added: {names}. Only yours are shown.</p>',
                     found,
@@ -71,7 +71,7 @@ def build() -> gr.Blocks:
         def order(found: list[Any] | None, sort: str) -> str:
             return table_of(found or bundled(), sort)
 
-        outputs = [told, audits, shown, upload]
+        outputs = [message, audits, shown, upload]
         upload.upload(add, [upload, audits, sort], outputs)
         sort.input(order, [audits, sort], shown, show_progress="hidden")
         back.click(lambda sort: ["", None, table_of(bundled(), sort), None], sort, outputs, show_progress="hidden")

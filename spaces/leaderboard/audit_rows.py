@@ -90,13 +90,13 @@ def find_audits(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
     figures = audit_figures(audit)
-    asked = {answer["question"]: answer for answer in audit["questions"]}
+    answer_of = {answer["question"]: answer for answer in audit["questions"]}
     data = audit["dataset"]
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
         dataset=short_name(data["name"]),
         n_items=next(split["n_items"] for split in data["splits"] if split["name"] == data["primary"]),
-        cells=tuple(_cell(question, asked.get(question), figures) for question in QUESTIONS),
+        cells=tuple(_cell(question, answer_of.get(question), figures) for question in QUESTIONS),
     )
 
 

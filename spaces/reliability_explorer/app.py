@@ -141,8 +141,8 @@ def build() -> gr.Blocks:
             ]
 
         def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
-            told, picked = picker.offer(error, columns)
-            return [None, told, held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
+            message, picked = picker.offer(error, columns)
+            return [None, message, held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
 
         def open_bundled(title: str, *values: Any) -> Iterator[Any]:
             yield (yield from show_run(bundled()[title]["about"], values, title))

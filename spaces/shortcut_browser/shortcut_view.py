@@ -134,8 +134,8 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
         ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
     warning = detected.summary.warning
-    told = f'<p class="rr-warning">{html.escape(warning)}</p>' if warning else ""
-    return tiles(entries) + told
+    note = f'<p class="rr-warning">{html.escape(warning)}</p>' if warning else ""
+    return tiles(entries) + note
 
 
 def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
@@ -246,8 +246,8 @@ def growth(strength: float, top_n: int, percent: float) -> str:
 def _deciding_curves(strength: float) -> str:
     found = [decided(s) for s in STRENGTHS]
     lines = [
-        Curve("decided by the cue", [estimate_of(one.deciding_share, one.interval) for one in found]),
-        Curve("follow rate", [estimate_of(one.follow_rate, one.follow_interval) for one in found]),
+        Curve("decided by the cue", [estimate_of(point.deciding_share, point.interval) for point in found]),
+        Curve("follow rate", [estimate_of(point.follow_rate, point.follow_interval) for point in found]),
     ]
     drawing = curves(
         "decided",
