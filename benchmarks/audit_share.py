@@ -26,7 +26,6 @@ PARTS = (
     (PASSES, "torch/nn/modules/"),
     ("updates of the weights", "torch/optim/"),
     ("updates of the weights", "torch/nn/utils/clip_grad"),
-    ("drawing", "/matplotlib/"),
     ("drawing", "rightreasons/page/plots.py"),
     ("tokenizing", "rightreasons/models/batching.py"),
     ("tokenizing", "transformers/tokenization"),

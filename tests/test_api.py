@@ -61,7 +61,8 @@ def test_one_figure_loads_nothing_heavy():
         "from rightreasons.cues import cue_statistics\n"
         "from rightreasons.shortcuts import lmi\nfrom rightreasons.probes import prior_bias\n"
         "calibration_error([[0.9, 0.1]], [0])\n"
-        "print(sorted({'evaluate', 'torch', 'datasets', 'pandas', 'transformers', 'matplotlib'} & set(sys.modules)))"
+        "heavy = {'evaluate', 'torch', 'datasets', 'pandas', 'transformers', 'vl_convert', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.page.plots import PALETTE
+
+sys.path.append(str(Path(__file__).parents[1]))
+from canvas import Picture, canvas, drawn
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +25,7 @@ def sensitivity_difference(
     difference: Floats,
     applicability: NDArray[np.int64],
     named: Mapping[int, str],
-) -> Drawing:
+) -> Picture:
     """Draw how a model's sensitivity to each cue changes against the cue's productivity.
 
     Args:
@@ -58,7 +63,7 @@ def sensitivity_difference(
 
 def embedding_panels(
     key: str, *, columns: Sequence[str], panels: Mapping[tuple[str, str], tuple[Floats, Floats]]
-) -> Drawing:
+) -> Picture:
     """Draw difference embeddings in the plane, one panel a model and a subset.
 
     Args:

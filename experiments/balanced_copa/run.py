@@ -36,7 +36,7 @@ from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.page.plots import Bar, Drawing, dot_rows
+from rightreasons.page.plots import Bar, dot_rows
 from rightreasons.training.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
@@ -190,7 +190,7 @@ def _figures(out: Path, results: Mapping[str, Any]) -> None:
     _save(picture, out / "sensitivity.png")
 
 
-def _save(picture: Drawing, path: Path) -> None:
+def _save(picture: Any, path: Path) -> None:
     # 64 colors are enough for these pictures, and a third of the bytes.
     Image.open(io.BytesIO(picture.png)).convert("RGB").quantize(64).save(path, optimize=True)
 

@@ -14,7 +14,7 @@ from scipy import stats
 from rightreasons.behavior.learning.collect import collect_scores
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import Plan
-from rightreasons.behavior.plots import pass_rate_heat_map
+from rightreasons.behavior.plots import behavior_heat_map
 from rightreasons.core.intervals import bootstrap_mean
 
 ROUNDING = 1e-9
@@ -82,7 +82,8 @@ def draw(name: str, plan: Plan, found: Mapping[str, Any], folder: Path) -> None:
         if setting in row["pass_rates"]:
             rows[label(row)] = row["pass_rates"][setting]
     folder.mkdir(exist_ok=True)
-    pass_rate_heat_map(rows, columns).savefig(folder / f"{name}.png", dpi=100)
+    drawing = behavior_heat_map(name, rows=rows, functionalities=columns)
+    (folder / f"{name}.png").write_bytes(drawing.png)
 
 
 def label(row: Mapping[str, Any]) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rightreasons.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+from rightreasons.page.plots import PALETTE, SERIES
 from rightreasons.page.prose import decimal, p_equals
+
+sys.path.append(str(Path(__file__).parents[1]))
+from canvas import MARKERS, Picture, canvas, drawn
 
 PRIOR = {"no_question": "no question", "wrong_question": "wrong question", "no_right_answer": "no right answer"}
 K = "4"
@@ -239,7 +243,7 @@ def _paralysis_words(mine: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------------- figures
 
 
-def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Drawing:
+def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Picture:
     kinds = {"original": "as it was", **PRIOR}
     with canvas(3.0 * len(ways) + 0.4, 3.1, ncols=len(ways), sharey=True, squeeze=False) as (figure, axes):
         for axis, way in zip(axes[0], ways, strict=True):
@@ -265,7 +269,7 @@ def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Drawing:
         return drawn(figure, "prior_bias")
 
 
-def _paralysis(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Drawing:
+def _paralysis(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Picture:
     grid = {"nrows": len(ways), "ncols": len(sets), "sharey": True, "squeeze": False}
     with canvas(2.1 * len(sets) + 0.5, 1.75 * len(ways) + 0.5, **grid) as (figure, axes):
         for r, way in enumerate(ways):

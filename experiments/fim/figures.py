@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.difficulty.page_rankings import plain_powers, positive
-from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.difficulty.page_rankings import positive
+from rightreasons.page.plots import PALETTE
+
+sys.path.append(str(Path(__file__).parents[1]))
+from canvas import Picture, canvas, drawn
 
 Floats = NDArray[np.float64]
 
 
-def paired_differences(key: str, *, panels: Mapping[str, Floats], title: str) -> Drawing:
+def paired_differences(key: str, *, panels: Mapping[str, Floats], title: str) -> Picture:
     """Draw histograms of difficulty(original) - difficulty(perturbed), one panel a data set (the paper's Figure 1).
 
     Args:
@@ -37,7 +42,7 @@ def paired_differences(key: str, *, panels: Mapping[str, Floats], title: str) ->
         return drawn(figure, key)
 
 
-def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, float]], title: str) -> Drawing:
+def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, float]], title: str) -> Picture:
     """Draw the difficulty of two sets over each other, one panel a pair of sets (the paper's Figure 2).
 
     Args:
@@ -56,7 +61,7 @@ def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, f
                 axis.hist(positive(values), bins=edges, density=False, histtype="stepfilled", alpha=0.4,
                           color=PALETTE[color], label=label)  # fmt: skip
             axis.set(xscale="log", xlabel="largest Fisher eigenvalue")
-            plain_powers(axis.xaxis)
+            axis.xaxis.set_major_formatter("{x:g}")
             axis.set_title(f"{name}: overlap {share:.0%}", fontsize=9)
         axes[0][0].set_ylabel(f"reviews ({title})")
         axes[0][0].legend(loc="upper left")
@@ -71,7 +76,7 @@ def boundary_map(
     directions: Floats,
     grid: tuple[Floats, Floats, Floats],
     labels: NDArray[np.int64],
-) -> Drawing:
+) -> Picture:
     """Draw points in the plane colored by difficulty, with the eigenvectors of the most difficult (METHODS 4.2).
 
     Args:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from matplotlib.patches import Patch
 
-from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.page.plots import PALETTE
+
+sys.path.append(str(Path(__file__).parents[1]))
+from canvas import Picture, canvas, drawn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Change:
     after: tuple[float, float, float] | None
 
 
-def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]) -> Drawing:
+def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]) -> Picture:
     """Draw figures before and after fine-tuning, one row a data set and one panel a figure.
 
     Args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from rightreasons.behavior.plots import behavior_heat_map, columns_of, pass_rate_heat_map
+from rightreasons.behavior.plots import behavior_heat_map, columns_of, rate_colors
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
@@ -13,35 +15,39 @@ from rightreasons.datasets.suites.suite import Suite
 COLUMNS = [("negation", "Negation", "MFT"), ("names $5", "Fairness", "INV"), ("more", "Fairness", "DIR")]
 
 
-def said(figure) -> list[str]:
-    axis = figure.axes[0]
-    return [text.get_text() for text in (*axis.texts, *axis.get_xticklabels())]
+def texts_of(drawing) -> list[str]:
+    """The texts of a picture, by their places: those of the legend last."""
+    return re.findall(r">([^<>]+)</text>", drawing.svg)
+
+
+def numbers_of(drawing) -> list[str]:
+    """What stands in the cells, by rows."""
+    layers = [part for part in drawing.spec["layer"] if part["encoding"].get("text", {}).get("field") == "text"]
+    rows = [row for part in layers for row in part["data"]["values"]]
+    return [row["text"] for row in sorted(rows, key=lambda row: (row["y"], row["x"] == "mean", str(row["x"])))]
 
 
 def test_cells_hold_percentages_means_and_gaps() -> None:
-    figure = pass_rate_heat_map(
-        {"a": {"negation": 0.998, "more": 0.0}, "b": {"negation": 1.0, "names $5": 0.25}}, COLUMNS
-    )
-    texts = said(figure)
+    rows = {"a": {"negation": 0.998, "more": 0.0}, "b": {"negation": 1.0, "names $5": 0.25}}
+    drawing = behavior_heat_map("heat", rows=rows, functionalities=COLUMNS)
     # Row a: 99 (not all pass), undefined, 0, mean 0.998 / 2 = 0.499; row b: 100, 25, undefined, mean 0.625, whose
     # half is rounded to even: 62.
-    assert [text for text in texts if text.isdigit()] == ["99", "0", "100", "25", "50", "62"]
-    assert "mean" in texts
-    hatched = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
-    assert sorted(patch.get_xy() for patch in hatched) == [(0.5, -0.5), (1.5, 0.5)]
-    assert any("undefined" in text.get_text() for text in figure.legends[0].get_texts())
+    assert numbers_of(drawing) == ["99", "–", "0", "50", "100", "25", "–", "62"]
+    assert {"99", "0", "62", "mean", "–: undefined"} <= set(texts_of(drawing))
 
 
 def test_labels_classes_and_types() -> None:
-    figure = pass_rate_heat_map({"a": {"negation": 1, "names $5": 1, "more": 1}}, COLUMNS)
-    texts = [text for text in said(figure) if text[0].isdigit() and "  " in text]
-    assert texts == ["1  negation  M", "2  names $5  I", "3  more  D"]
-    (above,) = figure.axes[0].child_axes
-    assert [text.get_text() for text in above.get_xticklabels()] == ["Negation", "Fairness"]
-    assert above.get_xticks().tolist() == [0.0, 1.0]  # over their first columns
-    (rule,) = figure.axes[0].lines  # one rule, between the two classes
-    assert list(rule.get_xdata()) == [0.5, 0.5]
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["a"]
+    drawing = behavior_heat_map("heat", rows={"a": {"negation": 1, "names $5": 1, "more": 1}}, functionalities=COLUMNS)
+    texts = texts_of(drawing)
+    assert [text for text in texts if text[0].isdigit() and "  " in text] == [
+        "1  negation  M",
+        "2  names $5  I",
+        "3  more  D",
+    ]
+    rules, names = (part["data"]["values"] for part in drawing.spec["layer"][-3:-1])
+    assert [row["x"] for row in rules] == [1]  # one rule, between the two classes
+    assert [(row["x"], row["name"]) for row in names] == [(0, "Negation"), (1, "Fairness")]  # over their first columns
+    assert {"a", "Negation", "Fairness", "INV: it must not change"} <= set(texts)
 
 
 def test_results_name_their_columns() -> None:
@@ -49,23 +55,19 @@ def test_results_name_their_columns() -> None:
     suite = Suite("mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),))
     result = pass_rates(np.array([0, 0, 0, 1]), suite.table(), outputs="labels")
     assert columns_of(result) == [("negation", "Negation", "MFT")]
-    assert "75" in said(pass_rate_heat_map({"model": result}, columns_of(result)))
+    drawing = behavior_heat_map("heat", rows={"model": result}, functionalities=columns_of(result))
+    assert numbers_of(drawing) == ["75", "75"]
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 53), (30, 38), (1, 1)])
-def test_every_size_is_drawn_inside_the_figure(rows: int, columns: int) -> None:
+def test_every_size_is_drawn(rows: int, columns: int) -> None:
     rng = np.random.default_rng([0, rows])
     names = [(f"a functionality whose name is rather long, {n}", f"class {n // 5}", "MFT") for n in range(columns)]
-    figure = pass_rate_heat_map(
-        {f"model {row}": {name: rng.random() for name, *_ in names} for row in range(rows)}, names
-    )
-    figure.draw_without_rendering()
-    whole = figure.get_tightbbox().padded(-0.01)
-    width, height = figure.get_size_inches()
-    assert min(whole.x0, whole.y0, width - whole.x1, height - whole.y1) >= 0
+    rates = {f"model {row}": {name: rng.random() for name, *_ in names} for row in range(rows)}
+    drawing = behavior_heat_map("heat", rows=rates, functionalities=names)
     # 30 rows are too many for numbers in cells; their means are told in any case.
-    numbers = [text for text in said(figure) if text.isdigit()]
-    assert len(numbers) == (rows if rows > 12 else rows * (columns + 1))
+    assert len(numbers_of(drawing)) == (rows if rows > 12 else rows * (columns + 1))
+    assert len(texts_of(drawing)) >= rows + columns
 
 
 def test_drawing_follows_the_page() -> None:
@@ -75,6 +77,11 @@ def test_drawing_follows_the_page() -> None:
     assert drawing.png.startswith(b"\x89PNG")
     assert "var(--plot-ink)" in drawing.svg
     assert "names $5" in drawing.svg
+
+
+def test_colors_of_cells_are_those_of_their_html() -> None:
+    """Half way between two stops is their mean: (0xe2 + 0xa8) / 2 = 0xc5, (0x82 + 0x3c) / 2 = 0x5f, 0x2f."""
+    assert rate_colors(0.3)[0] == "#c55f2f"
 
 
 @pytest.mark.parametrize(
@@ -88,4 +95,4 @@ def test_drawing_follows_the_page() -> None:
 )
 def test_bad_input(rows, columns, message) -> None:
     with pytest.raises(ValueError, match=message):
-        pass_rate_heat_map(rows, columns)
+        behavior_heat_map("heat", rows=rows, functionalities=columns)

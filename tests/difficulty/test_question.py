@@ -364,7 +364,7 @@ class TestCommand:
 @pytest.mark.parametrize(
     ("difficulty", "labels"),
     [
-        ([1.62, 1.2, 1.6, 1.59], {"1.2", "1.35", "1.5"}),  # within a power of ten: round numbers
+        ([1.62, 1.2, 1.6, 1.59], {"1.2", "1.3", "1.5"}),  # within a power of ten: round numbers
         ([0.2, 0.9, 1.1, 5.2], {"0.2", "0.5", "1", "2", "5"}),
         ([0.002, 0.9, 40.0, 450.0], {"0.01", "0.1", "1", "10", "100"}),
     ],

@@ -25,7 +25,6 @@ def test_pictures_of_sensitivity_and_embeddings():
         named={3: "$went$"},
     )
     assert picture.png.startswith(b"\x89PNG")
-    assert "$went$" in picture.svg
     panels = {
         (subset, model): (rng.uniform(-1, 1, (20, 2)), rng.normal(size=20))
         for subset in ("Easy", "Hard")
@@ -33,7 +32,6 @@ def test_pictures_of_sensitivity_and_embeddings():
     }
     picture = embedding_panels("embeddings", columns=("pre-trained", "COPA"), panels=panels)
     assert picture.png.startswith(b"\x89PNG")
-    assert "Hard" in picture.svg
 
 
 @pytest.mark.real_data

@@ -77,7 +77,18 @@ def test_modules_load_from_the_wheel(wheel, tmp_path):
 
 def test_base_install_needs_no_torch(tmp_path):
     """What the base install has, and none of what the extras add."""
-    extras = ("torch", "transformers", "gradio", "matplotlib", "jinja2", "accelerate", "sklearn", "captum", "netcal")
+    extras = (
+        "torch",
+        "transformers",
+        "gradio",
+        "matplotlib",
+        "vl_convert",
+        "jinja2",
+        "accelerate",
+        "sklearn",
+        "captum",
+        "netcal",
+    )
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if entry.name.split("-")[0].lower() not in extras and entry.suffix != ".pth":
             tmp_path.joinpath(entry.name).symlink_to(entry)

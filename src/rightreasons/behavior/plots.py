@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, to_hex
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.suites import EXPECTATION_PARAMETERS, combined
-from rightreasons.page.plots import PALETTE, Drawing, canvas, drawn, shortened
+from rightreasons.page.plots import PALETTE, Drawing, layer, shortened
 from rightreasons.page.prose import Prose, percent
 
 TYPES = {
@@ -118,19 +114,11 @@ TYPE_COLORS = {"MFT": "blue", "INV": "green", "DIR": "ink"}
 """The colors of the test types, names in `PALETTE`; each is labeled with the letter M, I or D."""
 
 # Lightness alone gives the order, so that it can be read in gray and without telling hues apart: failing is dark.
-_RATES = LinearSegmentedColormap.from_list(
-    "pass rate", ["#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7"], N=256
-)
+_RATES = ("#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7")
 _DARK, _LIGHT = "#17202e", "#ffffff"  # numbers in cells keep their color on a dark page
-_NAMES, _SMALL, _NUMBERS = 8.5, 7.0, 6.3  # points
 _LONGEST_COLUMN, _LONGEST_ROW = 46, 34  # characters of a name beside an axis
 _MOST_NUMBERED = 12  # rows whose cells have room for numbers
-_UNDEFINED: dict[str, Any] = {
-    "facecolor": PALETTE["paper"],
-    "edgecolor": PALETTE["band"],
-    "hatch": "/////",
-    "linewidth": 0.5,
-}
+_MEAN = "mean"
 
 
 def columns_of(result: BehavioralPassRate) -> list[tuple[str, str, str]]:
@@ -138,21 +126,23 @@ def columns_of(result: BehavioralPassRate) -> list[tuple[str, str, str]]:
     return [(each.functionality, each.functionality_class, each.test_type) for each in result.functionalities]
 
 
-def pass_rate_heat_map(rows: Mapping[str, Rates], functionalities: Sequence[tuple[str, str, str]]) -> Figure:
+def behavior_heat_map(
+    key: str, *, rows: Mapping[str, Rates], functionalities: Sequence[tuple[str, str, str]]
+) -> Drawing:
     """Draw pass rates as a heat map: one row per model (or configuration and method), one column per functionality.
 
     Columns keep the given order and are numbered from 1; rules separate the classes, whose names are above; the color
     of a label and its letter give the test type; the last column is the unweighted mean of what is defined in a row.
-    Cells hold their percentage where there are at most 12 rows. On the first axes of the figure, column j covers
-    x in (j - 0.5, j + 0.5) and row i covers y in (i - 0.5, i + 0.5).
+    Cells hold their percentage where there are at most 12 rows.
 
     Args:
+        key: The key of the picture.
         rows: Name of the row -> its pass rates in [0, 1], None where undefined: a result of `pass_rates`, or a mapping
             from the name of a functionality (what it lacks is undefined).
         functionalities: (name, class, test type) of each column.
 
     Returns:
-        A figure without pyplot; `savefig` or a Space shows it.
+        The drawing.
 
     Raises:
         ValueError: If there is no row or no column, a row names a functionality that is no column, or a value is not a
@@ -161,41 +151,45 @@ def pass_rate_heat_map(rows: Mapping[str, Rates], functionalities: Sequence[tupl
     if not rows or not functionalities:
         raise ValueError("Expected at least one row and one column of pass rates, but got none.")
     values = np.stack([_row(row, rates, [name for name, *_ in functionalities]) for row, rates in rows.items()])
-    n_rows, n_columns = values.shape
-    names = [shortened(name, _LONGEST_ROW) for name in rows]
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    means = np.divide(
+        np.where(known, values, 0).sum(axis=1), counts, out=np.full(len(values), np.nan), where=counts > 0
+    )
+    cells = [{"x": x, "y": y, "rate": rate} for y, row in enumerate(values.tolist()) for x, rate in enumerate(row)] + [
+        {"x": _MEAN, "y": y, "rate": rate} for y, rate in enumerate(means.tolist())
+    ]
     labels = [
         f"{number}  {shortened(name, _LONGEST_COLUMN)}  {kind[:1]}"
         for number, (name, _, kind) in enumerate(functionalities, start=1)
     ]
-    # An inch holds about 18 small characters; class names are slanted.
-    above = max(len(group) for _, group, _ in functionalities) / 25
-    width = float(np.clip(9.0 / n_columns, 0.22, 0.5)) * (n_columns + 2) + max(map(len, names)) / 15 + above
-    height = (0.3 if n_rows <= _MOST_NUMBERED else 0.2) * n_rows + max(map(len, labels)) / 18 + above + 1.5
-    with canvas(max(width, 4.2), height) as (figure, axis):
-        known = ~np.isnan(values)
-        sums, counts = np.where(known, values, 0).sum(axis=1), known.sum(axis=1)
-        means = np.divide(sums, counts, out=np.full(n_rows, np.nan), where=counts > 0)
-        _cells(axis, values, 0, n_rows <= _MOST_NUMBERED)
-        # The means have numbers even where there are too many cells for theirs.
-        _cells(axis, means[:, None], n_columns + 0.4, True)
-        axis.set(xlim=(-0.5, n_columns + 0.9), ylim=(n_rows - 0.5, -0.5))
-        axis.grid(visible=False)
-        axis.spines[:].set_visible(False)
-        axis.set_yticks(range(n_rows), names, fontsize=_NAMES)
-        axis.set_xticks([*range(n_columns), n_columns + 0.4], [*labels, "mean"], fontsize=_SMALL, rotation=90)
-        for tick, (_, _, kind) in zip(axis.get_xticklabels(), functionalities, strict=False):
-            tick.set_color(PALETTE[TYPE_COLORS.get(kind, "muted")])
-        _class_names(axis, [group for _, group, _ in functionalities], n_rows)
-        axis.tick_params(length=0)
-        _legend(figure, axis, [kind for _, _, kind in functionalities], not known.all())
-    return figure
-
-
-def behavior_heat_map(
-    key: str, *, rows: Mapping[str, Rates], functionalities: Sequence[tuple[str, str, str]]
-) -> Drawing:
-    """Draw `pass_rate_heat_map` in both forms of the report; `key` is the key of the picture."""
-    return drawn(pass_rate_heat_map(rows, functionalities), key)
+    kinds = sorted({kind for *_, kind in functionalities}, key=[*TYPES, *(kind for *_, kind in functionalities)].index)
+    colors = {kind: PALETTE[TYPE_COLORS.get(kind, "muted")] for kind in kinds}
+    of_kind = [
+        {"test": f"indexof({[n for n, each in enumerate(functionalities) if each[2] == kind]}, datum.value) >= 0"}
+        | {"value": color}
+        for kind, color in colors.items()
+    ]
+    look = {"domain": False, "ticks": False, "title": None}
+    named = f"datum.value === '{_MEAN}' ? '{_MEAN}' : ({json.dumps(labels)}[datum.value] || '')"
+    slanted = {"labelAngle": -90, "labelFontSize": 10, "labelExpr": named}
+    tinted = {"labelColor": {"condition": of_kind, "value": PALETTE["ink"]}}
+    domain = [*range(len(labels)), "", _MEAN]  # an empty column stands before the means
+    x = {"field": "x", "type": "ordinal", "scale": {"domain": domain}, "axis": {**look, **slanted, **tinted}}
+    names = f"{json.dumps([shortened(name, _LONGEST_ROW) for name in rows])}[datum.value]"
+    y = {"field": "y", "type": "ordinal", "axis": {**look, "labelExpr": names}}
+    wide = float(np.clip(864 / len(labels), 21, 48))
+    layers = [*_cells(cells, x, y, numbered=len(rows) <= _MOST_NUMBERED), *_classes(functionalities, x)]
+    legend = {f"{kind}: {TYPES[kind][1]}" if kind in TYPES else kind: color for kind, color in colors.items()}
+    if not known.all():
+        legend["–: undefined"] = PALETTE["band"]
+    keys: dict[str, Any] = {"type": "nominal", "scale": {"domain": [*legend], "range": [*legend.values()]}}
+    below = {"orient": "bottom", "symbolType": "square", "columns": 2, "symbolFillColor": None, "symbolStrokeWidth": 3}
+    stroke = {"field": "kind", **keys, "legend": below}
+    layers.append(layer({"type": "point", "opacity": 0}, [{"x": 0, "y": 0, "kind": name} for name in legend], x=x, y=y))
+    layers[-1]["encoding"]["stroke"] = stroke
+    height = (29 if len(rows) <= _MOST_NUMBERED else 19) * len(rows)
+    return Drawing(key, {"layer": layers, "width": wide * len(domain), "height": height})
 
 
 def rate_colors(rate: float) -> tuple[str, str]:
@@ -205,9 +199,11 @@ def rate_colors(rate: float) -> tuple[str, str]:
         >>> rate_colors(0.0), rate_colors(1.0)
         (('#5a1705', '#ffffff'), ('#d3e1f7', '#17202e'))
     """
-    red, green, blue, _ = _RATES(rate)
-    dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
-    return to_hex((red, green, blue)), _LIGHT if dark else _DARK
+    stops = np.linspace(0, 1, len(_RATES))
+    table = np.array([[int(color[place : place + 2], 16) for place in (1, 3, 5)] for color in _RATES])
+    red, green, blue = (float(np.interp(rate, stops, channel)) for channel in table.T)
+    dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 127.5
+    return f"#{round(red):02x}{round(green):02x}{round(blue):02x}", _LIGHT if dark else _DARK
 
 
 def whole_percent(value: float) -> str:
@@ -234,62 +230,33 @@ def _row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
     return np.array([rates.get(name) for name in names], dtype=np.float64)
 
 
-def _class_names(axis: Any, groups: Sequence[str], n_rows: int) -> None:
-    """Draw the name above each run of columns of one class, and a rule before each run but the first."""
-    runs = [(name, len(list(members))) for name, members in itertools.groupby(groups)]
-    begins = np.cumsum([0, *(size for _, size in runs)])[:-1] - 0.5
-    for begin in begins[1:]:
-        axis.plot([begin, begin], [-0.5, n_rows - 0.5], color=PALETTE["ink"], linewidth=1.1)
-    above = axis.secondary_xaxis("top")
-    slanted = {"rotation": 45, "rotation_mode": "anchor", "ha": "left", "fontweight": "bold"}
-    above.set_xticks(begins + 0.5, [name for name, _ in runs], fontsize=_SMALL, **slanted)
-    above.tick_params(length=0)
-    above.spines[:].set_visible(False)
+def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool) -> list[dict[str, Any]]:
+    """Return the layers of the cells and their numbers; means have theirs even where there are too many cells."""
+    known = [cell for cell in cells if not np.isnan(cell["rate"])]
+    gradient = {"title": "cases that pass", "orient": "bottom", "format": ".0%", "gradientLength": 150}
+    scale = {"domain": [0, 1], "range": _RATES, "interpolate": "rgb"}
+    color = {"field": "rate", "type": "quantitative", "scale": scale, "legend": gradient}
+    layers = [layer({"type": "rect", "stroke": PALETTE["paper"]}, known, x=x, y=y, color=color)]
+    for ink in (_DARK, _LIGHT):
+        numbers = [
+            {**cell, "text": whole_percent(cell["rate"])}
+            for cell in known
+            if (numbered or cell["x"] == _MEAN) and rate_colors(cell["rate"])[1] == ink
+        ]
+        look = {"type": "text", "fontSize": 9, "color": ink}
+        layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
+    gaps = [{"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])]
+    blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
+    return [*layers, layer(blank, gaps, x=x, y=y), layer("text", gaps, x=x, y=y, text={"field": "text"})]
 
 
-def _cells(axis: Any, values: Floats, first: float, shown: bool) -> None:
-    """Draw a block of cells whose first column is at x = `first`."""
-    n_rows, n_columns = values.shape
-    axis.pcolormesh(
-        np.arange(n_columns + 1) + first - 0.5,
-        np.arange(n_rows + 1) - 0.5,
-        np.ma.masked_invalid(values),
-        cmap=_RATES,
-        vmin=0,
-        vmax=1,
-        edgecolors=PALETTE["paper"],
-        linewidth=0.7,
-    )
-    for row, column in zip(*np.nonzero(np.isnan(values)), strict=True):
-        axis.add_patch(Rectangle((column + first - 0.5, row - 0.5), 1, 1, **_UNDEFINED))
-    if not shown:
-        return
-    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
-        value = float(values[row, column])
-        axis.text(
-            column + first,
-            row,
-            whole_percent(value),
-            ha="center",
-            va="center_baseline",
-            fontsize=_NUMBERS,
-            color=rate_colors(value)[1],
-        )
-
-
-def _legend(figure: Figure, axis: Any, kinds: Sequence[str], undefined: bool) -> None:
-    bar = figure.colorbar(ScalarMappable(cmap=_RATES), ax=axis, location="bottom", ticks=[0, 0.5, 1], shrink=0.3)
-    bar.outline.set_visible(False)
-    bar.ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    bar.ax.tick_params(labelsize=_SMALL, length=0)
-    bar.set_label("cases that pass", fontsize=_SMALL)
-    handles = [
-        Patch(
-            facecolor=PALETTE[TYPE_COLORS.get(kind, "muted")],
-            label=f"{kind}: {TYPES[kind][1]}" if kind in TYPES else kind,
-        )
-        for kind in sorted(set(kinds), key=[*TYPES, *kinds].index)
+def _classes(functionalities: Sequence[tuple[str, str, str]], x: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return layers with the name above each run of columns of one class, and a rule before each run but the first."""
+    runs = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in functionalities)]
+    begins = np.cumsum([0, *(size for _, size in runs)])[:-1].tolist()
+    names = [{"x": place, "name": name} for place, (name, _) in zip(begins, runs, strict=True)]
+    look = {"type": "text", "angle": 315, "align": "left", "fontWeight": "bold", "color": PALETTE["ink"], "y": -5}
+    return [
+        layer({"type": "rule", "color": PALETTE["ink"]}, names[1:], x={**x, "bandPosition": 0}),
+        layer(look, names, x=x, text={"field": "name"}),
     ]
-    if undefined:
-        handles.append(Patch(label="undefined", **_UNDEFINED))
-    figure.legend(handles=handles, loc="outside lower center", fontsize=_SMALL, handlelength=1.1)

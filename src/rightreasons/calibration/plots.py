@@ -42,19 +42,15 @@ def reliability_diagram(predictions: Any, references: Any, *, axes: Axes | None 
     from matplotlib import pyplot
     from matplotlib.ticker import PercentFormatter
 
-    from rightreasons.page.plots import draw_accuracies
-
     result = calibration_error(predictions, references, **options)
     rows = [row for row in result.bins if row.count and not row.class_index]
     ends = [wilson(round((row.accuracy or 0.0) * row.count), row.count) for row in rows]
-    table = np.array(
-        [
-            (row.lower, row.upper - row.lower, row.confidence, row.accuracy, end.low, end.high)
-            for row, end in zip(rows, ends, strict=True)
-        ]
-    )
+    sure, accuracy = np.array([(row.confidence, row.accuracy) for row in rows], dtype=np.float64).T
+    whiskers = np.abs([[end.low for end in ends], [end.high for end in ends]] - accuracy)
     axes = pyplot.subplots()[1] if axes is None else axes
-    draw_accuracies(axes, *table.T)
+    axes.plot([0, 1], [0, 1], "--", color="gray")
+    axes.bar([row.lower for row in rows], accuracy, [row.upper - row.lower for row in rows], align="edge", alpha=0.4)
+    axes.errorbar(sure, accuracy, yerr=whiskers, fmt="ko", capsize=2.5)
     axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="accuracy", title=f"ECE {result.ece:.3f}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0))

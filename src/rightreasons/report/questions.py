@@ -90,7 +90,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise unknown_name("question", name, known)
-    needs("matplotlib")
+    needs("vl_convert")
     sections: list[Section] = [QUESTIONS[name].load() for name in dict.fromkeys(names)]
     return sorted(sections, key=lambda section: section.order)
 

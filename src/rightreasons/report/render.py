@@ -1,7 +1,7 @@
 """The report as one self-contained HTML file: no font, no image, no script from elsewhere.
 
 Whatever comes from a user (texts, labels, names) is escaped by the template; what is marked as safe is made here: the
-style sheet, the script, the drawings of `plots` (whose texts matplotlib escapes) and the `<mark>` around escaped text.
+style sheet, the script, the drawings of `plots` (whose texts Vega escapes) and the `<mark>` around escaped text.
 A content security policy in the page forbids everything else, other scripts by the digest of ours. The script sorts the
 items, steps through them, and writes what a reader ticks into a command; without it all is there to read.
 """

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
@@ -21,18 +18,19 @@ from rightreasons.core.tokens import is_punctuation
 from rightreasons.core.verdict import Power
 from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import (
+    DASHES,
     PALETTE,
+    PANEL,
     Bar,
     Curve,
     Drawing,
-    bounds,
-    canvas,
-    column,
+    accuracy_layers,
+    axis,
+    count_layer,
     curves,
     dot_rows,
-    draw_accuracies,
-    drawn,
-    write_counts,
+    layer,
+    series_of,
 )
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
@@ -50,17 +48,16 @@ from rightreasons.shortcuts.measurement import (
 from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.reliance import ConfidenceBin
 
-Floats = NDArray[np.float64]
+KINDS = {"lexicon-cued": "orange", "grammar-cued": "violet", "not cued": "grid"}
+"""The types of shortcuts and their colors: cued by a word of the lexicon, by function words and marks alone."""
 
-LEXICON, GRAMMAR, NONE = "orange", "violet", "grid"
-"""The colors of the types: cued by a word of the lexicon, by function words and marks alone, by nothing."""
-
-HATCHES = {GRAMMAR: "////"}
-"""What tells a type from the one beside it without color."""
-
-NUMBERS = ("no shortcut", "1 shortcut", "2 shortcuts", "3 or more shortcuts")
-NUMBER_COLORS = ("grid", "orange-soft", "orange", "violet")
-"""How many of the tokens of largest attribution are shortcuts."""
+NUMBERS = {
+    "no shortcut": "grid",
+    "1 shortcut": "orange-soft",
+    "2 shortcuts": "orange",
+    "3 or more shortcuts": "violet",
+}
+"""How many of the tokens of largest attribution are shortcuts, and the colors."""
 
 
 def shortcut_bins(
@@ -79,60 +76,39 @@ def shortcut_bins(
         The drawing.
     """
     full = [row for row in bins if row.n_items]
-    left = column(row.lower for row in full)
-    width = column(row.upper for row in full) - left
-    confidence, accuracy = column(row.confidence for row in full), column(row.accuracy for row in full)
-    low, high = bounds(interval for row, interval in zip(bins, intervals, strict=True) if row.n_items)
-    lexicon, grammar = column(row.lexicon for row in full), column(row.grammar for row in full)
-    with canvas(4.9, 5.6, nrows=2, ncols=1, sharex=True, height_ratios=[1.25, 1]) as (figure, (top, bottom)):
-        draw_accuracies(top, left, width, confidence, accuracy, low, high)
-        top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy", title=title)
-        bottom.axhline(null, color=PALETTE["ink"], linewidth=1.1, linestyle=(0, (2, 2)))
-        shares = np.stack((lexicon, grammar, 1 - lexicon - grammar))
-        _stack(bottom, full, shares, (LEXICON, GRAMMAR, NONE), HATCHES)
-        figure.legend(handles=_types_legend(), loc="outside lower center", ncols=4, handlelength=1.2)
-        return drawn(figure, key)
+    known = [interval for row, interval in zip(bins, intervals, strict=True) if row.n_items]
+    colors = {"accuracy": "blue-soft", **KINDS, "blind picks": "ink"}
+    top = {"layer": accuracy_layers(full, known, colors, "accuracy"), "width": PANEL, "height": 220, "title": title}
+    shares = [(row.lexicon or 0.0, row.grammar or 0.0) for row in full]
+    stacks = _stacks(full, [(a, b, 1 - a - b) for a, b in shares], [*KINDS], colors)
+    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
+    bottom = {"layer": [*stacks, blind], "width": PANEL, "height": 190}
+    return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
 
 
 def shortcut_numbers(key: str, bins: Sequence[ConfidenceBin]) -> Drawing:
     """Draw what share of each bin of confidence has 0, 1, 2, and 3 or more shortcuts, stacked."""
     full = [row for row in bins if row.n_items]
-    table = np.array([row.counts for row in full]).reshape(-1, len(NUMBERS))
-    with canvas(4.9, 3.2) as (figure, axis):
-        _stack(axis, full, table.T, NUMBER_COLORS)
-        patches = [
-            Patch(facecolor=PALETTE[color], label=name) for name, color in zip(NUMBERS, NUMBER_COLORS, strict=True)
+    stacks = _stacks(full, [row.counts or () for row in full], [*NUMBERS], NUMBERS)
+    return Drawing(key, {"layer": stacks, "width": PANEL, "height": 210})
+
+
+def _stacks(
+    bins: Sequence[ConfidenceBin], shares: Sequence[Sequence[float]], names: Sequence[str], colors: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return layers of the shares of each bin upon each other, with its number of items above."""
+    x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
+    y = axis("low", "share of the bin", domain=(0, 1.1), values=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    layers = []
+    for place, name in enumerate(names):
+        rows = [
+            {"left": row.lower, "right": row.upper, "low": sum(each[:place]), "high": sum(each[: place + 1])}
+            for row, each in zip(bins, shares, strict=True)
         ]
-        figure.legend(handles=patches, loc="outside lower center", ncols=2, handlelength=1.2)
-        return drawn(figure, key)
-
-
-def _stack(
-    axis: Any,
-    bins: Sequence[ConfidenceBin],
-    shares: Floats,
-    colors: Sequence[str],
-    hatches: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Draw (S, B) shares of each bin upon each other, with its number of items above."""
-    left = column(row.lower for row in bins)
-    width, base = column(row.upper for row in bins) - left, np.zeros(len(bins))
-    for share, color in zip(shares, colors, strict=True):
-        look: dict[str, Any] = {"color": PALETTE[color], "edgecolor": PALETTE["paper"], "hatch": hatches.get(color)}
-        axis.bar(left, share, width, bottom=base, align="edge", **look)
-        base = base + share
-    write_counts(axis, left + width / 2, np.ones(len(bins)), np.array([row.n_items for row in bins], dtype=np.int64))
-    axis.set(xlim=(0, 1), ylim=(0, 1.1), xlabel="confidence", ylabel="share of the bin")
-    axis.grid(axis="x", visible=False)
-
-
-def _types_legend() -> list[Any]:
-    return [
-        Patch(facecolor=PALETTE[LEXICON], label="lexicon-cued"),
-        Patch(facecolor=PALETTE[GRAMMAR], edgecolor=PALETTE["paper"], hatch=HATCHES[GRAMMAR], label="grammar-cued"),
-        Patch(facecolor=PALETTE[NONE], label="not cued"),
-        Line2D([], [], color=PALETTE["ink"], linewidth=1.2, linestyle=(0, (2, 2)), label="blind picks"),
-    ]
+        color = series_of(name, colors)
+        bars = {"type": "bar", "stroke": PALETTE["paper"]}
+        layers.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
+    return [*layers, count_layer(bins, [row.n_items for row in bins], [1.0] * len(bins))]
 
 
 N_EXAMPLES = 5

@@ -1,0 +1,55 @@
+"""What every picture has: both forms from one specification, titles of marks, ids of its own."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rightreasons.core.intervals import Estimate
+from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows, layer
+
+DOTS = dot_rows("a_key", rows=[Bar("<b>", (0.25,), (0.125,), (0.5,))], series=["x"], xlabel="share", line=0.5)
+
+
+def test_a_mark_tells_its_numbers():
+    assert re.findall(r"<title>([^<]*)</title>", DOTS.svg) == ["&lt;b&gt;, x: 25.0% [12.5, 50.0]"]
+
+
+def test_the_page_gives_the_colors():
+    assert not re.search(r'(?:fill|stroke)="#', DOTS.svg)
+    assert "var(--plot-blue)" in DOTS.svg
+
+
+def test_both_forms_are_of_one_size():
+    """470 pixels and what the axis needs beyond them; the PNG has one and a half dots per pixel."""
+    width = float(re.search(r"max-width:([\d.]+)px", DOTS.svg)[1])
+    assert int.from_bytes(DOTS.png[16:20], "big") == pytest.approx(1.5 * width, abs=1.5)
+    assert 460 <= width <= 490
+
+
+def test_what_is_no_number_leaves_a_gap():
+    rows = layer("line", [{"x": 1, "y": value} for value in (0.5, np.nan, np.float32(1.0), None, np.inf)])
+    assert [row["y"] for row in rows["data"]["values"]] == [0.5, None, 1.0, None, None]
+    line = Curve("f", [Estimate(0.2), None, Estimate(0.4), Estimate(0.5)])
+    paths = re.findall(
+        r'stroke-width="2"[^>]*?|d="(M[^"]*)"', curves("c", [1, 2, 3, 4], [line], xlabel="", ylabel="").svg
+    )
+    assert any(path.count("M") == 2 for path in paths)  # two pieces: a point, and a line of two
+
+
+def test_ids_begin_anew_in_each_picture():
+    clipped = {
+        "mark": {"type": "point", "clip": True},
+        "data": {"values": [{"x": 1}]},
+        "encoding": {"x": {"field": "x"}},
+    }
+    first, second = Drawing("one_key", clipped).svg, Drawing("other", clipped).svg
+    assert re.findall(r'\bid="([^"]+)"', first) == ["one-key-0"]
+    assert "url(#one-key-0)" in first
+    assert re.findall(r'\bid="([^"]+)"', second) == ["other-0"]
+
+
+def test_texts_that_look_like_markup_are_texts():
+    svg = dot_rows("k", rows=[Bar('url(#a) id="b"', (0.5,), (None,), (None,))], series=["</svg>"], xlabel="&").svg
+    assert "url(#a)" in svg
+    assert svg.count("</svg>") == 1
