@@ -390,7 +390,8 @@ def _declared(name: str) -> dict[str, Any]:
         return {}
     found = {key.upper(): value for key, value in _table()[name].items()}
     hub = {"HUB": Hub(**found["HUB"])} if "HUB" in found else {}
-    return {**found, "SOURCES": sources_of(name), **hub}
+    sources = {"SOURCES": sources_of(name)} if "SOURCES" in found else {}
+    return {**found, **sources, **hub}
 
 
 class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
@@ -595,13 +596,19 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         # By getenv: where datasets streams, it puts a copy of `os` in its place, whose `environ` may be an old one.
         named = data_dir if data_dir is not None else os.getenv(DATA_DIR_VARIABLE) or None
         looks = origin == "local" or (origin == "auto" and sources and not elsewhere)
-        folder = self._folder(named, forms) if looks and named is not None else None
-        if folder is None and (origin == "local" or (looks and data_dir is not None)):
-            raise self._missing(sources, named)
+        found = self._found(Path(named), forms) if looks and named is not None else {}
+        if not found and (origin == "local" or (looks and data_dir is not None)):
+            raise self._missing(sources[0], named)
         if origin == "auto":
-            origin = "local" if folder is not None else "hub" if on_hub else "url"
-        if origin == "local" and folder is not None:
-            files, checksums = self._verified(folder, _form_in(folder, forms), other_versions)
+            origin = "local" if found else "hub" if on_hub else "url"
+        if origin == "local":
+            # The first form that is whole, else the first that is begun.
+            form = next(form for how in (all, any) for form in forms if how(one.path in found for one in form))
+            lacking = next((source for source in form if source.path not in found), None)
+            if lacking is not None:
+                raise self._missing(lacking, named)
+            files = {source.path: str(found[source.path]) for source in form}
+            checksums = [[one.path, one.verify(files[one.path], other_versions=other_versions)] for one in form]
             return origin, files, [origin, checksums]
         if origin == "hub":
             if not on_hub or self.hub is None:
@@ -624,35 +631,29 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         addresses = [hub.address(file) for files in hub.files[config_name].values() for file in files]
         return [sha256_of(file) for file in addresses if os.path.isfile(file)] if is_mirror else addresses
 
-    def _folder(self, named: str | os.PathLike[str], forms: Sequence[Sequence[Source]]) -> Path | None:
-        """Find the data set's folder: the named one, or its subfolder with the data set's name."""
-        root = Path(named).expanduser().resolve()
+    def _places(self, root: Path) -> Sequence[Sequence[Path]]:
+        """Return groups of folders; the first that holds a file holds them all."""
+        parts = Path(self.FOLDER).parts
+        return [[root.joinpath(*parts[start:])] for start in range(len(parts) + 1)]
+
+    def _found(self, named: Path, forms: Sequence[Sequence[Source]]) -> dict[str, Path]:
+        """Find the data set's files: in the named folder, or in its subfolder with the data set's name."""
+        root = named.expanduser().resolve()
         if not root.is_dir():
             raise FileNotFoundError(
                 f"Expected `data_dir` (or {DATA_DIR_VARIABLE}) to name a folder, but {root} is not one."
             )
-        parts = Path(self.FOLDER).parts
-        for candidate in (root.joinpath(*parts[start:]) for start in range(len(parts) + 1)):
-            if any((candidate / source.path).is_file() for form in forms for source in form):
-                return candidate
-        return None
+        paths = {source.path for form in forms for source in form}
+        for folders in self._places(root):
+            files = {path: next((f / path for f in folders if (f / path).is_file()), None) for path in paths}
+            if found := {path: file for path, file in files.items() if file is not None}:
+                return found
+        return {}
 
-    def _verified(
-        self, folder: Path, sources: Sequence[Source], other_versions: bool
-    ) -> tuple[dict[str, str], list[list[str]]]:
-        files, checksums = {}, []
-        for source in sources:
-            file = folder / source.path
-            if not file.is_file():
-                raise self._missing([source], folder)
-            checksums.append([source.path, source.verify(file, other_versions=other_versions)])
-            files[source.path] = str(file)
-        return files, checksums
-
-    def _missing(self, sources: Sequence[Source], where: str | os.PathLike[str] | None) -> FileNotFoundError:
+    def _missing(self, source: Source, where: str | os.PathLike[str] | None) -> FileNotFoundError:
         looked = f"{DATA_DIR_VARIABLE} is not set" if where is None else f"{os.fspath(where)} does not hold it"
         return OptionFileError(
-            f"Expected the file {sources[0].path!r} of {self.NAME!r}, but {looked}: {self._two_ways(sources[0])}.",
+            f"Expected the file {source.path!r} of {self.NAME!r}, but {looked}: {self._two_ways(source)}.",
             option="data_dir",
         )
 
@@ -797,12 +798,6 @@ def read_rows(file: str) -> Iterator[dict[str, Any]]:
             stream.seek(0)
             for line in stream:
                 yield json.loads(line)
-
-
-def _form_in(folder: Path, forms: Sequence[tuple[Source, ...]]) -> tuple[Source, ...]:
-    complete = (form for form in forms if all((folder / source.path).is_file() for source in form))
-    begun = (form for form in forms if any((folder / source.path).is_file() for source in form))
-    return next(complete, next(begun, forms[0]))
 
 
 def _split(name: str, *, files: dict[str, str]) -> datasets.SplitGenerator:

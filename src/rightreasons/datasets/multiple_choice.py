@@ -30,7 +30,6 @@ from rightreasons.core.validation import check_count, check_seed, read_json
 from rightreasons.datasets.builder import (
     Builder,
     Config,
-    Source,
     Splits,
     members,
     multiple_choice_features,
@@ -323,10 +322,10 @@ def _item(row: Row, where: str) -> Row:
 
 TRAIN_XML = "balacopa-dev-all.xml"
 TEST_XML = "copa-test.xml"
-
-# Of those without a checksum we had no copy to take one from; their content is checked instead, item by item.
-_FILES = sources_of("copa")
-BALANCED_ARCHIVE, BALANCED_XML, EASY_HARD_IDS, COPA_TEST_XML, COPA_ARCHIVE, HUB_TRAIN, HUB_TEST, BCOPA_CE_XML = _FILES
+CE_XML = "BCOPA-CE.xml"
+EASY_HARD_IDS = "easy_hard_subsets.json"
+TRAIN_FILES = ("balanced_copa.tar.bz2", TRAIN_XML, "train.csv")
+TEST_FILES = ("COPA-resources.tgz", TEST_XML, "test.csv")
 
 ORIGINALS = range(1, 501)
 MIRROR_OFFSET = 1000
@@ -351,6 +350,10 @@ class BalancedCopaConfig(Config):
 class CopaBuilder(Builder):
     """The common part of the family: the columns, the formats of the files, and the checks of the items."""
 
+    # Of those without a checksum we had no copy to take one from; their content is checked instead, item by item.
+    SOURCES = sources_of("copa")
+    FOLDERS: ClassVar[tuple[str, ...]] = ("balanced_copa", "copa")
+
     def features(self) -> datasets.Features:
         return datasets.Features(
             {
@@ -365,8 +368,10 @@ class CopaBuilder(Builder):
             }
         )
 
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+    def _places(self, root: Path) -> Sequence[Sequence[Path]]:
+        """`data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders."""
+        beside = root.parent if root.name in self.FOLDERS else root
+        return [[*(root / folder for folder in self.FOLDERS), root, *(beside / folder for folder in self.FOLDERS)]]
 
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         # An item is checked against its mirror, so the rows of the hub are read together too.
@@ -389,27 +394,13 @@ class BalancedCopa(CopaBuilder):
         BalancedCopaConfig(name="test", description="the 500 items of COPA's test set"),
     ]
 
-    @classmethod
-    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        if config_name == "test":
-            return (
-                *_places(("copa", COPA_ARCHIVE))[:1],
-                *_places(("copa", COPA_TEST_XML)),
-                *_places(("copa", COPA_ARCHIVE))[1:],
-                *_places(("balanced_copa", HUB_TEST)),
-            )
-        return (
-            *_places(("balanced_copa", BALANCED_ARCHIVE)),
-            *_places(("balanced_copa", BALANCED_XML)),
-            *_places(("balanced_copa", HUB_TRAIN)),
-        )
+    FORMS: ClassVar[Mapping[str, Sequence[Splits]]] = {
+        **{name: [{"train": (file,)} for file in TRAIN_FILES] for name in ("balanced", "original", "balanced_50")},
+        "test": [{"test": (file,)} for file in TEST_FILES],
+    }
 
     def check_options(self) -> None:
         check_seed(self.config.seed)
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        ((test, files),) = super().splits().items()
-        return {test if self.config.name == "test" else "train": files}
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         (file,) = files.values()
@@ -434,20 +425,14 @@ class CopaEasyHard(CopaBuilder):
         Config(name="hard", description="the 310 Hard items"),
     ]
 
-    @classmethod
-    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        ids = ("balanced_copa", EASY_HARD_IDS)
-        return tuple(
-            form for copa in (COPA_ARCHIVE, COPA_TEST_XML, HUB_TEST) for form in _places(ids, ("copa", copa))
-        ) + _places(ids, ("balanced_copa", HUB_TEST))
+    FORMS = tuple({"test": (EASY_HARD_IDS, file)} for file in TEST_FILES)
 
     def features(self) -> datasets.Features:
         return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
-        by_name = {PurePosixPath(path).name: file for path, file in files.items()}
-        easy = easy_ids(by_name.pop(EASY_HARD_IDS.path))
-        (test,) = by_name.values()
+        subsets, test = files.values()
+        easy = easy_ids(subsets)
         rows = [{**row, "easy": row["id"] in easy} for row in copa_test(test)]
         wanted = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
         return [row for row in rows if row["easy"] in wanted]
@@ -458,13 +443,8 @@ class BcopaCe(CopaBuilder):
 
     NAME = "bcopa_ce"
 
-    @classmethod
-    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        # The last one is its place in the repository that publishes it.
-        return (
-            *_places(("bcopa_ce", BCOPA_CE_XML)),
-            (dataclasses.replace(BCOPA_CE_XML, path=f"data/{BCOPA_CE_XML.path}"),),
-        )
+    FORMS = ({"test": (CE_XML,)},)
+    FOLDERS = ("bcopa_ce", "data")  # the last one is its place in the repository that publishes it
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         (file,) = files.values()
@@ -505,7 +485,7 @@ def cause_effect_items(file: str) -> list[Row]:
         ValueError: If an item is missing, has no partner with the same premise and alternatives, or a pair does not ask
             for a cause and for an effect with opposite answers.
     """
-    rows = read_items(file, BCOPA_CE_XML.path)
+    rows = read_items(file, CE_XML)
     _check_items(rows, CE_ITEMS, file)
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
@@ -548,23 +528,6 @@ def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _places(*files: tuple[str, Source]) -> tuple[tuple[Source, ...], ...]:
-    """Return the possible places of files from one or two folders: below the named folder, in it, or beside it.
-
-    So `data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders.
-    """
-    below = tuple(dataclasses.replace(source, path=f"{folder}/{source.path}") for folder, source in files)
-    flat = tuple(source for _, source in files)
-    beside = tuple(
-        tuple(
-            source if folder == home else dataclasses.replace(source, path=f"../{folder}/{source.path}")
-            for folder, source in files
-        )
-        for home in dict.fromkeys(("balanced_copa", *(folder for folder, _ in files)))
-    )
-    return tuple(dict.fromkeys((below, flat, *beside)))
 
 
 def _placed(row: Row, source_id: int) -> Row:
