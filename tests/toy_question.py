@@ -9,7 +9,7 @@ from rightreasons.audited.context import example_of
 from rightreasons.core.intervals import share
 from rightreasons.core.options import QuestionOptions, option
 from rightreasons.page.parts import ItemFigure
-from rightreasons.page.plots import Bar, dot_rows
+from rightreasons.page.plots import dot_rows
 from rightreasons.page.prose import Prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -134,7 +134,7 @@ def toy(folder, prose=PROSE, **changes):
                 "all",
                 (
                     Plot("rates", lambda key, m: dot_rows(
-                        key, rows=[Bar.of("long", m.rate(True))], series=("rate",), xlabel="share"), "Counted"),
+                        key, rows=[("long", [m.rate(True)])], series=("rate",), xlabel="share"), "Counted"),
                     Table("texts", lambda m: [("a",)]),
                     Examples("longest", longest),
                 ),

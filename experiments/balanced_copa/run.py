@@ -30,13 +30,14 @@ from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
 from styles import as_multiple_choice
 
+from rightreasons.core.intervals import Estimate
 from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, compare_gaps, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.page.plots import Bar, dot_rows
+from rightreasons.page.plots import dot_rows
 from rightreasons.training.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
@@ -195,14 +196,10 @@ def _save(picture: Any, path: Path) -> None:
     Image.open(io.BytesIO(picture.png)).convert("RGB").quantize(64).save(path, optimize=True)
 
 
-def _bars(row: Mapping[str, Any]) -> Bar:
+def _bars(row: Mapping[str, Any]) -> tuple[str, list[Estimate]]:
     gap, parts = row["gap"], ("accuracy", "easy_accuracy", "hard_accuracy")
-    return Bar(
-        NAMES[row["training_set"]],
-        tuple(gap[part] for part in parts),
-        tuple(gap[f"{part}_interval"]["low"] for part in parts),
-        tuple(gap[f"{part}_interval"]["high"] for part in parts),
-    )
+    ends = [(gap[f"{part}_interval"]["low"], gap[f"{part}_interval"]["high"]) for part in parts]
+    return NAMES[row["training_set"]], [Estimate(gap[part], *both) for part, both in zip(parts, ends, strict=True)]
 
 
 def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder
-from rightreasons.page.plots import Bar, dot_rows
+from rightreasons.page.plots import dot_rows
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.question import TYPES, shortcut_bins
 from rightreasons.shortcuts.reliance import ConfidenceBin, find_shortcuts
@@ -337,7 +337,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
         its = row["after"]
         parts = [its[name]["value"] for name in ("lexicon", "grammar", "null_rate")]
         ends = (its["shortcut_rate"]["low"], its["shortcut_rate"]["high"])
-        rows.append(Bar.of(label, Estimate(sum(parts[:2]), *ends), *map(Estimate, parts)))
+        rows.append((label, [Estimate(sum(parts[:2]), *ends), *map(Estimate, parts)]))
     drawing = dot_rows("figure1", rows=rows, series=TYPES, xlabel="share of predictions")
     (out / "figure1.png").write_bytes(drawing.png)
 

@@ -18,17 +18,6 @@ def test_worked_figures():
     assert found.to_dict()["confidence"] == [0.5, 1.0]
 
 
-def test_regions_are_a_third_each_and_the_most_typical_first():
-    probability = np.array([[0.9, 0.1, 0.1, 0.95, 0.2, 0.5], [0.9, 0.2, 0.9, 0.95, 0.0, 0.6]])
-    found = data_map(probability, probability > 0.5)
-    assert found.region("easy").tolist() == [3, 0]
-    assert found.region("hard").tolist() == [4, 1]
-    assert found.region("ambiguous").tolist() == [2, 4]
-    assert len(found.region("easy", fraction=0.5)) == 3
-    assert len(found.region("easy", fraction=0.45)) == 2  # 2.7 of 6: rounded down
-    assert len(found.region("easy", fraction=0.1)) == 1
-
-
 @pytest.mark.parametrize(
     ("probability", "correct", "message"),
     [
@@ -43,5 +32,3 @@ def test_regions_are_a_third_each_and_the_most_typical_first():
 def test_each_mistake_has_its_sentence(probability, correct, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         data_map(probability, correct)
-    with pytest.raises(ValueError, match="Did you mean 'easy'"):
-        data_map([[0.5]], [[True]]).region("eazy")

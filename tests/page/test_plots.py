@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.plots import Bar, Curve, Drawing, curves, dot_rows, layer
+from rightreasons.page.plots import Curve, Drawing, curves, dot_rows, layer
 
-DOTS = dot_rows("a_key", rows=[Bar("<b>", (0.25,), (0.125,), (0.5,))], series=["x"], xlabel="share", line=0.5)
+DOTS = dot_rows("a_key", rows=[("<b>", [Estimate(0.25, 0.125, 0.5)])], series=["x"], xlabel="share", line=0.5)
 
 
 def test_a_mark_tells_its_numbers():
@@ -50,6 +50,6 @@ def test_ids_begin_anew_in_each_picture():
 
 
 def test_texts_that_look_like_markup_are_texts():
-    svg = dot_rows("k", rows=[Bar('url(#a) id="b"', (0.5,), (None,), (None,))], series=["</svg>"], xlabel="&").svg
+    svg = dot_rows("k", rows=[('url(#a) id="b"', [Estimate(0.5)])], series=["</svg>"], xlabel="&").svg
     assert "url(#a)" in svg
     assert svg.count("</svg>") == 1

@@ -105,7 +105,7 @@ def test_rows_and_marks_that_do_not_fit_are_refused():
 
 
 def test_every_kind_of_part_is_shown():
-    drawing = plots.dot_rows("dots", rows=[plots.Bar("a", (0.2,), (0.1,), (0.3,))], series=["one"], xlabel="fraction")
+    drawing = plots.dot_rows("dots", rows=[("a", [Estimate(0.2, 0.1, 0.3)])], series=["one"], xlabel="fraction")
     part = Part(
         title="A part",
         text="First paragraph.\n\nSecond paragraph.",
@@ -262,7 +262,7 @@ def test_texts_of_users_stay_texts(tmp_path):
 
 
 def test_names_in_drawings_are_escaped_and_are_no_formulas():
-    drawing = plots.dot_rows("d", rows=[plots.Bar("<b>$x^2$</b>", (0.5,), (0.4,), (0.6,))], series=[EVIL], xlabel="x")
+    drawing = plots.dot_rows("d", rows=[("<b>$x^2$</b>", [Estimate(0.5, 0.4, 0.6)])], series=[EVIL], xlabel="x")
     assert "<script" not in drawing.svg
     assert "&lt;b&gt;$x^2$&lt;/b&gt;" in drawing.svg
     assert "var(--plot-blue)" in drawing.svg
@@ -271,7 +271,7 @@ def test_names_in_drawings_are_escaped_and_are_no_formulas():
 
 
 def test_a_drawing_is_the_same_each_time():
-    rows = [plots.Bar("a", (0.6,), (0.5,), (0.9,))]
+    rows = [("a", [Estimate(0.6, 0.5, 0.9)])]
     one, two = (plots.dot_rows("c", rows=rows, series=["one"], xlabel="x") for _ in range(2))
     assert one.svg == two.svg
     assert one.png == two.png

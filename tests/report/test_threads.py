@@ -2,11 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from rightreasons.page.plots import Bar, dot_rows
+from rightreasons.core.intervals import Estimate
+from rightreasons.page.plots import dot_rows
 
 
 def draw(number):
-    row = Bar("accuracy", (0.125 * number, None), (0.0, None), (0.875, None))
+    row = ("accuracy", [Estimate(0.125 * number, 0.0, 0.875), Estimate(None)])
     return dot_rows(f"key-{number}", rows=[row], series=["first", "second"], xlabel="share").svg
 
 

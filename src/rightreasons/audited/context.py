@@ -302,14 +302,12 @@ class AuditContext:
         Returns:
             The items, and what the model says of them.
         """
-        from rightreasons.io.tables import chosen_rows
         from rightreasons.models.occlusion import occlude
 
         key = split.name, limit
         if key not in self._shared:
-            rows = np.flatnonzero(split.labeled) if split.labeled.any() else np.arange(len(split))
-            names = split.pair_ids or list(split.ids)
-            items = split.take(rows[chosen_rows([names[row] for row in rows], limit, seed=self.seed)])
+            items = self.picked(split, limit)
+            kept = self.folder(f"occlusion-{split.name}", split.fingerprint, str(limit), str(self.seed))
             self._shared[key] = (
                 items,
                 occlude(
@@ -319,13 +317,23 @@ class AuditContext:
                     choices=items.choices,
                     ids=items.ids,
                     labels=items.labels,
-                    batch_size=self.batch_size,
-                    progress=self.progress,
-                    out=self.folder(f"occlusion-{split.name}", split.fingerprint, str(limit), str(self.seed)),
-                    fail_fast=self.fail_fast,
+                    **self.running(kept),
                 ),
             )
         return cast("tuple[AuditSplit, Occlusion]", self._shared[key])
+
+    def picked(self, split: AuditSplit, limit: int) -> AuditSplit:
+        """Pick some of the labeled items of a split (of all, where none is), the same of splits that hold its forms."""
+        from rightreasons.io.tables import chosen_rows
+
+        rows = np.flatnonzero(split.labeled) if split.labeled.any() else np.arange(len(split))
+        names = split.pair_ids or list(split.ids)
+        return split.take(rows[chosen_rows([names[row] for row in rows], limit, seed=self.seed)])
+
+    def running(self, out: Path) -> dict[str, Any]:
+        """Return how the model is asked about items, as keyword arguments; `out`, of `folder`, keeps its answers."""
+        shared = {name: getattr(self, name) for name in ("batch_size", "progress", "fail_fast")}
+        return {"out": out, **shared}
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
@@ -355,14 +363,7 @@ class AuditContext:
         from rightreasons.models.classes import choose, predict
         from rightreasons.models.running import bars_about
 
-        shared: dict[str, Any] = {
-            "ids": split.ids,
-            "labels": split.labels,
-            "batch_size": self.batch_size,
-            "fail_fast": self.fail_fast,
-            "progress": self.progress,
-            "out": self._predictions(split),
-        }
+        shared = {"ids": split.ids, "labels": split.labels, **self.running(self._predictions(split))}
         with bars_about("predictions", split.name):
             if split.choices is not None:
                 return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)

@@ -117,11 +117,8 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
     answers = measure_behavior(
         context.scorer,
         suite,
-        batch_size=context.batch_size,
         resampling=context.resampling,
-        progress=context.progress,
-        out=context.folder("behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()])),
-        fail_fast=context.fail_fast,
+        **context.running(context.folder("behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()]))),
     )
     return BehaviorMeasurement(answers, context.resampling, options.examples)
 

@@ -59,7 +59,7 @@ def draw_risk(key: str, m: Any) -> Drawing:
 
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     """Draw accuracy and mean confidence of each split."""
-    bars = [plots.Bar.of(name, each["accuracy"], each["mean_confidence"]) for name, each in m.compared.items()]
+    bars = [(name, [each["accuracy"], each["mean_confidence"]]) for name, each in m.compared.items()]
     return plots.dot_rows(key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability")
 
 

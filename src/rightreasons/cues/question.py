@@ -16,7 +16,7 @@ from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Example, ItemFigure
-from rightreasons.page.plots import Bar, Drawing, dot_rows
+from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
@@ -94,9 +94,8 @@ def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float 
     """Draw the productivity of each cue beside chance, apart where the p-value is below `alpha`."""
     rows = []
     for cue in cues:
-        told = (cue.productivity, cue.low, cue.high)
-        of_kinds = (told, (None,) * 3) if cue.p_holm < alpha else ((None,) * 3, told)
-        rows.append(Bar(f"{cue.cue} ({cue.applicability:,})", *zip(*of_kinds, strict=True)))
+        told = [Estimate(cue.productivity, cue.low, cue.high), Estimate(None)]
+        rows.append((f"{cue.cue} ({cue.applicability:,})", told if cue.p_holm < alpha else told[::-1]))
     return dot_rows(key, rows=rows, series=("beyond chance", "may be chance"), xlabel="productivity", line=chance)
 
 
@@ -113,7 +112,7 @@ def accuracy_on(m: CuesMeasurement, key: str) -> Estimate:
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the accuracy on all, on Easy and on Hard items."""
     names = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
-    rows = [Bar.of(name, accuracy_on(m, key)) for key, name in names.items()]
+    rows = [(name, [accuracy_on(m, key)]) for key, name in names.items()]
     return dot_rows(key, rows=rows, series=("accuracy",), xlabel="accuracy", line=m.cues.chance)
 
 

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.store import Records, digest_of_arrays
-from rightreasons.core.validation import check_fraction, check_one_of
 from rightreasons.difficulty.ranking import rank_correlation
-
-REGIONS = ("easy", "ambiguous", "hard")
 
 PATTERN = "step-*.npz"
 """Files of a data map on disk: one per end of an epoch, written during training and read for a report."""
@@ -38,23 +35,6 @@ class DataMap(Result):
     variability: NDArray[np.float64]
     correctness: NDArray[np.float64]
     n_epochs: int
-
-    def region(self, name: str, *, fraction: float = 1 / 3) -> NDArray[np.int64]:
-        """Return the examples of a region, the most typical first.
-
-        Args:
-            name: "easy" (highest confidence), "hard" (lowest confidence) or "ambiguous" (highest variability).
-            fraction: The share of all examples that makes a region, in (0, 1]; default a third, as in the paper.
-
-        Returns:
-            The positions of floor(fraction · N) examples, as in the authors' code, and of one at least; regions may
-            overlap.
-        """
-        check_one_of(name, REGIONS, "name")
-        check_fraction(fraction, "fraction")
-        key = {"easy": -self.confidence, "hard": self.confidence, "ambiguous": -self.variability}[name]
-        size = max(1, int(round(fraction * len(key), 9)))
-        return np.argsort(key, kind="stable")[:size].astype(np.int64)
 
 
 def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
@@ -82,8 +62,6 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
         >>> dynamics = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
         >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
         ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
-        >>> dynamics.region("hard", fraction=0.5).tolist()
-        [1]
     """
     probability = as_floats(gold_probabilities, "gold_probabilities")
     right = to_numpy(correct, "correct")

@@ -316,11 +316,8 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         ids=split.ids,
         eigenvector=True,
         unit="word",
-        batch_size=context.batch_size,
         max_tokens=TOKENS_PER_ITEM * context.batch_size,
-        progress=context.progress,
-        out=context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit), method),
-        fail_fast=context.fail_fast,
+        **context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit), method)),
     )
     if len(measured) < MIN_ITEMS:
         told = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"

@@ -21,7 +21,7 @@ from rightreasons.difficulty.options import MEASURES, DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
 from rightreasons.page import parts as p
 from rightreasons.page.parts import Cell, Example, ItemFigure
-from rightreasons.page.plots import Bar, Drawing, dot_rows
+from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import percent, prose
 from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule, Table
 
@@ -94,7 +94,7 @@ def measure(context: AuditContext, options: DifficultyOptions) -> ContrastAnswer
 
 def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
     """Draw the figures of each split."""
-    rows = [Bar.of(name, *(each.figures[figure] for each in m.splits.values())) for figure, name in NAMES.items()]
+    rows = [(name, [each.figures[figure] for each in m.splits.values()]) for figure, name in NAMES.items()]
     return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
 
 

@@ -18,7 +18,7 @@ from rightreasons.core.validation import check_ids, check_one_of, check_same_len
 from rightreasons.datasets.perturbing.edits import (
     Lookups,
     Substitution,
-    Thesaurus,
+    WordNet,
     apply_substitutions,
     class_words,
     find_wordnet,
@@ -67,7 +67,7 @@ def replacement_sources(
     from rightreasons.models.gradients.inputs import EmbeddingNeighbors, NoWordError, class_neighbors
 
     check_one_of(neighbors, NEIGHBORS, "neighbors")
-    thesaurus: Thesaurus | None = None
+    thesaurus: WordNet | None = None
     with contextlib.suppress(ImportError):
         thesaurus = find_wordnet()
     described, names = "the model's word embeddings", classifier.label_names or ()

@@ -131,22 +131,6 @@ class Drawing:
         return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
 
 
-@dataclasses.dataclass(frozen=True)
-class Bar:
-    """A point with its interval on one row of `dot_rows`."""
-
-    name: str
-    values: tuple[float | None, ...]
-    lows: tuple[float | None, ...]
-    highs: tuple[float | None, ...]
-
-    @classmethod
-    def of(cls, name: str, *estimates: Estimate) -> Bar:
-        """Take one estimate per series."""
-        values, lows, highs = zip(*((each.value, each.low, each.high) for each in estimates), strict=True)
-        return cls(name, values, lows, highs)
-
-
 class Ends(Protocol):
     """An interval or an estimate."""
 
@@ -324,15 +308,20 @@ def reliability_diagram(
 
 
 def dot_rows(
-    key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str, line: float | None = None
+    key: str,
+    *,
+    rows: Sequence[tuple[str, Sequence[Estimate]]],
+    series: Sequence[str],
+    xlabel: str,
+    line: float | None = None,
 ) -> Drawing:
     """Draw a row per name with a point and interval per series, to compare splits or models; `line` is dashed."""
     size = 44 if len(rows) <= MOST_TICKS else 28
-    names = json.dumps([wrapped(row.name) for row in rows])
+    names = json.dumps([wrapped(label) for label, _ in rows])
     places = {"domain": [*range(len(rows))], "paddingInner": 0.1, "paddingOuter": 0.1}
     look = {"labelExpr": f"{names}[datum.value]", "grid": False, "ticks": False, "domain": False, "title": None}
     y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
-    known = [[value for value in row.values if value is not None] for row in rows]
+    known = [[each.value for each in estimates if each.value is not None] for _, estimates in rows]
     spans = [{"row": n, "low": min(each), "high": max(each)} for n, each in enumerate(known) if len(each) > 1]
     x = axis("low", xlabel, percent=True, domain=(0, 1))
     wide = {"type": "rule", "strokeWidth": 6, "color": PALETTE["band"], "opacity": 0.6}
@@ -343,14 +332,14 @@ def dot_rows(
         {
             "row": n,
             "series": shortened(name),
-            "value": row.values[place],
-            "low": row.lows[place],
-            "high": row.highs[place],
-            "note": f"{row.name}, {name}: {written(Estimate(row.values[place], row.lows[place], row.highs[place]))}",
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "note": f"{label}, {name}: {written(each)}",
         }
-        for n, row in enumerate(rows)
-        for place, name in enumerate(series)
-        if row.values[place] is not None
+        for n, (label, estimates) in enumerate(rows)
+        for name, each in zip(series, estimates, strict=True)
+        if each.value is not None
     ]
     domain = [shortened(name) for name in series]
     of_series: dict[str, Any] = {"field": "series", "type": "nominal"}
@@ -383,13 +372,13 @@ def dots(rows: Mapping[str, Sequence[Any]], *series: str, xlabel: str = "") -> s
 
     A row whose values are all None is left out.
     """
-    bars = []
+    drawn_rows = []
     for name, figures in rows.items():
-        values, ends = zip(*(each if isinstance(each, tuple) else (each, None) for each in figures), strict=True)
-        if any(value is not None for value in values):
-            lows, highs = (tuple((each or {}).get(end) for each in ends) for end in ("low", "high"))
-            bars.append(Bar(name, values, lows, highs))
-    return dot_rows("figure", rows=bars, series=series, xlabel=xlabel).svg
+        pairs = (each if isinstance(each, tuple) else (each, None) for each in figures)
+        estimates = [Estimate(value, (ends or {}).get("low"), (ends or {}).get("high")) for value, ends in pairs]
+        if any(each.value is not None for each in estimates):
+            drawn_rows.append((name, estimates))
+    return dot_rows("figure", rows=drawn_rows, series=series, xlabel=xlabel).svg
 
 
 def shortened(name: str, longest: int = 26) -> str:

@@ -333,11 +333,10 @@ def _scorer(context: AuditContext) -> Any:
     from rightreasons.models.classes import choose
 
     model, method = context.scorer, str(getattr(context.scorer, "method", ""))
-    settings = {name: getattr(context, name) for name in ("batch_size", "progress", "fail_fast")}
 
     def scorer(part: str, *depends: str) -> Score:
         folder = context.folder(part, context.primary.fingerprint, str(context.seed), method, *depends)
-        return lambda prompts, choices, ids: choose(model, prompts, choices, ids=ids, out=folder, **settings)
+        return lambda prompts, choices, ids: choose(model, prompts, choices, ids=ids, **context.running(folder))
 
     return scorer
 

@@ -14,7 +14,7 @@ from rightreasons.core.verdict import MARGINS, Power
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
-from rightreasons.page.plots import DASHES, PALETTE, Bar, Curve, Drawing, axis, curves, dot_rows, layer, series_of
+from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
@@ -169,7 +169,7 @@ def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def draw_prior(key: str, m: Any) -> Drawing:
     """Draw how far each position is preferred."""
-    rows = [Bar.of(f"position {place}", each) for place, each in enumerate(m.prior, start=1)]
+    rows = [(f"position {place}", [each]) for place, each in enumerate(m.prior, start=1)]
     return dot_rows(key, rows=rows, series=("preference",), xlabel="preference", line=1 / len(rows))
 
 

@@ -21,7 +21,7 @@ from rightreasons.models.prompts import items_of
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Cell, Example, ItemFigure, Mark
-from rightreasons.page.plots import Bar, Drawing, dot_rows
+from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import prose, written
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.reasons.arms import CUTS, HINT, PLAIN, Arm, Arms, Trace
@@ -164,7 +164,7 @@ def act_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def draw_sways(key: str, m: ReasonsMeasurement) -> Drawing:
     """Draw what each hint moves, and how much of it in silence."""
-    rows = [Bar.of(each.said, each.sway.sway.estimate, each.sway.silent.estimate) for each in m.hints.values()]
+    rows = [(each.said, [each.sway.sway.estimate, each.sway.silent.estimate]) for each in m.hints.values()]
     return dot_rows(key, rows=rows, series=("moved", "in silence, at least"), xlabel="share of the answers")
 
 

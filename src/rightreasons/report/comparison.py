@@ -197,7 +197,7 @@ class _Split:
     def draw(self) -> plots.Drawing:
         """The shares of both models."""
         shares = [f for f in self.split.figures if f.unit == "fraction" and f.key != "confidence_gap"]
-        rows = [plots.Bar.of(figure.name, figure.first, figure.second) for figure in shares]
+        rows = [(figure.name, [figure.first, figure.second]) for figure in shares]
         return plots.dot_rows(f"models_{self.number}", rows=rows, series=(self.first, self.second), xlabel="fraction")
 
     def examples(self, side: str) -> Iterator[p.Example]:

@@ -339,10 +339,9 @@ class _Detector:
                 resampling=context.resampling,
                 seconds=self.options.seconds,
                 limit=self.options.items,
-                out=context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
-                batch_size=context.batch_size,
-                progress=context.progress,
-                fail_fast=context.fail_fast,
+                **context.running(
+                    context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))
+                ),
             )
 
     def judge(self, swaps: SwapMeasurement) -> Judge:
@@ -378,14 +377,8 @@ class _Detector:
         return self.context.folder(f"{purpose}-{safe_name(split.name)}", *settings, *depends)
 
     def measured(self, split: AuditSplit) -> SplitShortcuts:
-        context, labeled, occlusion = self.context, np.flatnonzero(split.labeled), None
-        if self.by_occlusion:
-            items, occlusion = context.occluded(split, self.limit(split))
-        else:
-            # Of splits that hold forms of the same items, the same items are measured.
-            names = split.pair_ids or list(split.ids)
-            rows = chosen_rows([names[row] for row in labeled], self.limit(split), seed=context.seed)
-            items = split.take(labeled[rows])
+        context, limit = self.context, self.limit(split)
+        items, occlusion = context.occluded(split, limit) if self.by_occlusion else (context.picked(split, limit), None)
         with bars_about(split.name):
             measured = measure_shortcuts(
                 self.source,
@@ -397,12 +390,9 @@ class _Detector:
                 resampling=context.resampling,
                 protocol=self.protocol,
                 occlusion=occlusion,
-                batch_size=context.batch_size,
-                progress=context.progress,
-                out=self.folder("shortcuts", split),
-                fail_fast=context.fail_fast,
+                **context.running(self.folder("shortcuts", split)),
             )
-        return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
+        return SplitShortcuts(items.take(measured.rows), int(split.labeled.sum()), measured)
 
 
 def _cue_groups(context: AuditContext, cues: Sequence[Cue]) -> WorstGroup:

@@ -21,7 +21,6 @@ from rightreasons.page.plots import (
     DASHES,
     PALETTE,
     PANEL,
-    Bar,
     Curve,
     Drawing,
     accuracy_layers,
@@ -169,7 +168,7 @@ def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
 
 def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw what each family decides."""
-    rows = [Bar.of(family_name(row), row.estimate) for row in m.swaps.rows]
+    rows = [(family_name(row), [row.estimate]) for row in m.swaps.rows]
     return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
 
 
@@ -262,10 +261,12 @@ def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the types of shortcuts of each split."""
     found = {row.split.name: row.measured.reliance for row in m.splits}
     rows = [
-        Bar.of(
+        (
             name,
-            estimate_of(one.shortcut_reliance, one.interval),
-            *map(Estimate, (one.lexicon_cued, one.grammar_cued, one.null["frequency"].rate)),
+            [
+                estimate_of(one.shortcut_reliance, one.interval),
+                *map(Estimate, (one.lexicon_cued, one.grammar_cued, one.null["frequency"].rate)),
+            ],
         )
         for name, one in found.items()
     ]

@@ -15,7 +15,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -593,19 +593,6 @@ VARIABLE = "RIGHTREASONS_WORDNET"
 """The environment variable that names another folder."""
 
 
-@runtime_checkable
-class Thesaurus(Protocol):
-    """What substitution tests ask of a dictionary."""
-
-    def synonyms(self, word: str) -> list[str]:
-        """Return single words of the same meaning, the likeliest first; [] where there are none."""
-        ...
-
-    def antonyms(self, word: str) -> list[str]:
-        """Return single words of the opposite meaning, the likeliest first; [] where there are none."""
-        ...
-
-
 class WordNet:
     """WordNet as a thesaurus of single words.
 
@@ -674,7 +661,7 @@ class WordNet:
 
 
 @functools.cache
-def find_wordnet(folder: str | None = None) -> Thesaurus:
+def find_wordnet(folder: str | None = None) -> WordNet:
     """Open the WordNet of this machine.
 
     Args:
@@ -794,7 +781,7 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
 
 
 def substitution_lookups(
-    thesaurus: Thesaurus | None,
+    thesaurus: WordNet | None,
     neighbors: Lookup | None = None,
     *,
     neighbor_source: str = "the model's word embeddings",
