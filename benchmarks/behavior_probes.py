@@ -17,7 +17,7 @@ import torch
 from rightreasons.behavior.learning.items import suite_items
 from rightreasons.behavior.learning.plan import partition
 from rightreasons.behavior.learning.trainer import head_features, linear_head, train_head
-from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import open_suite
 from rightreasons.models.batching import encode
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.packaged import demo_encoder

@@ -17,18 +17,16 @@ from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.classification import macro_f1_of
 from rightreasons.core.suites import SuiteTable
-from rightreasons.cues.agreement import fleiss_kappa, human_performance
 from rightreasons.cues.classifier import cue_classifier
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
-from rightreasons.difficulty.overlap import distribution_overlap
-from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty
-from rightreasons.probes.bias import prior_bias
+from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
+from rightreasons.probes.bias import measure_reading, prior_bias
 from rightreasons.probes.distractors import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
-from rightreasons.probes.reading import measure_reading
 from rightreasons.shortcuts.groups import worst_group_accuracy
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.reliance import shortcut_reliance

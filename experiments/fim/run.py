@@ -35,7 +35,7 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.edits import find_names, find_wordnet, substitution_lookups
 from rightreasons.difficulty import ranking as measures
 from rightreasons.difficulty.contrast import flip_rates
-from rightreasons.difficulty.overlap import distribution_overlap
+from rightreasons.difficulty.ranking import distribution_overlap
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,

@@ -11,7 +11,7 @@ import numpy as np
 from figures import difficulty_overlap, paired_differences
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.difficulty.overlap import Overlap
+from rightreasons.difficulty.ranking import Overlap
 from rightreasons.page.plots import Curve, curves
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).

@@ -8,8 +8,7 @@ import evaluate
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.validation import require_value
-from rightreasons.datasets.suites.files import open_suite
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """

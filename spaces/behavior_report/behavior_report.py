@@ -10,8 +10,7 @@ from typing import Any
 from rightreasons.behavior.measure import SuiteAnswers, score_stored
 from rightreasons.behavior.suite_answers import read_suite_answers
 from rightreasons.core.store import csv_text
-from rightreasons.datasets.suites.files import read_hatecheck
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, read_hatecheck
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
 from rightreasons.widget.pages import by_name

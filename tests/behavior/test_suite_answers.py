@@ -14,8 +14,7 @@ from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.suite_answers import read_suite_answers
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.files import open_suite
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, open_suite
 
 EQUAL, INVARIANT = {"name": "equal"}, {"name": "invariant", "tolerance": 0.1}
 SUITE = Suite(

@@ -16,12 +16,16 @@ from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import falling, plain
 from rightreasons.core.resampling import Resampling
-from rightreasons.cues.agreement import human_performance
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.ratings import human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import flip_rates
-from rightreasons.difficulty.overlap import distribution_overlap
-from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty, rank_correlation
+from rightreasons.difficulty.ranking import (
+    accuracy_by_difficulty,
+    distribution_overlap,
+    paired_difficulty,
+    rank_correlation,
+)
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.judges import judge_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals

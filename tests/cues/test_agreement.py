@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rightreasons.cues.agreement import fleiss_kappa, human_performance
+from rightreasons.cues.ratings import fleiss_kappa, human_performance
 
 # Fleiss 1971, Table 1: six psychiatrists, 30 patients, five categories.
 FLEISS = [

@@ -5,8 +5,7 @@ import csv
 import datasets
 import pytest
 
-from rightreasons.cues.agreement import human_performance
-from rightreasons.cues.rating_sheets import read_rating_sheets, write_rating_sheets
+from rightreasons.cues.ratings import human_performance, read_rating_sheets, write_rating_sheets
 from rightreasons.datasets.perturbing.planting import mirror_dataset
 
 ITEMS = [

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.overlap import distribution_overlap
+from rightreasons.difficulty.ranking import distribution_overlap
 
 
 class TestOverlap:

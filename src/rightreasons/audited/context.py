@@ -92,7 +92,7 @@ class AuditContext:
             try:
                 scores = self._predict(split) if known is None else known[split.name]
                 reason = next(iter(scores.failures.values()), "")
-                if reason and self.fail_fast:
+                if reason and self.settings.fail_fast:
                     raise ValueError(reason)
                 if not len(scores):
                     raise ValueError(
@@ -100,7 +100,7 @@ class AuditContext:
                         f"{len(split)} can be read: {reason}."
                     )
             except ValueError as error:
-                if self.fail_fast:
+                if self.settings.fail_fast:
                     raise
                 answers[split.name] = error
                 continue
@@ -163,11 +163,6 @@ class AuditContext:
 
             return default_batch_size(self.scorer)
         return self.settings.batch_size or 32
-
-    @property
-    def fail_fast(self) -> bool:
-        """Whether an item that the model cannot score is an error; if not, it is left out."""
-        return self.settings.fail_fast
 
     @property
     def stored(self) -> StoredModel | None:
@@ -285,7 +280,7 @@ class AuditContext:
 
     def suite(self, options: BehaviorOptions) -> Suite | None:
         """Open the behavioral suite that the options name, once; None where they name none."""
-        from rightreasons.datasets.suites.files import open_suite
+        from rightreasons.datasets.suites.suite import open_suite
 
         if options.suite is not None and "suite" not in self._shared:
             how = {"data_dir": self.settings.data_dir, "seed": self.seed, **options.opening()}
@@ -332,8 +327,8 @@ class AuditContext:
 
     def running(self, out: Path) -> dict[str, Any]:
         """Return how the model is asked about items, as keyword arguments; `out`, of `folder`, keeps its answers."""
-        shared = {name: getattr(self, name) for name in ("batch_size", "progress", "fail_fast")}
-        return {"out": out, **shared}
+        said = {"progress": self.progress, "fail_fast": self.settings.fail_fast}
+        return {"out": out, "batch_size": self.batch_size, **said}
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.

@@ -212,7 +212,7 @@ def behavior(
     from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
     from rightreasons.behavior.suite_answers import read_suite_answers
     from rightreasons.core.validation import read_json
-    from rightreasons.datasets.suites.files import open_suite
+    from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import prompted_of
     from rightreasons.models.running import default_batch_size
     from rightreasons.report.behavior_page import RATES, named, sections, write_behavior_report

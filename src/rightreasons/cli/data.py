@@ -325,7 +325,7 @@ class Exported:
 
 def exported_suite(name: str, settings: AuditOptions, max_cases: int | None) -> Exported:
     """Open a suite, every example of which is asked for one of its labels."""
-    from rightreasons.datasets.suites.files import open_suite
+    from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.report.requests import suite_requests
 
     suite = open_suite(name, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
@@ -470,7 +470,7 @@ def _check_out(out: Path) -> None:
 
 
 def _open(suite: str, data_dir: Path | None) -> Suite:
-    from rightreasons.datasets.suites.files import open_suite
+    from rightreasons.datasets.suites.suite import open_suite
 
     return open_suite(suite, data_dir=data_dir)
 

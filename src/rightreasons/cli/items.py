@@ -19,7 +19,7 @@ from rightreasons.training.options import SplitOptions
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.cues.agreement import HumanPerformance
+    from rightreasons.cues.ratings import HumanPerformance
 
 
 DATA, RATINGS = command_line(), command_line()
@@ -153,7 +153,7 @@ def write(
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
-    from rightreasons.cues.rating_sheets import write_rating_sheets
+    from rightreasons.cues.ratings import write_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
@@ -177,8 +177,7 @@ def read(
     The items are those that the sheets were written from: give the same options.
     """
     from rightreasons.cli.show import write_figures
-    from rightreasons.cues.agreement import human_performance
-    from rightreasons.cues.rating_sheets import read_rating_sheets
+    from rightreasons.cues.ratings import human_performance, read_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)

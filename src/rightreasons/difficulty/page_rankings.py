@@ -324,9 +324,11 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         raise ValueError(f"{told}: {measured.fisher.failures[0][1]}")
     flips = dynamics = None
     if context.task == "classification" and split.text_pairs is None:
-        running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress", "fail_fast")}
+        running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress")}
         with bars_about("words replaced"):
-            replacing = SubstitutionOptions(top_k=TOP_K, n_candidates=2, **running)
+            replacing = SubstitutionOptions(
+                top_k=TOP_K, n_candidates=2, fail_fast=context.settings.fail_fast, **running
+            )
             flips = measure_flips(context.classifier, split.texts, measured, replacing, neighbors=options.neighbors)
     if options.data_map is not None:
         ids = [split.ids[row] for row in measured.rows]

@@ -1,3 +1,4 @@
+from .bias import measure_reading as measure_reading
 from .bias import prior_bias as prior_bias
 from .distractors import none_of_the_above as none_of_the_above
 from .judges import judge_bias as judge_bias
@@ -9,7 +10,6 @@ from .option_order import contextual_calibration as contextual_calibration
 from .option_order import permutation_consistency as permutation_consistency
 from .option_order import position_bias as position_bias
 from .paralysis import choice_paralysis as choice_paralysis
-from .reading import measure_reading as measure_reading
 
 __all__ = [
     "choice_paralysis",

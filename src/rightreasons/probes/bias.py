@@ -1,9 +1,9 @@
-"""Prior bias: does a model prefer some choices where nothing makes one of them right?"""
+"""Before reading: does a model prefer choices where nothing makes one right, and do its answers need the question?"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,16 @@ from scipy import special, stats
 
 from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.intervals import (
+    Estimate,
     Interval,
+    beyond,
     bootstrap_mean,
     chances_p_value,
     cluster_codes,
     clusters_of,
+    count_units,
+    mean,
+    rate,
     unit_means,
 )
 from rightreasons.core.resampling import Resampling
@@ -183,4 +188,172 @@ def _pseudo_correct(rows: Ragged, references: object, units: NDArray[np.intp] | 
         test=test if units is None else "clusters",
         confidence_excess=float(excess.mean()),
         confidence_p_value=t_p_value(unit_means(excess, units)),
+    )
+
+
+DISSENT = 2.0
+"""So many items more, whose answer changes, are in the error of the answers that stay, so that it is never zero."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Result):
+    """What becomes of the answers without the question; see `measure_reading`.
+
+    Attributes:
+        kept: Share of the items whose answer stays the same.
+        by_chance: The share that would stay if the two answers to an item had nothing to do with each other.
+        beyond_chance: (kept - by_chance) / (1 - by_chance); None where all would stay by chance.
+        accuracy: Accuracy with the question.
+        accuracy_without: Accuracy without it: the share of items whose right choice is picked all the same.
+        guessing: The accuracy of guessing, mean of 1/n.
+        lost: Accuracy with the question minus that without it, paired.
+        n_items: Items with an answer to the question.
+        n_units: The clusters that they belong to; without clusters, the items.
+        n_unanswered: Items of these that have no answer without it, which counts as a changed and wrong one.
+    """
+
+    kept: Estimate
+    by_chance: float
+    beyond_chance: Estimate
+    accuracy: Estimate
+    accuracy_without: Estimate
+    guessing: float
+    lost: Estimate
+    n_items: int
+    n_units: int
+    n_unanswered: int
+
+    @property
+    def excess(self) -> Estimate:
+        """Accuracy without the question above that of guessing."""
+        return beyond(self.accuracy_without, self.guessing)
+
+
+def measure_reading(
+    answers: Any,
+    without: Any,
+    references: Any = None,
+    *,
+    n_choices: Any,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
+) -> Reading | None:
+    r"""Compare the answers to some items with those to the same choices without, or after another, question.
+
+    With \(x_i\) the answer to item i and \(y_i\) that without its question, the share that stays is the mean of
+    \(1[x_i = y_i]\). Two answers may also agree by chance: both lean to one position, or both are often right. So
+    chance is the agreement of answers to *different* items of one stratum, those with the same number of choices and
+    the right choice in the same position,
+
+    \[ c_i = \#\{j \in S_i: y_j = x_i\} / \#S_i, \quad k_i = 1[x_i = y_i], \quad
+       \kappa = \frac{\bar k - \bar c}{1 - \bar c} \]
+
+    with \(S_i\) the items of the stratum of i that are not of its cluster.
+
+    It is \(\sum_k p_k q_k\) of the positions within a stratum, without an item's agreement with itself: what a random
+    exchange of questions leaves on average. κ is Cohen's, over strata: 1 where no answer depends on the question, 0
+    where the answers with it have nothing to do with those without, and s for a model that keeps its answer in a share
+    s of the items and reads in the others. A model that answers all questions right, and without them knows most
+    answers from the choices, has 0.
+
+    The error of κ is linearized, over clusters, with Student's t. An item without an answer y counts as changed; the
+    upper end of κ is where each of them stays.
+
+    Args:
+        answers: (N,) picked choices; -1 for no answer, which leaves an item out.
+        without: (N,) picked choices of the same items without their question; -1 for no answer.
+        references: (N,) right choices. None (default): chance is over all items of one number of choices, and the
+            accuracies are those of no item.
+        n_choices: (N,) number of choices of each item.
+        clusters: (N,) names of what belongs together; None where each item is on its own.
+        resampling: Its level is that of the intervals.
+
+    Returns:
+        A `Reading`; None where no item has an answer, or no two of a stratum do.
+
+    Raises:
+        TypeError: If something is no whole numbers.
+        ValueError: If lengths differ, or an answer is none of its item's choices.
+
+    References:
+        Cohen (1960), A Coefficient of Agreement for Nominal Scales; Balepur et al. (2024), Artifacts or Abduction: How
+        Do LLMs Answer Multiple-Choice Questions Without the Question?
+
+    Example:
+        Of four items two keep the first choice, and of the answers to different items half agree too.
+
+        >>> reading = measure_reading([0, 0, 1, 1], [0, 0, 0, 0], n_choices=[2] * 4)
+        >>> reading.kept.value, reading.by_chance, reading.beyond_chance.value
+        (0.5, 0.5, 0.0)
+    """
+    sizes = check_labels(n_choices, minimum=1, name="n_choices")
+    columns = {"answers": answers, "without": without} | ({} if references is None else {"references": references})
+    check_same_length(n_choices=sizes, **columns)
+    before, after = (check_labels(columns[name], sizes, minimum=-1, name=name) for name in ("answers", "without"))
+    right = np.zeros_like(before) if references is None else check_labels(references, sizes)
+    known = before >= 0
+    units = clusters_of(cluster_codes(clusters, len(before)), known)
+    before, after, right, sizes = (column[known] for column in (before, after, right, sizes))
+    if not len(before):
+        return None
+    hits = [before == right, after == right]
+    lost = hits[0].astype(np.float64) - hits[1]
+    kept, n_unanswered = before == after, int((after < 0).sum())
+    by_chance, kappa = _beyond_chance(before, after, right * (sizes.max() + 1) + sizes, units, resampling)
+    shares = [rate(each, resampling, units) or Estimate(None) for each in (kept, *hits)]
+    return Reading(
+        kept=shares[0],
+        by_chance=by_chance,
+        beyond_chance=kappa,
+        accuracy=shares[1],
+        accuracy_without=shares[2],
+        guessing=float((1 / sizes).mean()),
+        lost=mean(lost, resampling, bounds=(-1.0, 1.0), clusters=units) or Estimate(None),
+        n_items=len(before),
+        n_units=count_units(units, len(before)),
+        n_unanswered=n_unanswered,
+    )
+
+
+def _beyond_chance(
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    stratum: NDArray[np.int64],
+    units: Any,
+    resampling: Resampling,
+) -> tuple[float, Estimate]:
+    """Return the agreement by chance, and κ with its interval; without an interval where all agree by chance."""
+    unit = np.arange(len(before)) if units is None else units
+    strata, stratum = np.unique(stratum, return_inverse=True)
+    unit, group = (np.unique(codes, return_inverse=True)[1] for codes in (unit, unit * len(strata) + stratum))
+    x, y, n_answers = before + 1, after + 1, int(max(before.max(), after.max())) + 2
+
+    def others(own: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the share of the items of other clusters of the stratum whose `of` is an item's own answer."""
+        counts = []
+        for part in (stratum, group):
+            table = np.bincount(part * n_answers + of, minlength=(int(part.max()) + 1) * n_answers)
+            counts.append((table[part * n_answers + own], np.bincount(part)[part]))
+        (hits, n), (own_hits, own_n) = counts
+        return np.asarray((hits - own_hits) / np.where(n > own_n, n - own_n, np.nan), dtype=np.float64)
+
+    by_other_y, by_other_x = others(x, y), others(y, x)
+    fits = np.isfinite(by_other_y)
+    if not fits.any():
+        return 1.0, Estimate(None, method="No two items have the same number of choices and place of the right one.")
+    stays = (before == after).astype(np.float64)[fits]
+    by_other_y, by_other_x, stratum, unit = by_other_y[fits], by_other_x[fits], stratum[fits], unit[fits]
+    n, chance = len(stays), float(by_other_y.mean())
+    if chance > 1 - 1e-9:
+        return 1.0, Estimate(None, method="All answers stay by chance.")
+    kappa = (float(stays.mean()) - chance) / (1 - chance)
+    of_stratum = (np.bincount(stratum, by_other_y) / np.maximum(np.bincount(stratum), 1))[stratum]
+    error = stays - stays.mean() - (1 - kappa) * (by_other_y + by_other_x - of_stratum - chance)
+    n_groups = len(np.unique(unit))
+    square = n_groups / max(n_groups - 1, 1) * float((np.bincount(unit, error) ** 2).sum())
+    deviation = np.sqrt(square + (DISSENT * n / n_groups) ** 2) / (n * (1 - chance))
+    half = float(special.stdtrit(max(n_groups - 1, 1), 0.5 + resampling.level / 2) * deviation)
+    high = min(1.0, kappa + half + float((after < 0).mean()) / (1 - chance))
+    return chance, Estimate(
+        kappa, max(-1.0, kappa - half), high, resampling.level, "Student's t of the linearized kappa"
     )

@@ -15,7 +15,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.prose import not_scored_told
-from rightreasons.probes.bias import PseudoCorrect
+from rightreasons.probes.bias import PseudoCorrect, Reading
 from rightreasons.probes.distractors import DistractorFigures, added_choices, measure_distractors
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
@@ -41,7 +41,6 @@ from rightreasons.probes.picks import (
     measure_templates,
     template_tables,
 )
-from rightreasons.probes.reading import Reading
 
 Hits = tuple[NDArray[np.bool_], Any]
 

@@ -13,8 +13,8 @@ from rightreasons.core.intervals import Estimate, chances_p_value, clusters_of, 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.probes.bias import Reading
 from rightreasons.probes.measure import NONE, WITHOUT_QUESTION, ChoiceOrders, ProbeTables, orders_in_words
-from rightreasons.probes.reading import Reading
 
 Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
 """(prompts, choices, ids) -> the scores of the items that have an answer."""

@@ -5,7 +5,7 @@ import pytest
 
 from rightreasons.behavior.learning.items import TYPES, reading_items, suite_items
 from rightreasons.behavior.learning.methods import RULES
-from rightreasons.datasets.suites.files import open_suite
+from rightreasons.datasets.suites.suite import open_suite
 
 pytestmark = pytest.mark.real_data
 

@@ -18,8 +18,7 @@ from command_line import run
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.checklist import EXPECTATIONS, convert_checklist, read_checklist
 from rightreasons.datasets.suites.checklist import load_plain, read_pickled_suite
-from rightreasons.datasets.suites.files import open_suite
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, open_suite
 
 # Functions that are built as CheckList's are: the same names, around the same variables. They do nothing.
 STOCK = """

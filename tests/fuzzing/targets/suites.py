@@ -12,8 +12,7 @@ from fuzzing.damage import altered, damaged, values, words
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines
 from rightreasons.datasets.suites.editor import directional, inv, mft
-from rightreasons.datasets.suites.files import open_suite
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.datasets.suites.templates import fill
 from tiny_suites import behavior_suite, reading_suite
 

@@ -30,8 +30,7 @@ from rightreasons.core.store import digest_of_value, package_code, read_record, 
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG, sha256_of
 from rightreasons.datasets.suites.cases import check_plain
-from rightreasons.datasets.suites.files import open_suite
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
 
