@@ -101,7 +101,7 @@ def publish(
     counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
     tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
-    return _write(root, tables, f"{front_matter(builder_type, files, task)}\n{body}")
+    return _write(root, tables, _front_matter(files, task, builder_type) + body)
 
 
 def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLike[str], *, text: str = "") -> Path:
@@ -129,10 +129,8 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
     """
     root = _own_folder(folder, "the splits", overwrite=False)
     files = {split: f"data/{split}.parquet" for split in splits}
-    data = DatasetCardData(configs=[_config("default", files)])
-    return _write(
-        root, {files[split]: rows for split, rows in splits.items()}, f"---\n{data.to_yaml()}\n---\n\n{text}\n"
-    )
+    tables = {files[split]: rows for split, rows in splits.items()}
+    return _write(root, tables, f"{_front_matter({'default': files})}{text}\n")
 
 
 def write_benchmark(
@@ -181,15 +179,8 @@ def write_benchmark(
     root = _own_folder(folder, "the benchmark", overwrite=False)
     files = {task: {"test": f"{task}/test.parquet"} for task in tasks}
     counts = {task: {"test": len(rows)} for task, rows in tasks.items()}
-    if builder is None:
-        data = DatasetCardData(
-            pretty_name=name,
-            task_categories=["multiple-choice"],
-            configs=[_config(task, each, default=place == 0) for place, (task, each) in enumerate(files.items())],
-        )
-        card = "\n".join((f"---\n{data.to_yaml()}\n---\n", f"# {name}\n", *_counted(counts), ""))
-    else:
-        card = f"{front_matter(builder, files, 'multiple-choice')}\n{_short_card(builder, counts)}"
+    text = _short_card(builder, counts) if builder else "\n".join((f"# {name}\n", *_counted(counts), ""))
+    card = _front_matter(files, "multiple-choice", builder, name) + text
     declared = {
         "name": name,
         "description": (builder.DESCRIPTION if builder else "") or f"Multiple-choice items of {name}.",
@@ -255,31 +246,27 @@ def _save(rows: datasets.Dataset, path: Path) -> None:
     rows.to_parquet(os.fspath(path))
 
 
-def _config(name: str, files: Mapping[str, str], *, default: bool = False) -> dict[str, Any]:
-    paths = [{"split": split, "path": file} for split, file in files.items()]
-    return {"config_name": name, **({"default": True} if default else {}), "data_files": paths}
-
-
-def front_matter(
-    builder: type[Builder], files: Mapping[str, Mapping[str, str]], task: str = "text-classification"
+def _front_matter(
+    files: Mapping[str, Mapping[str, str]], task: str = "", builder: type[Builder] | None = None, name: str = ""
 ) -> str:
     """Return the front matter of a card: for `datasets` to open the files, and for the hub's page.
 
     Args:
-        builder: The builder of the data set.
         files: Configuration -> split -> file; the first configuration becomes the default.
-        task: The hub's name of the task.
+        task: The hub's name of the task; "" for none.
+        builder: The builder of the data set; None for data of one's own.
+        name: What such data are called; "" for no name.
     """
-    listed = [_config(name, splits, default=place == 0) for place, (name, splits) in enumerate(files.items())]
-    data = DatasetCardData(
-        pretty_name=builder.NAME,
-        language="en",
-        license=_HUB_LICENSES.get(builder.LICENSE, "unknown"),
-        task_categories=[task],
-        tags=["rightreasons"],
-        configs=listed,
-    )
-    return f"---\n{data.to_yaml()}\n---\n"
+    configs: list[dict[str, Any]] = []
+    for config, splits in files.items():
+        first = {} if configs or config == "default" else {"default": True}
+        paths = [{"split": split, "path": file} for split, file in splits.items()]
+        configs.append({"config_name": config, **first, "data_files": paths})
+    about: dict[str, Any] = {"pretty_name": name or None, "task_categories": [task] if task else None}
+    if builder is not None:
+        spoken = {"language": "en", "license": _HUB_LICENSES.get(builder.LICENSE, "unknown"), "tags": ["rightreasons"]}
+        about |= {"pretty_name": builder.NAME, **spoken}
+    return f"---\n{DatasetCardData(**about, configs=configs).to_yaml()}\n---\n\n"
 
 
 def card_body(text: str) -> str:
