@@ -38,7 +38,8 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
 def test_accuracy(n, alone, says):
     accuracy = SimpleNamespace(first=Estimate(0.5), second=Estimate(0.25), p_value=1.0, winner="")
     split = SimpleNamespace(n_items=n, first_right=alone, second_right=0)
-    m = SimpleNamespace(first="one", second="two", split=split, n_items=n, accuracy=accuracy)
+    comparison = SimpleNamespace(first="one", second="two")
+    m = SimpleNamespace(comparison=comparison, split=split, n_items=n, accuracy=accuracy)
     rule, say = page.SPLIT.rule(m), page.SPLIT.prose.of(m=m)
     assert say.title(f"verdict.{rule.key}") == "No difference in accuracy shown"
     said = say(f"verdict.{rule.key}")

@@ -35,7 +35,6 @@ from rightreasons.report.paired import (
     ComparedSplit,
     Comparison,
     SharedItems,
-    Winner,
     compared_answers,
     history,
     matched_classes,
@@ -149,27 +148,12 @@ class _Split:
     class_names: Sequence[str] = ()
 
     @property
-    def first(self) -> str:
-        return self.comparison.first
-
-    @property
-    def second(self) -> str:
-        return self.comparison.second
-
-    @property
     def n_items(self) -> int:
         return self.split.n_items
 
     @property
     def accuracy(self) -> ComparedFigure:
-        return self.figures["accuracy"]
-
-    @property
-    def figures(self) -> dict[str, ComparedFigure]:
-        return self.split.by_key
-
-    def name_of(self, side: Winner) -> str:
-        return self.comparison.name_of(side)
+        return self.split.by_key["accuracy"]
 
     @property
     def in_words(self) -> str:
@@ -179,14 +163,19 @@ class _Split:
 
     def text(self, key: str) -> FigureText:
         """The text of a difference."""
-        about, figure = FIGURES[key].defined(CalibrationOptions().n_bins), self.figures[key]
+        about, figure = FIGURES[key].defined(CalibrationOptions().n_bins), self.split.by_key[key]
         definition = f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test})."
-        return FigureText(f"{about.name}, {self.first} minus {self.second}", definition, about.source, about.unit)
+        return FigureText(
+            f"{about.name}, {self.comparison.first} minus {self.comparison.second}",
+            definition,
+            about.source,
+            about.unit,
+        )
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """A row per figure."""
         for f in self.split.figures:
-            better = self.name_of(f.winner) if f.better else ""
+            better = self.comparison.name_of(f.winner) if f.better else ""
             yield f.name, *_amounts(f), f.p_value, f.holm_p_value, f.test, better
 
     def counts(self) -> tuple[tuple[p.Cell, ...], ...]:
@@ -198,7 +187,8 @@ class _Split:
         """The shares of both models."""
         shares = [f for f in self.split.figures if f.unit == "fraction" and f.key != "confidence_gap"]
         rows = [(figure.name, [figure.first, figure.second]) for figure in shares]
-        return plots.dot_rows(f"models_{self.number}", rows=rows, series=(self.first, self.second), xlabel="fraction")
+        models = self.comparison.first, self.comparison.second
+        return plots.dot_rows(f"models_{self.number}", rows=rows, series=models, xlabel="fraction")
 
     def examples(self, side: str) -> Iterator[p.Example]:
         """Items that one model alone gets right, those of which the other is surest first."""
@@ -219,7 +209,7 @@ def _difference(key: str) -> Figure:
     """Declare the difference of the two models in one figure."""
 
     def of(m: Any) -> Estimate | None:
-        figure = m.figures.get(key)
+        figure = m.split.by_key.get(key)
         return None if figure is None else figure.difference
 
     return Figure(
