@@ -182,7 +182,9 @@ def test_trainer_of_transformers_ends_with_the_same_weights(tiny, encoded, items
         loss
     )
     for (name, ours), theirs in zip(own.named_parameters(), model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, atol=5e-5, rtol=1e-3, msg=name)
+        # The gradient of a key's bias is 0 but for rounding, which Adam divides by its own size.
+        if not name.endswith("key.bias"):
+            torch.testing.assert_close(ours, theirs, atol=5e-5, rtol=1e-3, msg=name)
 
 
 def test_trainer_decays_weights_and_not_biases(tiny, encoded, items):
