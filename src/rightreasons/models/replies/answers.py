@@ -313,7 +313,7 @@ class _Reading:
 
     def _taken_back(self, end: int, place: int) -> bool:
         """Return whether what follows a statement takes it back, or says another answer as well."""
-        if _SAID["recanted"].search(self.lower, end):
+        if _SAID["recanted"].search(self.lower, end) or _hangs(self.text, end):
             return True
         if not self.known.mentions(self.text[end:]) - {place}:
             return False
@@ -399,7 +399,7 @@ class _Reading:
                 another = second not in (NO_ANSWER, place) and _SAID["listed"].match(text, behind)
                 if another and "\n" not in text[end:behind]:
                     return behind, NO_ANSWER
-        return end, NO_ANSWER if _SAID["refuted"].match(text, end) else place
+        return end, place
 
     def _corrected(self, lead: re.Match[str]) -> tuple[int, int] | None:
         """Return what a statement comes to that names no answer at once: what follows "but", or nothing plain."""
@@ -435,7 +435,7 @@ class _Reading:
             rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(own) :]}"
             lower = rest.lower()
             another = any(name in lower for name, of in texts if of != place)
-            if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest):
+            if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest) and not _hangs(rest):
                 return place
         if known.marks or "?" in text:
             return NO_ANSWER
@@ -447,6 +447,11 @@ class _Reading:
                 if place != NO_ANSWER and _SAID["object"].match(sentence.strip(), end):
                     said.add(place)
         return next(iter(said)) if len(said) == 1 and known.mentions(text) == said else NO_ANSWER
+
+
+def _hangs(text: str, end: int = 0) -> bool:
+    """Return whether what follows a statement directly denies it, or makes it a condition or somebody else's."""
+    return any(_SAID[name].match(text, end) for name in ("refuted", "hinged"))
 
 
 @functools.lru_cache(maxsize=4096)
