@@ -45,7 +45,7 @@ def test_one_command_audits_a_server(reviews, tmp_path, monkeypatch, capsys):
     assert record["model"]["prompt"]["scoring"] == "next_words"
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "<h3>The server</h3>" in page
-    assert "No: texts: log-probabilities of given texts. Given texts are not echoed" in page
+    assert "No: log-probabilities of given texts. Given texts are not echoed" in page
     written = [path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in content for content in [*written, (done.out + done.err).encode()])
 

@@ -210,7 +210,7 @@ def test_a_changed_model_in_the_middle_is_told(tmp_path):
 def test_what_a_run_costs_is_told_before_and_after(capsys, honest):
     engine = open_server(honest.url, chat="off", prompt_price=2.0, answer_price=8.0)
     found = capsys.readouterr().err
-    assert "texts: log-probabilities of given texts: Echo and generation agree" in found
+    assert "log-probabilities of given texts: Echo and generation agree" in found
     engine.generate(REQUESTS, max_new_tokens=5)
     before, after = [line for line in capsys.readouterr().err.splitlines() if " requests" in line]
     assert "11 requests, about " in before

@@ -17,7 +17,7 @@ from fake_server import serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers import client
-from rightreasons.models.servers.client import CHAT, TEXT, Endpoint
+from rightreasons.models.servers.client import TEXT, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.trial import Trial
@@ -42,7 +42,7 @@ def trusted(fake, **options):
     """Open the server without the trial, which others try."""
     server = client.Client(fake.url, ServerOptions(**{"retries": 3, "timeout": 5, **options}))
     text = Endpoint(server, "toy", TEXT, works=True, top=12, echo=True)
-    return ServerEngine(server, "toy", Trial(Endpoint(server, "toy", CHAT), text, ()), chat=False)
+    return ServerEngine(server, "toy", Trial(text, ()))
 
 
 def expected_rows(fake):

@@ -39,9 +39,9 @@ def test_it_is_asked_for_generated_answers_alone(served):
     engine = open_server(url, server_model=model, progress=False)
     assert engine.abilities == {"text"}
     parts = {one.part: one.passed for one in engine.trial.findings}
-    assert parts["chats: answers"]
-    assert parts["texts: answers"]
-    assert not parts["texts: log-probabilities of given texts"]
+    assert parts["answers"]
+    assert parts["answers"]
+    assert not parts["log-probabilities of given texts"]
     requests = [Request(name, ({"role": "user", "content": text},)) for name, text in (("a", "a film"), ("b", "B. A."))]
     told = engine.generate(requests, max_new_tokens=6, progress=False)
     assert not told.failures

@@ -41,8 +41,8 @@ def test_an_honest_server_can_do_everything_by_either_way(server):
         assert engine.abilities == {"likelihoods", "next_words", "text"}
         assert engine.has_template is (chat == "on")
         assert [one.part for one in engine.trial.findings if not one.passed] == [
-            "chats: answers held to given ones",
-            "texts: answers held to given ones",
+            "answers held to given ones",
+            "answers held to given ones",
         ]
     assert opened(server).has_template  # conversations, where they are taken
     assert engine.name == f"{server.url} (toy)"
@@ -59,7 +59,7 @@ def test_a_wrong_echo_is_refused_with_its_figures_and_the_rest_is_used(server):
     server.change = wrong_echo
     engine = opened(server, chat="off")
     assert engine.abilities == {"next_words", "text"}
-    words = finding(engine, "texts: log-probabilities of given texts").words
+    words = finding(engine, "log-probabilities of given texts").words
     assert words.startswith("The echo has -")
     assert "but while generating it had -" in words
 
@@ -84,7 +84,7 @@ def test_an_echo_that_differs_from_itself_is_refused(server):
 
     server.change = shaking
     engine = opened(server, chat="off")
-    assert "Two echoes of one text have" in finding(engine, "texts: log-probabilities of given texts").words
+    assert "Two echoes of one text have" in finding(engine, "log-probabilities of given texts").words
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_a_server_ignores_is_found_out(server, lacks, words):
     server.lacks = lacks
     engine = opened(server, chat="off")
     assert "likelihoods" not in engine.abilities
-    assert words in finding(engine, "texts: log-probabilities of given texts").words
+    assert words in finding(engine, "log-probabilities of given texts").words
     assert ("next_words" in engine.abilities) is ("logprobs" not in lacks)
     # What was not echoed once is not asked for again.
     assert sum("prompt_logprobs" in body for body in server.bodies) <= 2
@@ -115,7 +115,7 @@ def test_likeliest_tokens_that_sum_to_more_than_one_are_refused(server):
     engine = opened(server)
     assert "next_words" not in engine.abilities
     # A share of nine tenths, times e.
-    assert finding(engine, "chats: likeliest next tokens").words == "Their probabilities sum to 2.45."
+    assert finding(engine, "likeliest next tokens").words == "Their probabilities sum to 2.45."
 
 
 def test_likeliest_tokens_of_another_place_are_refused(server):
@@ -129,7 +129,7 @@ def test_likeliest_tokens_of_another_place_are_refused(server):
     server.model.seed = 3
     server.change = elsewhere
     engine = opened(server)
-    assert "but the greedy answer is" in finding(engine, "chats: likeliest next tokens").words
+    assert "but the greedy answer is" in finding(engine, "likeliest next tokens").words
 
 
 def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_by_its_first_token(server):
@@ -143,7 +143,7 @@ def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_by_its_first_tok
     engine = opened(server)
     assert "next_words" not in engine.abilities
     words = "Asked for a letter, it begins with 'The'."
-    assert finding(engine, "chats: likeliest next tokens").words == words
+    assert finding(engine, "likeliest next tokens").words == words
 
 
 def test_greedy_answers_that_differ_are_told(server):
@@ -152,8 +152,8 @@ def test_greedy_answers_that_differ_are_told(server):
 
     server.change = restless
     engine = opened(server)
-    assert not finding(engine, "chats: greedy answers").passed
-    assert "Two equal requests have the answers 'answer " in finding(engine, "chats: greedy answers").words
+    assert not finding(engine, "greedy answers").passed
+    assert "Two equal requests have the answers 'answer " in finding(engine, "greedy answers").words
 
 
 def test_what_is_an_error_on_a_server_is_not_asked_of_it(server, monkeypatch):
@@ -163,7 +163,7 @@ def test_what_is_an_error_on_a_server_is_not_asked_of_it(server, monkeypatch):
     engine = open_server(server.url, progress=False)
     assert engine.abilities == {"text"}
     words = "They are not reported: the server answers 500: logprobs is not supported (3 attempts)."
-    assert finding(engine, "chats: likeliest next tokens").words == words
+    assert finding(engine, "likeliest next tokens").words == words
 
 
 def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server):
@@ -172,7 +172,7 @@ def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server)
 
     server.faults = stuck
     engine = opened(server)
-    assert finding(engine, "chats: drawn answers").words == "Three draws at temperature 1.5 have one answer."
+    assert finding(engine, "drawn answers").words == "Three draws at temperature 1.5 have one answer."
     request = Request("a", ({"role": "user", "content": "Which?"},))
     assert len(engine.generate([request], temperature=1.0, progress=False).texts[0]) == 1
     with pytest.raises(ValueError, match=r"Expected a server that draws answers for `n` of 3, but .* repeats one"):
@@ -191,7 +191,7 @@ def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(se
 
     server.faults = stuck
     engine = opened(server)
-    assert finding(engine, "chats: drawn answers").words == "Three draws differ with generation_config."
+    assert finding(engine, "drawn answers").words == "Three draws differ with generation_config."
     requests = [Request(name, ({"role": "user", "content": "Which?"},)) for name in "abc"]
     server.bodies.clear()
     drawn = engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path)
@@ -238,19 +238,31 @@ def test_the_template_of_a_server_counts_once_a_request():
     assert cost_of(None, asked, "next words", {}).prompt_tokens == 2 * 100
 
 
-def test_what_texts_cost_says_nothing_of_conversations(server):
-    engine = opened(server)
-    question = [Request("a", ({"role": "user", "content": "Which month comes after January?"},), (" A", " B"))]
-    before = engine.cost(question, "next words", {})
-    engine.next_words(REQUESTS, progress=False)  # texts, without a template
-    assert engine.cost(question, "next words", {}) == before
+def test_texts_are_not_asked_as_conversations_nor_the_reverse(server):
+    turns = [Request("a", ({"role": "user", "content": "Which month comes after January?"},), (" A", " B"))]
+    for chat, requests, words in (("auto", REQUESTS, "conversations"), ("off", turns, "texts")):
+        engine = opened(server, chat=chat)
+        server.reset()
+        with pytest.raises(
+            ValueError, match=rf"^Expected {words}, as .* was opened for, but got the other: see `chat`"
+        ):
+            engine.next_words(requests, progress=False)
+        assert not server.bodies
+
+
+@pytest.mark.parametrize(("chat", "path"), [("auto", "/v1/chat/completions"), ("off", "/v1/completions")])
+def test_only_the_way_that_is_asked_is_tried_by_some_thirty_requests(server, chat, path):
+    opened(server, chat=chat)
+    asked = [body["path"] for body in server.bodies if body["path"] != "/v1/models"]
+    assert set(asked) == {path}
+    assert len(asked) <= 35
 
 
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)
-    assert finding(engine, "chats: answers").words == "/chat/completions generates text, without seed and temperature."
-    assert "drawn at random" in finding(engine, "chats: greedy answers").words
+    assert finding(engine, "answers").words == "/chat/completions generates text, without seed and temperature."
+    assert "drawn at random" in finding(engine, "greedy answers").words
 
     def newer(number, body):
         if "max_tokens" in body:
@@ -266,11 +278,11 @@ def test_refused_parameters_are_left_out_or_renamed(server):
 def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
     server.lacks = {"chat"}
     assert not opened(server).has_template
-    with pytest.raises(ValueError, match=r"Expected .* to take conversations where `chat` is 'on', but it does not"):
+    with pytest.raises(ValueError, match=r"it does not: /chat/completions is not of use: .*404: Not Found"):
         opened(server, chat="on")
     server.lacks = {"text"}
     assert opened(server).has_template
-    with pytest.raises(ValueError, match=r"Expected .* to take texts where `chat` is 'off', but it does not"):
+    with pytest.raises(ValueError, match=r"it does not: /completions is not of use: .*404: Not Found"):
         opened(server, chat="off")
     server.lacks = {"text", "chat"}
     with pytest.raises(ValueError, match=r"to generate text with the model 'toy', but it does not: .*404: Not Found"):
@@ -315,7 +327,7 @@ def test_a_server_that_only_streams_is_read_as_any_other(server, always):
     server.answer = streaming
     other = open_server(server.url, chat="off", progress=False)
     assert other.abilities == plain.abilities
-    assert other.trial.text.streams is not always
+    assert other.trial.endpoint.streams is not always
     expected = [server.model.likelihood(one.prompt, text) for one in REQUESTS for text in one.continuations]
     assert other.likelihoods(REQUESTS, progress=False).values.values == pytest.approx(expected)
     assert other.client.usage.unreported == 0
@@ -379,7 +391,7 @@ def test_an_answer_is_held_to_the_given_ones_by_the_way_that_the_trial_finds(ser
     server.refuses = {"guided_choice"} - {way}  # as OpenAI's: what it does not know is an error
     engine = opened(server)
     assert "constrained_text" in engine.abilities
-    assert finding(engine, "chats: answers held to given ones").words == f"They are held by {way}."
+    assert finding(engine, "answers held to given ones").words == f"They are held by {way}."
     scorer = Prompted(Prompt(scoring="generated"), engine)
     scores = scorer.choose(["Which?"] * 3, [["no", "yes"], ["a", "b", "c"], ["d", "e"]], progress=False)
     assert (len(scores), scores.failures, scorer.describe()["form"]) == (3, {}, "constrained")
@@ -423,8 +435,7 @@ def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path,
         assert again.abilities == first.abilities
         assert "It was tried today, and answers as it did then." in again.findings()[1]
         told = [Trial.to_dict(engine.trial) for engine in (first, again)]
-        assert told[0]["chat"] == told[1]["chat"]
-        assert told[0]["text"] == told[1]["text"]
+        assert told[0]["endpoint"] == told[1]["endpoint"]
         assert counted(reasoning_effort="low")[1] > 20
         # Another build of the model, another model of the same name, and what was kept but cannot be read.
         fake.fingerprint = "fp_2"

@@ -17,7 +17,6 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -364,7 +363,7 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
-        templates: The most tokens that the server counted beside those of a prompt, by path.
+        template: The most tokens that the server counted beside those of a prompt.
         earlier: What earlier runs had asked for the answers that were found in their folders.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
@@ -382,7 +381,7 @@ class Client:
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
         self.usage = self.earlier = Usage()
-        self.templates: defaultdict[str, int] = defaultdict(int)
+        self.template = 0
         self.more = options.more()
         self.retries = options.retries
         self.ended = ""
@@ -464,7 +463,7 @@ class Client:
             used = Usage.of(reply, estimated)
             with self._lock:
                 self.usage += used
-                self.templates[path] = max(self.templates[path], used.prompt_tokens - estimated)
+                self.template = max(self.template, used.prompt_tokens - estimated)
             item = getattr(self._here, "item", None) or self.item()
             item.usage += used
             names = (reply.get("model"), reply.get("system_fingerprint"))
@@ -718,7 +717,7 @@ class Endpoint:
         }
         return frozenset(cast("Ability", ability) for ability, can in able.items() if can)
 
-    def ask(self, prompt: str | Sequence[Message], **parameters: Any) -> list[Completion]:
+    def ask(self, prompt: Any, **parameters: Any) -> list[Completion]:
         """Send a request in the words that this path knows, and return the choices of the reply.
 
         A refusal that tells how an answer ended is a reply: see dialects.yaml.
@@ -740,7 +739,7 @@ class Endpoint:
         wanted = list(dict.fromkeys(answer.strip() for answer in answers))
         return {self.constraint: CONSTRAINTS[self.constraint](wanted)} if self.constraint and wanted else {}
 
-    def next_tokens(self, prompt: str | Sequence[Message], top: int) -> Completion:
+    def next_tokens(self, prompt: Any, top: int) -> Completion:
         """Ask for the likeliest next tokens.
 
         At temperature 1 the distribution is the model's own, also on a server that applies the temperature to it.
@@ -748,7 +747,7 @@ class Endpoint:
         named = {"logprobs": True, "top_logprobs": top} if self.path == CHAT else {"logprobs": top}
         return self.ask(prompt, max_tokens=1, temperature=1.0, **named)[0]
 
-    def continued(self, prompt: str | Sequence[Message], texts: Sequence[str]) -> list[Continued]:
+    def continued(self, prompt: Any, texts: Sequence[str]) -> list[Continued]:
         """Ask for the log-probabilities of the tokens of texts that follow a prompt.
 
         Raises:
@@ -756,11 +755,10 @@ class Endpoint:
             RequestError: If there is no answer.
         """
         if self.path == TEXT:
-            asked = as_text(prompt)
-            return [continuation(self._echo, asked, text) for text in texts]
-        turns = _turns(prompt)
+            return [continuation(self._echo, prompt, text) for text in texts]
+        turns = list(prompt)
         begun = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
-        alone = self._prompt_of(_turns(prompt))
+        alone = self._prompt_of(prompt)
         answers = [{"role": "assistant", "content": begun + text} for text in texts]
         return [added(self._prompt_of([*turns, answer]), alone) for answer in answers]
 
@@ -772,12 +770,12 @@ class Endpoint:
         body = self._body(prompt, {"max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0})
         return self.client.ask(self.path, body, read_prompt)
 
-    def _body(self, prompt: str | Sequence[Message], parameters: dict[str, Any]) -> dict[str, Any]:
+    def _body(self, prompt: Any, parameters: dict[str, Any]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model}
         if self.path == TEXT:
-            body["prompt"] = as_text(prompt)
+            body["prompt"] = prompt
         else:
-            turns = body["messages"] = _turns(prompt)
+            turns = body["messages"] = [dict(turn) for turn in prompt]
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.streams else {}
@@ -786,20 +784,6 @@ class Endpoint:
         drawing = self.drawing if known.get("temperature") else {}
         body |= {**self.extra, **self.client.more}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
-
-
-def as_text(prompt: str | Sequence[Message]) -> str:
-    """Return what is asked as text: a text unchanged, a conversation turn by turn.
-
-    Example:
-        >>> as_text([{"role": "user", "content": "Hello?"}])
-        'user: Hello?'
-    """
-    return prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
-
-
-def _turns(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(turn) for turn in prompt]
 
 
 @dataclasses.dataclass

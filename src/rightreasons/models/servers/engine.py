@@ -32,11 +32,9 @@ from rightreasons.models.servers.client import (
     BadReplyError,
     Client,
     Completion,
-    Endpoint,
     Journal,
     RequestError,
     Row,
-    as_text,
     first_words,
     flown,
     unwrapped,
@@ -86,22 +84,16 @@ def open_server(
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = kept_trial(client, model, thinking)
+        trial = kept_trial(client, model, thinking, chat)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.{_hint(client)}") from failure
     trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
-    if not (trial.chat.works or trial.text.works):
+    if not trial.endpoint.works:
         words = " ".join(finding.words for finding in trial.findings)
         raise ValueError(
             f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}{_hint(client)}"
         )
-    if (chat == "on" and not trial.chat.works) or (chat == "off" and not trial.text.works):
-        raise OptionError(
-            f"Expected {client.url} to take {'conversations' if chat == 'on' else 'texts'} where `chat` is {chat!r}, "
-            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way.",
-            option="chat",
-        )
-    engine = ServerEngine(client, model, trial, chat=trial.chat.works if chat == "auto" else chat == "on")
+    engine = ServerEngine(client, model, trial)
     if progress:
         for line in engine.findings():
             print(line, file=sys.stderr)
@@ -111,42 +103,43 @@ def open_server(
 class ServerEngine:
     """A language model behind a server; made by `open_server`.
 
-    Its abilities are those of the way that it is asked, conversations or texts, as its trial found them.
-
     Args:
         client: The server.
         model: The model's name on it.
         trial: What its trial found.
-        chat: Whether conversations are asked.
 
     Attributes:
         name: The address of the server and the name of the model.
-        abilities: What passed the trial, of the way that the server is asked.
-        has_template: Whether conversations are asked; the server puts them into the template of its model.
+        abilities: What passed the trial.
+        has_template: Whether conversations are asked, rather than texts; the server puts them into the template of its
+            model.
         thinks: Whether it thinks before it answers a conversation.
         budget: Tokens that an answer to a conversation needs, as its trial found.
     """
 
-    def __init__(self, client: Client, model: str, trial: Trial, *, chat: bool) -> None:
+    def __init__(self, client: Client, model: str, trial: Trial) -> None:
         self.name = f"{client.url} ({model})"
         self.client = client
         self.model_name = model
         self.trial = trial
-        self.has_template = chat
         self._served: Counter[str] = Counter()
-        self._usual = trial.chat if chat else trial.text
-        self.abilities, self.thinks, self.budget = self._usual.abilities, trial.chat.thinks, trial.chat.budget
+        self.endpoint = trial.endpoint
+        self.has_template = self.endpoint.path == CHAT
+        self.abilities, self.thinks, self.budget = (
+            getattr(self.endpoint, name) for name in ("abilities", "thinks", "budget")
+        )
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the address, the model's name, and the parameters that it refuses."""
-        ways = (self.trial.chat, self.trial.text)
-        more = [self.trial.chat.extra, self.client.more]
-        return digest_of_value([self.client.url, self.model_name, *([w.works, sorted(w.refused)] for w in ways), *more])
+        """A digest of the address, the model's name, the path and the parameters that it refuses."""
+        way = self.endpoint
+        return digest_of_value(
+            [self.client.url, self.model_name, way.path, sorted(way.refused), way.extra, self.client.more]
+        )
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
-        return as_text(prompt)
+        return prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
 
     def describe(self) -> dict[str, Any]:
         """Return the server, its model, what was tried and found, what changed meanwhile, and what was asked so far."""
@@ -190,7 +183,7 @@ class ServerEngine:
         """
 
         def ask(request: Request) -> Row:
-            rows = self._endpoint(request).continued(request.prompt, request.continuations)
+            rows = self.endpoint.continued(request.prompt, request.continuations)
             for text, row in zip(request.continuations, rows, strict=True):
                 if any(value is None or not np.isfinite(value) for value in row.logprobs):
                     raise BadReplyError(f"no log-probability of the first token of {escaped(repr(text))}")
@@ -215,19 +208,20 @@ class ServerEngine:
             ValueError: If the server's likeliest tokens did not pass the trial, or two continuations of a request
                 begin with the same token.
         """
+        top = self.endpoint.top
 
         def ask(request: Request) -> Row:
-            endpoint = self._endpoint(request)
-            completion = endpoint.next_tokens(request.prompt, endpoint.top)
-            top = completion.tops[0] if completion.tops else {}
-            values = first_words(top, request.continuations)
-            if not top:
+            completion = self.endpoint.next_tokens(request.prompt, top)
+            likeliest = completion.tops[0] if completion.tops else {}
+            values = first_words(likeliest, request.continuations)
+            if not likeliest:
                 raise BadReplyError("no likeliest tokens, as the model ends its answer at once")
             if not np.isfinite(values).any():
-                raise BadReplyError(f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, top)))}")
+                raise BadReplyError(
+                    f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, likeliest)))}"
+                )
             return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
 
-        top = self._endpoint(requests[0]).top if requests else 0
         flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
         way = f"the {top} likeliest next tokens of the server"
         return self._likelihoods(requests, flown, way, "missing", "are not among them")
@@ -253,13 +247,12 @@ class ServerEngine:
             ValueError: If several answers are drawn from a server that draws only one.
         """
         n = options.n
-        if n > 1 and options.temperature > 0 and not self._usual.draws:
+        if n > 1 and options.temperature > 0 and not self.endpoint.draws:
             raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
         settings: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_new_tokens}
         settings |= {"stop": list(options.stop)} if options.stop else {}
         settings |= {"top_p": options.top_p} if options.top_p < 1 else {}
-        for endpoint in (self.trial.chat, self.trial.text):
-            endpoint.tags = options.tags
+        self.endpoint.tags = options.tags
 
         def ask(request: Request) -> Row:
             answers: list[Completion] = []
@@ -271,9 +264,9 @@ class ServerEngine:
             while len(answers) < n:
                 left = n - len(answers)
                 several = {"n": left} if left > 1 else {}
-                endpoint, asked = self._endpoint(request), {**settings, **several, "seed": first + len(answers)}
-                held = endpoint.constrained(request.continuations) if options.constrained else {}
-                answers += endpoint.ask(request.prompt, **asked, **held)[:left]
+                asked = {**settings, **several, "seed": first + len(answers)}
+                asked |= self.endpoint.constrained(request.continuations) if options.constrained else {}
+                answers += self.endpoint.ask(request.prompt, **asked)[:left]
             replies = [unwrapped(answer.reply) if options.constrained else answer.reply for answer in answers]
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
@@ -292,13 +285,8 @@ class ServerEngine:
             kind: "likelihoods", "next words" or "replies".
             settings: Those of `Generation` for replies; a server that gives one answer at a time is asked `n` times.
         """
-        endpoint = self._endpoint(requests[0]) if requests else self._usual
-        several = "n" not in endpoint.refused
-        return cost_of(self.client.templates[endpoint.path], requests, kind, settings, several=several)
-
-    def _endpoint(self, request: Request) -> Endpoint:
-        chat = self.trial.chat.works and (not isinstance(request.prompt, str) or not self.trial.text.works)
-        return self.trial.chat if chat else self.trial.text
+        several = "n" not in self.endpoint.refused
+        return cost_of(self.client.template, requests, kind, settings, several=several)
 
     def _fly(
         self,
@@ -379,15 +367,16 @@ class ServerEngine:
         }
 
     def _check(self, ability: Ability, requests: Sequence[Request]) -> None:
-        for endpoint in {id(end): end for end in map(self._endpoint, requests)}.values():
-            if ability not in endpoint.abilities:
-                way = "conversations" if endpoint.path == CHAT else "texts"
-                failed = [finding for finding in self.trial.findings if not finding.passed]
-                trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
-                raise ValueError(
-                    f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
-                    f"failed: {trouble}"
-                )
+        way = "conversations" if self.has_template else "texts"
+        if any(isinstance(request.prompt, str) == self.has_template for request in requests):
+            raise ValueError(f"Expected {way}, as {self.name} was opened for, but got the other: see `chat`.")
+        if ability not in self.abilities:
+            failed = [finding for finding in self.trial.findings if not finding.passed]
+            trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
+            raise ValueError(
+                f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
+                f"failed: {trouble}"
+            )
 
     def _likelihoods(
         self, requests: Sequence[Request], flown: Answered, way: str, counted: str, words: str

@@ -80,46 +80,39 @@ class Trial:
     """What the trial of a server found.
 
     Attributes:
-        chat: How conversations are asked.
-        text: How texts are continued.
+        endpoint: How it is asked.
         findings: What each part found.
     """
 
-    chat: Endpoint
-    text: Endpoint
+    endpoint: Endpoint
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it found as plain values."""
-        told = {name: {**vars(getattr(self, name)), "refused": sorted(getattr(self, name).refused)} for name in _PATHS}
-        for own in told.values():
-            del own["client"], own["tags"]
-        return {**told, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+        told = {**vars(self.endpoint), "refused": sorted(self.endpoint.refused)}
+        del told["client"], told["tags"]
+        return {"endpoint": told, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
         """Read what `to_dict` gave."""
-        chat, text = (Endpoint(client, **{**kept[name], "refused": set(kept[name]["refused"])}) for name in _PATHS)
-        return cls(chat, text, tuple(Finding(**finding) for finding in kept["findings"]))
+        endpoint = Endpoint(client, **{**kept["endpoint"], "refused": set(kept["endpoint"]["refused"])})
+        return cls(endpoint, tuple(Finding(**finding) for finding in kept["findings"]))
 
     def signature(self) -> list[str]:
         """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
-        endpoint = self.chat if self.chat.works else self.text
-        counted = endpoint.client.item()
-        asked: Any = _asked(QUESTIONS[0]) if endpoint is self.chat else BEGINNINGS[0]
-        said = _said(endpoint.ask(asked, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
+        counted = self.endpoint.client.item()
+        asked = _prompts(self.endpoint.path)[0]
+        said = _said(self.endpoint.ask(asked, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
         return [counted.served, said]
 
 
-_PATHS = ("chat", "text")
-
-
-def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
+def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Trial:
     """Return the trial of a server, as `try_server` finds it; one of the same day holds while its answer is the same.
 
-    A trial is kept for the day by server, model, what every request holds, thinking and the version of this package.
-    One short question shows that the server still runs what it ran: another name, `system_fingerprint` or greedy answer
-    is tried again.
+    A trial is kept for the day by server, model, what every request holds, thinking, the way of asking and the version
+    of this package. One short question shows that the server still runs what it ran: another name, `system_fingerprint`
+    or greedy answer is tried again.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
@@ -127,9 +120,9 @@ def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
     """
     options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
     asked = [client.more, list(options.header), options.key_variable]
-    place = trial_file([client.url, model, thinking, asked, package_code(), today])
+    place = trial_file([client.url, model, thinking, chat, asked, package_code(), today])
     if place is None:
-        return try_server(client, model, thinking)
+        return try_server(client, model, thinking, chat)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_text("utf-8"))
         trial = Trial.from_dict(kept["trial"], client)
@@ -138,18 +131,18 @@ def kept_trial(client: Client, model: str, thinking: str = "auto") -> Trial:
         if seen == kept["seen"]:
             same = Finding("trial", True, "It was tried today, and answers as it did then.")
             return dataclasses.replace(trial, findings=(same, *trial.findings))
-    trial = try_server(client, model, thinking)
-    if trial.chat.works or trial.text.works:
+    trial = try_server(client, model, thinking, chat)
+    if trial.endpoint.works:
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             write_json(place, {"seen": trial.signature(), "trial": trial.to_dict()})
     return trial
 
 
-def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
+def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Trial:
     """Try what a server can be asked, by some thirty short requests.
 
-    - It generates: a chat, and the continuation of a text.
+    - It generates: a chat, or the continuation of a text.
     - Thinking: a chat that thinks before it answers, shown or hidden, is told apart; it is turned on or off where that
       is asked for, and its tokens are counted. The next token of a chat that thinks is no answer, and is not asked for.
     - Greedy answers: two equal requests have one answer.
@@ -164,17 +157,19 @@ def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
         client: The server.
         model: The model's name on it.
         thinking: "on", "off", the most tokens that it may think, or "auto" for its own way.
+        chat: "on" for conversations, "off" for texts, or "auto" for conversations where the server takes them.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
         ValueError: If its thinking cannot be turned on or off as asked.
     """
-    chat, text = (_Attempt(client, model, path) for path in (CHAT, TEXT))
+    findings: list[Finding] = []
     # What a server does not support is an error of its own on some, however often it is asked.
     with client.retrying(_RETRIES):
-        for attempt in (chat, text):
+        for path in {"on": (CHAT,), "off": (TEXT,)}.get(chat, (CHAT, TEXT)):
+            attempt = _Attempt(client, model, path, findings)
             if attempt.generates():
-                if attempt is chat:
+                if path == CHAT:
                     attempt.settles_thinking(thinking)
                 attempt.holds_answers()
                 attempt.repeats_itself()
@@ -184,19 +179,17 @@ def try_server(client: Client, model: str, thinking: str = "auto") -> Trial:
                 else:
                     attempt.reports_next_tokens()
                     attempt.echoes()
-    return Trial(chat.endpoint, text.endpoint, (*chat.findings, *text.findings))
+                break
+    return Trial(attempt.endpoint, tuple(findings))
 
 
 class _Attempt:
     """The trial of one path; what it finds is written into `endpoint` and `findings`."""
 
-    def __init__(self, client: Client, model: str, path: str) -> None:
+    def __init__(self, client: Client, model: str, path: str, findings: list[Finding]) -> None:
         self.endpoint = Endpoint(client, model, path)
-        self.findings: list[Finding] = []
-        self._what = "chats" if path == CHAT else "texts"
-        self._prompts: list[Any] = list(BEGINNINGS)
-        if path == CHAT:
-            self._prompts = list(map(_asked, QUESTIONS))
+        self.findings = findings
+        self._prompts = _prompts(path)
         self._greedy: list[Completion] = []
 
     def generates(self) -> bool:
@@ -427,12 +420,16 @@ class _Attempt:
                     self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
 
     def _find(self, part: str, passed: bool, words: str) -> bool:
-        self.findings.append(Finding(f"{self._what}: {part}", passed, words))
+        self.findings.append(Finding(part, passed, words))
         return passed
 
 
 def _asked(question: str) -> list[Message]:
     return [{"role": "user", "content": question}]
+
+
+def _prompts(path: str) -> list[Any]:
+    return list(map(_asked, QUESTIONS)) if path == CHAT else BEGINNINGS
 
 
 def _tried(ask: Callable[..., T], *what: Any, **how: Any) -> T | RequestError:
