@@ -30,8 +30,8 @@ def lines(path, rows):
 # ------------------------------------------------------------------------------------------------------- inspect_ai
 
 
-def letters_first(content, *, logprobs):
-    """Make an output that thinks aloud, then answers, with a log-probability for each letter at each letter token."""
+def letters_first(content, *, logprobs, share=0.8):
+    """Make an output that thinks aloud, then answers, with the share of its letter at each letter token."""
     from inspect_ai.model import (
         ChatCompletionChoice,
         ChatMessageAssistant,
@@ -45,8 +45,9 @@ def letters_first(content, *, logprobs):
     tokens = []
     for token in content.replace("\n", " \n ").split(" "):
         if token in ("A", "B", "C"):
-            top = [TopLogprob(token=letter, logprob=math.log(0.8 if letter == token else 0.1)) for letter in "ABC"]
-            tokens.append(Logprob(token=token, logprob=math.log(0.8), top_logprobs=top))
+            shares = {letter: share if letter == token else (1 - share) / 2 for letter in "ABC"}
+            top = [TopLogprob(token=letter, logprob=math.log(each)) for letter, each in shares.items()]
+            tokens.append(Logprob(token=token, logprob=math.log(share), top_logprobs=top))
         else:
             tokens.append(Logprob(token=token, logprob=-0.1, top_logprobs=[]))
     message = ChatMessageAssistant(content=content)
@@ -55,7 +56,7 @@ def letters_first(content, *, logprobs):
     return ModelOutput(model="mock", choices=[choice], usage=ModelUsage(input_tokens=9, output_tokens=9))
 
 
-def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False):
+def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False, form="eval"):
     """Run inspect_ai on thirty questions of three choices, of which the one with "right" in it is right."""
     import inspect_ai
     from inspect_ai.dataset import MemoryDataset, Sample
@@ -73,7 +74,8 @@ def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False):
         scorer=choice(), epochs=epochs,
     )  # fmt: skip
     model = get_model("mockllm/model", custom_outputs=answer)
-    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", max_samples=1)
+    where = {"log_dir": str(tmp_path / "logs"), "log_format": form}
+    (log,) = inspect_ai.eval(task, model=model, display="none", max_samples=1, **where)
     assert log.status == "success", log.error
     told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     return log.location.removeprefix("file://"), told
@@ -85,9 +87,10 @@ def shown_letter(messages, start):
     return next(line[0] for line in text.splitlines() if line[1:3] == ") " and line[3:].startswith(start))
 
 
+@pytest.mark.parametrize("form", ["eval", "json"])
 @pytest.mark.parametrize("cot", [False, True])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_shuffled_choices_keep_their_answers_and_their_confidences(tmp_path, shuffle, cot):
+def test_shuffled_choices_keep_their_answers_and_their_confidences(tmp_path, shuffle, cot, form):
     pytest.importorskip("inspect_ai")
     draw = random.Random(1)
 
@@ -98,7 +101,7 @@ def test_shuffled_choices_keep_their_answers_and_their_confidences(tmp_path, shu
         thought = f"It may be {other} at first sight.\n" if cot else ""
         return letters_first(f"{thought}ANSWER: {letter}", logprobs=True)
 
-    log, told = evaluated(tmp_path, answer, shuffle=shuffle, cot=cot)
+    log, told = evaluated(tmp_path, answer, shuffle=shuffle, cot=cot, form=form)
     figures, result = audited(log, tmp_path, questions=["calibration"])
     assert figures["n_items"] == 30
     assert figures["low"] == pytest.approx(told["accuracy"], abs=1e-12)
@@ -109,11 +112,11 @@ def test_shuffled_choices_keep_their_answers_and_their_confidences(tmp_path, shu
     assert table["n_items"] == 30
     # Every answer has the confidence of its own letter, 0.8: another letter has 0.1.
     predictions = np.asarray(read_predictions(log).predictions, dtype=float)
-    shares = np.exp(predictions).max(axis=1) if predictions.ndim == 2 else predictions
-    np.testing.assert_allclose(shares, 0.8)
+    np.testing.assert_allclose(np.exp(predictions).max(axis=1), 0.8)
 
 
-def test_epochs_are_clustered_by_sample_as_the_harness_does(tmp_path):
+@pytest.mark.parametrize("logprobs", [False, True])
+def test_epochs_are_clustered_by_sample_as_the_harness_does(tmp_path, logprobs):
     pytest.importorskip("inspect_ai")
     draw = random.Random(3)
     easy = {n: draw.random() for n in range(30)}
@@ -121,7 +124,8 @@ def test_epochs_are_clustered_by_sample_as_the_harness_does(tmp_path):
     def answer(messages, *_):
         number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
         said = "right" if draw.random() < easy[number] else "wrong" if number % 3 else "other"
-        return letters_first(f"ANSWER: {shown_letter(messages, said)}", logprobs=False)
+        # They are drawn: the letter that was answered is not the likeliest.
+        return letters_first(f"ANSWER: {shown_letter(messages, said)}", logprobs=logprobs, share=0.3)
 
     log, told = evaluated(tmp_path, answer, epochs=4)
     figures, _ = audited(log, tmp_path)

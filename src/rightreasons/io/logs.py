@@ -462,7 +462,12 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     told = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
     columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
     columns["label"] = labels
-    if all(len(own) == len(texts) for own, texts in zip(told, choices, strict=True)):
+    # Of answers that were drawn, the scores of all letters would be those of other answers.
+    whole = (
+        len(own) == len(texts) and own[place] == max(own.values())
+        for own, texts, place in zip(told, choices, picked, strict=True)
+    )
+    if all(whole):
         return columns | {"logits": [[own[place] for place in sorted(own)] for own in told]}
     columns["correct"] = [
         int(own == gold) if value is None else value for own, value, gold in zip(picked, right, labels, strict=True)
@@ -511,7 +516,9 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
 def _asked(sample: Row) -> list[str]:
     """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
     events = [one for one in _mappings(sample.get("events")) if one.get("event") == "model"]
-    texts = _said_by_user(events[-1].get("input")) if events else []
+    pool, refs = _at(sample, "events_data", "messages"), events[-1].get("input_refs") if events else None
+    pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
+    texts = _said_by_user(events[-1].get("input") or pooled) if events else []
     return [str(_at(sample, "attachments", text.removeprefix("attachment://")) or text) for text in texts]
 
 
