@@ -71,12 +71,12 @@ TRIPS = (
     Trip(
         "lm-eval", "PIQA, 12 items by letters: probes, distractors, both orders", "piqa",
         ("--style", "letters", "--parts", "distractors,orders", "--limit", "12"), "probes",
-        BARE | {"style": "letters", "limit": 12, "options": {"probes": {"templates": False}}},
+        BARE | {"style": "letters", "limit": 12},
     ),
     Trip(
         "inspect", "PIQA, 12 items by letters in a chat: probes, both orders", "piqa",
         ("--parts", "probes,orders", "--limit", "12"), "probes",
-        CHAT | {"limit": 12, "options": {"probes": {"distractors": False, "templates": False}}},
+        CHAT | {"limit": 12, "options": {"probes": {"distractors": False}}},
     ),
 )  # fmt: skip
 

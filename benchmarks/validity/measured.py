@@ -322,7 +322,6 @@ HANDED_ON = {
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
     "WordShifts.flipped": ("share",),
-    "measure_templates": ("mcnemar", "share"),
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),

@@ -111,14 +111,12 @@ def behaved(capsys, folder, *words):
 
 
 BARE = {"chat": "off", "scoring": "sum"}
-ONE_WAY = {"options": {"probes": {"templates": False}}}
-"""What an exported task asks of probes: one way to ask."""
 
 
 def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
     words = ("--parts", "items,distractors,orders", "--style", "letters", "--limit", "10")
     log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path)
-    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE, **ONE_WAY)
+    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
     assert again["sees_choices_together"]
@@ -168,7 +166,7 @@ def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path):
     every = len(tiny_causal_tokenizer())
     log = inspect(declared, tmp_path, logprobs=True, top_logprobs=every, max_tokens=1)
     how = {"style": "letters", "scoring": "next_words", "template": LETTERS, "limit": 10}
-    direct = audited(tmp_path, "probes", given.model, given.items, **how, **ONE_WAY)
+    direct = audited(tmp_path, "probes", given.model, given.items, **how)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
 

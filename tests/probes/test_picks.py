@@ -12,8 +12,6 @@ from rightreasons.probes.picks import (
     ask_for_orders,
     ask_for_picks,
     measure_picks,
-    measure_templates,
-    template_tables,
 )
 
 ROWS = [
@@ -60,21 +58,3 @@ def test_orders_of_picks():
     found = measure_picks(tables, ask_for_picks(tables, answering), orders=orders)
     assert (found.in_words, found.n_ordered, found.consistency.value) == ("both orders", 2, 1.0)
     assert ask_for_orders(probe_tables(ITEMS, ks=(1,)), answering) is None
-
-
-def test_picks_with_and_without_a_template():
-    tables = probe_tables(ITEMS, ks=(1,))
-    asked = template_tables(tables)
-    assert list(asked.tables) == ["original", "no_question", "wrong_question"]
-    right = np.asarray(tables.tables["original"]["label"][:])
-    old = {name: np.asarray(asked.tables[name]["pseudo_label"][:]) for name in ("no_question", "wrong_question")}
-    # With the template the last item has no answer; without it, only the first of the others is right.
-    given = {"original": np.array([*right[:-1], -1]), **old}
-    bare = {**old, "original": np.array([right[0], *((right[1:] + 1) % 2)])}
-    found = measure_templates(asked, given, bare)
-    first = found.probes["original"]
-    assert (first.n_items, first.with_template.value, first.without.value) == (3, 1.0, pytest.approx(1 / 3))
-    assert first.difference == pytest.approx(2 / 3)
-    assert first.p_value == 0.25  # two items changed, both to the same side: 2 * (1/4 - 1/8), the mid-p
-    assert found.agreement.value == pytest.approx(1 / 3)
-    assert (found.probes["no_question"].difference, found.probes["no_question"].p_value) == (0.0, 1.0)

@@ -143,16 +143,6 @@ class Prompted:
         prompt = self.prompt.replaced(**{**settled, **changes})
         return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
 
-    def other_way(self) -> Prompted | None:
-        """Return the same prompt without the chat template, or with it where this goes without.
-
-        None where the model has no chat template, or is not in this process: a server answers conversations and texts
-        with different abilities.
-        """
-        if not self.engine.has_template or "processes" not in self.engine.abilities:
-            return None
-        return self.asking(chat="off" if self.rendering.chat else "on")
-
     @property
     def abilities(self) -> frozenset[Ability]:
         """What the engine can do; gradients only of likelihoods."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,9 @@ from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
 from rightreasons.probes.picks import (
     PickFigures,
-    TemplateFigures,
     ask_for_orders,
     ask_for_picks,
     measure_picks,
-    measure_templates,
-    template_tables,
 )
 
 Hits = tuple[NDArray[np.bool_], Any]
@@ -112,7 +109,6 @@ class ProbesMeasurement:
         picks: What is picked where answers are generated; None where choices are scored.
         distractors: Near choices and “None of the above”; None where they were not asked.
         orders: The effect of the order of scored choices; None for a scorer that sees one choice at a time.
-        templates: The effect of the chat template; None where there is none.
         joint: Whether choices are scored together.
         left_out: Numbers of added choices for which the data has too few.
     """
@@ -125,7 +121,6 @@ class ProbesMeasurement:
     picks: PickFigures | None = None
     distractors: DistractorFigures | None = None
     orders: OrderFigures | None = None
-    templates: TemplateFigures | None = None
     joint: bool = False
     left_out: tuple[int, ...] = ()
 
@@ -303,8 +298,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picks = measure_picks(tables, picked, orders=of_orders or None, **resampling)
         steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
-        templates = _templates(context, options, tables, picked)
-        return ProbesMeasurement(context, tables, picked, decided, picks=picks, templates=templates)
+        return ProbesMeasurement(context, tables, picked, decided, picks=picks)
     score, joint = (_scorer(context), context.scorer.joint) if stored is None else (lambda *_: stored, stored.joint)
     scores = tables.scored_by(score("probes", added))
     orders = None
@@ -321,7 +315,6 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         scored=measure_probes(scores, **resampling),
         distractors=None if near is None else measure_distractors(scores, near, **resampling),
         orders=orders,
-        templates=_templates(context, options, scores, picked),
         joint=joint,
         left_out=tuple(k for k in dict.fromkeys(options.ks) if k not in ks),
     )
@@ -350,20 +343,3 @@ def _complete(score: Score) -> Score:
         return getattr(scores, "logits", scores)
 
     return logits
-
-
-def _templates(
-    context: AuditContext, options: ProbesOptions, tables: ProbeTables, picked: Mapping[str, NDArray[np.int64]]
-) -> TemplateFigures | None:
-    """Ask again without the chat template, or with it where the model was asked without; None without a template."""
-    other = context.prompted.other_way() if context.prompted is not None and options.templates else None
-    if context.prompted is None or other is None:
-        return None
-    folder = context.folder("other template", context.primary.fingerprint, str(context.seed))
-
-    def choose(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
-        return other.choose(prompts, choices, ids=ids, out=folder, progress=context.progress)
-
-    again = ask_for_picks(template_tables(tables), choose)
-    ways = (picked, again) if context.prompted.rendering.chat else (again, picked)
-    return measure_templates(tables, *ways, resampling=context.resampling)

@@ -24,9 +24,6 @@ class ProbesOptions(QuestionOptions):
     distractors: bool = option(
         True, "Whether near choices and “None of the above” are added too, to compare with random choices."
     )
-    templates: bool = option(
-        True, "Whether a language model is also asked without its chat template, or with it, to compare."
-    )
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""

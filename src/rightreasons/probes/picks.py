@@ -1,4 +1,4 @@
-"""The probes as picks without confidences: of generated answers, and with and without a chat template."""
+"""The probes as picks without confidences, of generated answers."""
 
 from __future__ import annotations
 
@@ -191,75 +191,3 @@ def measure_picks(
         consistency=rate(orders.steady, resampling, clusters_of(tables.units, orders.known)),
         n_ordered=int(orders.known.sum()),
     )
-
-
-ASKED = (ORIGINAL, *WITHOUT_QUESTION)
-"""The tables that are asked with and without a chat template."""
-
-
-@dataclasses.dataclass(frozen=True)
-class BothWays(Result):
-    """What is picked under one probe, with the chat template and without it.
-
-    Attributes:
-        n_items: Items with an answer in both ways.
-        with_template: Share of them of which the right choice is picked; without the question, the one that was right.
-        without: The same without the template.
-        difference: With minus without, in [-1, 1].
-        p_value: McNemar's mid-p test of no difference, or sign flips of clusters.
-    """
-
-    n_items: int
-    with_template: Estimate | None
-    without: Estimate | None
-    difference: float | None
-    p_value: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class TemplateFigures(Result):
-    """The probes with and without a chat template; see `measure_templates`.
-
-    Attributes:
-        probes: "original", "no_question" and "wrong_question" -> what is picked.
-        agreement: Share of the unchanged items whose picked choice is the same in both ways; None without an item.
-    """
-
-    probes: Mapping[str, BothWays]
-    agreement: Estimate | None
-
-
-def template_tables(tables: ProbeTables) -> ProbeTables:
-    """Return the tables that are asked in both ways."""
-    return ProbeTables({name: tables.tables[name] for name in ASKED}, (), tables.n_dropped)
-
-
-def measure_templates(
-    tables: ProbeTables,
-    with_template: Mapping[str, NDArray[np.int64]],
-    without: Mapping[str, NDArray[np.int64]],
-    *,
-    resampling: Resampling = Resampling(),
-) -> TemplateFigures:
-    """Compare what a model picks with its chat template and without it, item by item.
-
-    Args:
-        tables: From `probe_tables`.
-        with_template: Name of each table of `template_tables` -> (N,) picked choices, -1 for no answer.
-        without: The same without the template.
-        resampling: Level of the intervals.
-
-    Returns:
-        A `TemplateFigures`.
-    """
-    figures, answered = {}, {name: (with_template[name] >= 0) & (without[name] >= 0) for name in ASKED}
-    for name, both in answered.items():
-        wanted = tables.labels(name, "label" if name == ORIGINAL else "pseudo_label")
-        hits = [(picks[name] == wanted)[both] for picks in (with_template, without)]
-        n, units = int(both.sum()), clusters_of(tables.units, both)
-        test = paired_means(hits[0], hits[1], clusters=units, resampling=resampling) if n else None
-        chat, bare = (rate(each, resampling, units) for each in hits)
-        figures[name] = BothWays(n, chat, bare, *((None, None) if test is None else (test.difference, test.p_value)))
-    both = answered[ORIGINAL]
-    same = (with_template[ORIGINAL] == without[ORIGINAL])[both]
-    return TemplateFigures(figures, rate(same, resampling, clusters_of(tables.units, both)))

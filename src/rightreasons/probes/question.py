@@ -189,13 +189,6 @@ def pick_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield probe_name(name), picked.n_items, picked.n_unanswered, what, picked.rate, picked.reference, picked.p_value
 
 
-def template_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return what is picked with and without the chat template."""
-    for name, both in m.templates.probes.items():
-        what = ASKED.get(name, "the right choice")
-        yield NAMES[name], what, both.n_items, both.with_template, both.without, both.difference, both.p_value
-
-
 def shortened(text: str, longest: int = LONGEST_CHOICE) -> str:
     """Cut a long text."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
@@ -244,7 +237,6 @@ def data(m: ProbesMeasurement) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
     shared = {
         "decided": {name: each.to_dict() for name, each in m.decided.items()},
-        "templates": m.templates and m.templates.to_dict(),
         "n_left_out": m.tables.n_dropped,
     }
     if m.scored is None or not isinstance(m.tables, ProbeScores):
@@ -391,11 +383,6 @@ PROBES = Question(
             when=is_scored,
         ),
         Part("picks", (Table("picks", pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
-        Part(
-            "templates",
-            (Table("templates", template_rows, "Comparison of this package"),),
-            when=lambda m: m.templates,
-        ),
         Part("examples", (Tables("examples", item_tables),), when=is_scored),
     ),
     leads=(
