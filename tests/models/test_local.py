@@ -11,7 +11,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.models.causal import CausalLM, load_causal
 from rightreasons.models.classes import choose
-from rightreasons.models.local import LocalEngine
+from rightreasons.models.local import LocalEngine, _Drawn
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request
 from rightreasons.models.wording import Prompt
@@ -249,3 +249,11 @@ def test_a_prompt_that_cannot_be_continued_fails_alone(model):
     assert told.texts == [alone.texts[0], [], alone.texts[1]]
     with pytest.raises(ValueError, match="which the empty prompt of item 'a' needs"):
         engine.generate([Request("a", "")], **how)
+
+
+def test_tokens_beyond_the_share_of_the_likeliest_are_never_drawn():
+    scores = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
+    for top_p, kept in ((1.0, {0, 1, 2}), (0.9, {0, 1, 2}), (0.75, {0, 1}), (0.4, {0})):
+        rngs = [np.random.default_rng(seed) for seed in range(200)]
+        drawn = _Drawn(rngs, 1.0, top_p)(torch.zeros(200, 1, dtype=torch.long), scores.expand(200, 3))
+        assert set(drawn.argmax(-1).tolist()) == kept

@@ -159,6 +159,7 @@ def test_an_answer_that_is_refused_cut_or_unread_is_wrong_and_named(tmp_path):
         "stopped by a content filter": 5, "not finished: its thinking does not end": 4, "no answer that can be read": 3,
     }  # fmt: skip
     assert "12 cannot be read (5 stopped by a content filter, 4 not finished" in result.page.read_text("utf-8")
+    assert "answer_unread" not in {row["kind"] for row in figures["groups"]}
 
 
 # ------------------------------------------------------------------------------------------------------------- others

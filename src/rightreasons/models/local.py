@@ -419,12 +419,8 @@ class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         noise = np.stack([rng.gumbel(size=scores.shape[1]) for rng in self._rngs])
-        scaled = scores.double() / self._temperature
-        if self._top_p < 1:
-            ordered, places = scaled.softmax(-1).sort(descending=True)
-            # A token is left out where those before it have the share already.
-            beyond = ordered.cumsum(-1) - ordered >= self._top_p
-            scaled = scaled.masked_fill(torch.zeros_like(beyond).scatter(1, places, beyond), -torch.inf)
+        sharpened = scores.double() / self._temperature
+        scaled: torch.Tensor = transformers.TopPLogitsWarper(self._top_p)(input_ids, sharpened)
         return scaled + torch.from_numpy(noise).to(scores.device)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, clusters_of, holm, mean, rate, two_rates_p_value
-from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED
+from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED, UNREAD
 from rightreasons.models.running import NO_WORDS
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
@@ -33,8 +33,8 @@ MOST_UNREAD = 0.1
 _MOST_GROUPS = 12
 _LOOK = 1000  # rows that tell a column of many values, without reading all of it
 _OURS = frozenset(
-    {LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "content_label", "cue_label", "source_id", "pair_id"}
-    | {"prediction", "predicted", "pred"}
+    {LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "content_label", "cue_label", "source_id"}
+    | {"pair_id", UNREAD, "prediction", "predicted", "pred"}
 )
 _ANSWERS = ("answer", "answers", "response", "output", "completion")
 

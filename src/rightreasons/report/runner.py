@@ -539,7 +539,7 @@ def _withheld(
     result = withheld(outcome.result, answers, bounds)
     conflict = conflicting(context) if outcome.question == "calibration" else ""
     if conflict:
-        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}. `score_columns` names one of them."
+        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
         verdict = Verdict("neutral", "Depends on the normalization", summary)
         result = dataclasses.replace(result, verdict=verdict, finding=None)
     return dataclasses.replace(outcome, result=result)

@@ -520,13 +520,8 @@ class Client:
         raise failure
 
     def _wait_for_turn(self) -> None:
-        """Wait until another request may be sent, by the rate that the user set and the pause that the server asks."""
-        if self.options.requests_per_minute or self._next_turn:
-            with self._lock:
-                turn = max(time.monotonic(), self._next_turn)
-                if self.options.requests_per_minute:
-                    self._next_turn = turn + 60 / self.options.requests_per_minute
-            self._stop.wait(max(0.0, turn - time.monotonic()))
+        """Wait until another request may be sent, after the pause that the server asks for."""
+        self._stop.wait(max(0.0, self._next_turn - time.monotonic()))
         with self._lock:
             if spent := self.spent:
                 self.end(spent)

@@ -28,7 +28,6 @@ class ServerOptions(Options):
         "OPENAI_API_KEY", "Environment variable that holds the server's key; the key itself is written nowhere."
     )
     in_flight: int = option(8, "Requests in flight at the same time.", minimum=1)
-    requests_per_minute: int | None = option(None, "Maximum requests per minute; by default as many as go.", minimum=1)
     timeout: int = option(120, "Seconds to wait for a reply before the request is repeated.", minimum=1)
     retries: int = option(5, "How often a request that fails is repeated, with growing pauses.", minimum=0)
     prompt_price: float | None = option(
