@@ -161,6 +161,9 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Requests of the questions that have no answer" in page
+    (failed,) = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["model"]["prompt"]["failed"]
+    assert failed["reason"] == "the server refuses the request (400: content policy violation)"
+    assert (failed["n"], failed["first"].partition("/")[2]) == (24, line.partition("/")[2].partition(":")[0])
     written = (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
     kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
     assert kept["i0"][0]["text"] == " A"

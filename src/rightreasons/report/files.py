@@ -466,8 +466,10 @@ def record_of(
     told = asked.describe() if hasattr(asked, "describe") else {}
     # A server batches by itself, and what is said of answers that cannot be read is told elsewhere.
     way = context.scores().way if context.server is None and context.has_scores(context.primary) else ""
-    if context.prompted is not None and context.prompted.rendering.scoring == "generated":
+    prompted = context.prompted
+    if prompted is not None and prompted.rendering.scoring == "generated":
         way = way.partition("; ")[0]
+    failed = [{column.key: cell for column, cell in zip(FAILED, row, strict=True)} for row in failed_of(context)]
     versions = {package: version for package in _PACKAGES if (version := installed_version(package)) is not None}
     return {
         "schema_version": SCHEMA_VERSION,
@@ -483,7 +485,7 @@ def record_of(
             "weights": told.get("weights") or None,
             "batching": way or None,
             # Where no question reads scores, nothing was asked in this way.
-            "prompt": context.prompted.describe() if context.prompted is not None and context.answers else None,
+            "prompt": prompted.describe() | {"failed": failed} if prompted is not None and context.answers else None,
             "server": context.server,
         },
         "dataset": {
