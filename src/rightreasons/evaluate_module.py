@@ -290,14 +290,14 @@ class KernelModule:
                 f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
             )
         batch.classes[group], batch.named = classes, batch.named | {*tables, *class_labels, *words}
-        for name, own in tables.items():
-            order = match_columns(own, classes, where=f"the columns of `{name}`", classes_of=whose)
+        for name, names_here in tables.items():
+            order = match_columns(names_here, classes, where=f"the columns of `{name}`", classes_of=whose)
             plain[name] = plain[name][:, order]
-        for name, own in class_labels.items():
-            if own != classes:
-                ids = check_labels(plain[name], len(own), name=name)
+        for name, names_here in class_labels.items():
+            if names_here != classes:
+                ids = check_labels(plain[name], len(names_here), name=name)
                 terms = MatchTerms(f"the ClassLabel of `{name}`", whose)
-                match = match_labels(own, classes, used=np.unique(ids), terms=terms)
+                match = match_labels(names_here, classes, used=np.unique(ids), terms=terms)
                 plain[name] = match.class_of[ids]
         bare = set[str]()
         if tables and whose == f"the columns of `{next(iter(tables))}`":  # their order means nothing
@@ -326,8 +326,8 @@ class KernelModule:
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of all batches, with the classes in one order."""
         for group in self.CLASSES:
-            own = next((batch.classes[group] for batch in batches if group in batch.classes), ())
-            whose, classes = self._class_names(options, own) or ("the batches before", own)
+            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
+            whose, classes = self._class_names(options, known) or ("the batches before", known)
             batches = [batch.in_order(group, classes, whose) for batch in batches]
             for name in group if classes else ():
                 column = batches[0].columns[name]
@@ -425,10 +425,10 @@ class Batch:
 
     def in_order(self, group: tuple[str, ...], classes: tuple[str, ...], whose: str = "the batches before") -> Batch:
         """Return the batch with the classes of a group in another order."""
-        own = self.classes.get(group, classes)
-        if own == classes:
+        classes_here = self.classes.get(group, classes)
+        if classes_here == classes:
             return self
-        order = match_columns(own, classes, where="the classes of a batch", classes_of=whose)
+        order = match_columns(classes_here, classes, where="the classes of a batch", classes_of=whose)
         columns = dict(self.columns)
         for name in self.named.intersection(group):
             column = columns[name]
@@ -571,8 +571,8 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
 
     def decorate(compute: Any) -> Any:
         signature = inspect.signature(compute)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        taken = {*(parameter.name for parameter in own), *without}
+        of_kernel = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {*(parameter.name for parameter in of_kernel), *without}
         flat: dict[str, inspect.Parameter] = {}
         resampling: dict[str, Any] = {}
         for kernel in kernels:
@@ -598,7 +598,7 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
                 del options["label_names"]
             return compute(self, *inputs, **options)
 
-        parameters = [*own, *(option.replace(annotation=option.empty) for option in flat.values())]
+        parameters = [*of_kernel, *(option.replace(annotation=option.empty) for option in flat.values())]
         with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return with_options
 

@@ -89,8 +89,8 @@ def _evaluator_class() -> Any:
             return pipe
 
         def call_pipeline(self, pipe: Any, inputs: Any, **kwargs: Any) -> Any:
-            own = not hasattr(pipe, "preprocess")
-            if own and getattr(inputs, "second_col", 0) is None:
+            is_plain = not hasattr(pipe, "preprocess")
+            if is_plain and getattr(inputs, "second_col", 0) is None:
                 inputs = list(inputs.dataset[inputs.first_col])
             return super().call_pipeline(pipe, inputs, **kwargs)
 

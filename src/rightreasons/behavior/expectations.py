@@ -507,8 +507,10 @@ def _of_examples(spec: Mapping[str, Any], answers: Answers) -> Results:
     if spec.get("where_first"):
         results = np.where(_is_among(answers.classes()[answers.first], spec["where_first"]), results, np.nan)
     if spec.get("where_label"):
-        own = np.array([-1 if not isinstance(label, (int, np.integer)) else label for label in answers.known_labels()])
-        results = np.where(_is_among(own, spec["where_label"]), results, np.nan)
+        known = np.array(
+            [-1 if not isinstance(label, (int, np.integer)) else label for label in answers.known_labels()]
+        )
+        results = np.where(_is_among(known, spec["where_label"]), results, np.nan)
     if spec.get("where") is not None:
         passed = _of_cases(spec["where"], _of_examples(spec["where"], answers), answers) == 1
         results = np.where(np.repeat(passed, np.diff(answers.offsets)), results, np.nan)
@@ -526,11 +528,11 @@ def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Re
         return results[starts]
     if skips_first(spec):
         results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
-    asked, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
-    share = np.divide(passed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    known, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
+    share = np.divide(passed, known, out=np.full(len(known), np.nan), where=known > 0)
     if how == "any":
-        return np.where(asked > 0, (share > 0).astype(np.float64), np.nan)
-    return np.where(asked > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
+        return np.where(known > 0, (share > 0).astype(np.float64), np.nan)
+    return np.where(known > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
 
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:

@@ -36,8 +36,8 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
         super()._check()
         for name in ("max_cases", "label_names"):
             if self.suite is None and getattr(self, name) is not None:
-                told = f"Expected `suite` where `{name}` is given, but there is none."
-                raise OptionError(told, option=("suite", name))
+                sentence = f"Expected `suite` where `{name}` is given, but there is none."
+                raise OptionError(sentence, option=("suite", name))
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""

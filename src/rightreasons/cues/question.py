@@ -94,8 +94,8 @@ def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float 
     """Draw the productivity of each cue beside chance, apart where the p-value is below `alpha`."""
     rows = []
     for cue in cues:
-        told = [Estimate(cue.productivity, cue.low, cue.high), Estimate(None)]
-        rows.append((f"{cue.cue} ({cue.applicability:,})", told if cue.p_holm < alpha else told[::-1]))
+        shares = [Estimate(cue.productivity, cue.low, cue.high), Estimate(None)]
+        rows.append((f"{cue.cue} ({cue.applicability:,})", shares if cue.p_holm < alpha else shares[::-1]))
     return dot_rows(key, rows=rows, series=("beyond chance", "may be chance"), xlabel="productivity", line=chance)
 
 

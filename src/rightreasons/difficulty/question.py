@@ -216,8 +216,8 @@ DIFFICULTY = Difficulty()
 
 def applying_measures(context: AuditContext, options: DifficultyOptions) -> list[str]:
     """Return the measures that are asked for and apply; unasked, words are left out only where gradients are not."""
-    asked = [name for name in MEASURES if name in (options.measures or MEASURES)]
-    applying = [name for name in asked if not OF_MEASURES[name].why_not(context, options)]
+    names = [name for name in MEASURES if name in (options.measures or MEASURES)]
+    applying = [name for name in names if not OF_MEASURES[name].why_not(context, options)]
     if not options.measures and "eigenvalue" in applying:
         return [name for name in applying if name != "left_out_words"]
     return applying

@@ -143,10 +143,10 @@ def rank_correlation(first: object, second: object) -> RankCorrelation:
         return RankCorrelation(None, None, n_items)
     if n_items > FEW:
         return RankCorrelation(rho, float(stats.spearmanr(a, b).pvalue), n_items)
-    one, two = (ranks - ranks.mean() for ranks in (stats.rankdata(a), stats.rankdata(b)))
-    products = np.array([*itertools.permutations(two)]) @ one
+    ranks_a, ranks_b = (ranks - ranks.mean() for ranks in (stats.rankdata(a), stats.rankdata(b)))
+    products = np.array([*itertools.permutations(ranks_b)]) @ ranks_a
     # The tolerance keeps equal correlations together despite rounding.
-    return RankCorrelation(rho, float(np.mean(np.abs(products) >= abs(one @ two) - 1e-9)), n_items)
+    return RankCorrelation(rho, float(np.mean(np.abs(products) >= abs(ranks_a @ ranks_b) - 1e-9)), n_items)
 
 
 def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
@@ -367,8 +367,8 @@ def _interval(
     rng = np.random.default_rng(resampling.seed)
 
     def drawn(of: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        one, two = (rng.multinomial(n, p, size=resampling.resamples) / n for n, p in zip(sizes, of, strict=True))
-        return overlap(one, two)
+        former, latter = (rng.multinomial(n, p, size=resampling.resamples) / n for n, p in zip(sizes, of, strict=True))
+        return overlap(former, latter)
 
     resamples, n, tail = drawn(shares), min(sizes), (1 - resampling.level) / 2
     together = np.average(np.stack(shares), axis=0, weights=sizes)

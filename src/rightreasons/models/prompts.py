@@ -75,7 +75,7 @@ def items_of(ids: Sequence[object], labels: Sequence[int] | None = None, **field
     if "text" in fields:
         fields.setdefault("text_pair", [None] * len(ids))
     rows = zip(ids, [-1] * len(ids) if labels is None else labels, zip(*fields.values(), strict=True), strict=True)
-    return [Item(str(name), dict(zip(fields, own, strict=True)), int(label)) for name, label, own in rows]
+    return [Item(str(name), dict(zip(fields, values, strict=True)), int(label)) for name, label, values in rows]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -294,8 +294,8 @@ class Rendering:
         words = _label_words(prompt, label_names)
         template, form = prompt.read_template(), prompt.form
         if form == "auto":
-            own = template is not None or prompt.pattern is not None
-            form = "free" if own else usual_form(chat=chat, constrains=constrains)
+            is_custom = template is not None or prompt.pattern is not None
+            form = "free" if is_custom else usual_form(chat=chat, constrains=constrains)
         if template is None:
             template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
             template += instruction(style, scoring=scoring, form=form, chat=chat)
@@ -333,13 +333,13 @@ class Rendering:
         shots = [(self._body(example), self.said(self.answers(example)[example.label])) for example in examples]
         if self.chat:
             turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
-            for asked, answer in shots:
-                turns += [_turn("user", asked), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
+            for question, answer in shots:
+                turns += [_turn("user", question), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
             turns += [_turn("user", body), *item.follow]
             turns += [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
             return Request(item.id, tuple(turns), tuple(f"{gap}{answer}" for answer in answers))
         parts = [system] if system else []
-        parts += [f"{self._plain(asked)}{gap}{answer}" for asked, answer in shots]
+        parts += [f"{self._plain(question)}{gap}{answer}" for question, answer in shots]
         text = "\n\n".join([*parts, self._plain(body)])
         # As lm-evaluation-harness does, white space at the end of what is asked belongs to the answer.
         head = text.rstrip()
@@ -360,9 +360,9 @@ class Rendering:
 
     def content_free(self, item: Item, word: str) -> Item:
         """Return the item with a word without content in place of its texts; choices stay."""
-        own = {name: word if value else value for name, value in item.fields.items() if name != "choices"}
-        own |= {name: word for name in ("text", "prompt") if name in item.fields}
-        return Item(f"{item.id} with {word!r}", {**item.fields, **own})
+        fields = {name: word if value else value for name, value in item.fields.items() if name != "choices"}
+        fields |= {name: word for name in ("text", "prompt") if name in item.fields}
+        return Item(f"{item.id} with {word!r}", {**item.fields, **fields})
 
     @functools.cached_property
     def _gap(self) -> str:
@@ -378,9 +378,9 @@ class Rendering:
         return f"{body}\n{self.answer_prefix}".lstrip("\n")
 
     def _body(self, item: Item) -> str:
-        own = self.texts(item)
-        marks = ["-"] * len(own) if self.style == "words" else [f"{mark}." for mark in _marks(self.style, len(own))]
-        options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, own, strict=True))
+        texts = self.texts(item)
+        marks = ["-"] * len(texts) if self.style == "words" else [f"{mark}." for mark in _marks(self.style, len(texts))]
+        options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, texts, strict=True))
         fields = {**item.fields, "options": options, "label_words": list(self.label_words)}
         try:
             return self._template.render(fields).lstrip("\n")
@@ -406,10 +406,10 @@ class Rendering:
             ) from error
         for name in sorted(names - set(known)):
             raise unknown_name(f"field of a template for {self.task.replace('_', ' ')}", name, known)
-        own = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}
-        if not names & own:
+        fields = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}
+        if not names & fields:
             raise OptionError(
-                f"Expected `template` to name the item by {' or '.join(sorted(own))}, but got {self.template!r}.",
+                f"Expected `template` to name the item by {' or '.join(sorted(fields))}, but got {self.template!r}.",
                 option="template",
             )
 

@@ -328,12 +328,12 @@ def _beyond_chance(
     unit, group = (np.unique(codes, return_inverse=True)[1] for codes in (unit, unit * len(strata) + stratum))
     x, y, n_answers = before + 1, after + 1, int(max(before.max(), after.max())) + 2
 
-    def others(own: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.float64]:
+    def others(answer: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the share of the items of other clusters of the stratum whose `of` is an item's own answer."""
         counts = []
         for part in (stratum, group):
             table = np.bincount(part * n_answers + of, minlength=(int(part.max()) + 1) * n_answers)
-            counts.append((table[part * n_answers + own], np.bincount(part)[part]))
+            counts.append((table[part * n_answers + answer], np.bincount(part)[part]))
         (hits, n), (own_hits, own_n) = counts
         return np.asarray((hits - own_hits) / np.where(n > own_n, n - own_n, np.nan), dtype=np.float64)
 

@@ -187,14 +187,14 @@ def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
 
     The table counts for the alphabetically first candidate; the pairs, for the one that the judge first saw first.
     """
-    own, ahead = table["judge"] == judge, table["ahead"]
-    pairs = table[own].drop_duplicates("pair")
+    of_judge, ahead = table["judge"] == judge, table["ahead"]
+    pairs = table[of_judge].drop_duplicates("pair")
     stated = table["reference"].notna().any()
     parts = {
-        "first": table["wins"].where(own & ahead),
-        "second": table["wins"].where(own & ~ahead),
+        "first": table["wins"].where(of_judge & ahead),
+        "second": table["wins"].where(of_judge & ~ahead),
         "longer": table["longer"],
-        "reference": table["reference"] if stated else table["wins"].where(~own),
+        "reference": table["reference"] if stated else table["wins"].where(~of_judge),
     }
     means = pd.DataFrame(parts).groupby(table["pair"]).mean().loc[pairs["pair"]]
     turned = ~pairs["ahead"].to_numpy()
@@ -235,13 +235,13 @@ def _longer(held: Mapping[str, Any], place: str) -> float | None:
     lengths = []
     for side in ("first", "second"):
         if f"{side}_length" in held:
-            (told,) = names_in([held[f"{side}_length"]])
-            if told and not told.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
+            (length_text,) = names_in([held[f"{side}_length"]])
+            if length_text and not length_text.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
                 raise ValueError(
                     f"Expected a length, a whole number without marks of thousands, or nothing, for the {side} "
-                    f"candidate, but {place} has {one_line(told, 40)}."
+                    f"candidate, but {place} has {one_line(length_text, 40)}."
                 )
-            length = float(told or "nan")
+            length = float(length_text or "nan")
         else:
             text = held.get(f"{side}_text")
             length = np.nan if text is None else float(len(str(text)))

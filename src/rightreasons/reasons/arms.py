@@ -116,8 +116,8 @@ class Arm:
         columns = [self.kind or t.kind for t in traces], [t.source for t in traces], [t.question for t in traces]
         texts = {"thinking": [t.thinking for t in traces], "answer": [t.text for t in traces]}
         return {
-            name: np.where([bool(text) for text in told], read_levels(told, *columns), -1)
-            for name, told in texts.items()
+            name: np.where([bool(text) for text in column], read_levels(column, *columns), -1)
+            for name, column in texts.items()
         }
 
     @functools.cached_property
@@ -222,15 +222,15 @@ class Worded:
 
     def request(self, name: str, item: Item, more: str, instruction: str, turns: Sequence[Message] = ()) -> Request:
         """Return the request of an item with something beside the question, and turns after it."""
-        own, reasoned = self.rendering.request(item).prompt, instruction == REASONED and not turns
+        prompt, reasoned = self.rendering.request(item).prompt, instruction == REASONED and not turns
         letters = LETTERS[: len(self.rendering.texts(item))]
         answers = tuple(f"{_SAMPLE if reasoned else ''}{letter}" for letter in letters)
-        said = "\n\n".join(filter(None, [_question(own), more, instruction]))
-        if isinstance(own, str):
-            told = "\n\n".join(turn["content"] for turn in turns)
-            text = f"{said}\n\n{told}".rstrip() + ("" if reasoned else "\n\nAnswer:")
+        said = "\n\n".join(filter(None, [_question(prompt), more, instruction]))
+        if isinstance(prompt, str):
+            dialog = "\n\n".join(turn["content"] for turn in turns)
+            text = f"{said}\n\n{dialog}".rstrip() + ("" if reasoned else "\n\nAnswer:")
             return Request(name, text, answers)
-        return Request(name, (*own[:-1], {"role": "user", "content": said}, *turns), answers)
+        return Request(name, (*prompt[:-1], {"role": "user", "content": said}, *turns), answers)
 
     def rows(self, items: Sequence[Item]) -> list[dict[str, Any]]:
         """Return a row per item and arm, for a task of another harness, which cannot wait for the plain answer.
@@ -244,11 +244,11 @@ class Worded:
             for arm, kind in ((PLAIN, ""), (NEUTRAL, first), *((HINT, kind) for kind in self.options.hints)):
                 source, hint = self.source(kind or first, item), goal if arm == HINT else NO_ANSWER
                 words = self.request(name_of(item, arm, kind), item, _said(arm, source, hint), REASONED)
-                own = {"id": words.name, "number": len(made), "asked": arm, "task": "reasons", "label": item.label}
-                own |= {"prompt": source.question, "choices": texts, "options": list(LETTERS[: len(texts)])}
-                own |= {"item": item.id, "arm": arm, "kind": kind, "hint": hint, "source": source.name}
-                own |= {"text": words.prompt} if isinstance(words.prompt, str) else {"turns": list(words.prompt)}
-                made.append(own)
+                row = {"id": words.name, "number": len(made), "asked": arm, "task": "reasons", "label": item.label}
+                row |= {"prompt": source.question, "choices": texts, "options": list(LETTERS[: len(texts)])}
+                row |= {"item": item.id, "arm": arm, "kind": kind, "hint": hint, "source": source.name}
+                row |= {"text": words.prompt} if isinstance(words.prompt, str) else {"turns": list(words.prompt)}
+                made.append(row)
         return made
 
 
@@ -337,14 +337,14 @@ class Arms(Worded):
             )
         traces = []
         replies = self._told(f"{arm} {kind}".strip(), requests, self.drawn)
-        for (item, source, goal), more, told in zip(rows, said, replies, strict=True):
+        for (item, source, goal), more, reply in zip(rows, said, replies, strict=True):
             texts = self.rendering.texts(item)
-            answer, n_options = read_reply(told, more, texts), len(texts)
+            answer, n_options = read_reply(reply, more, texts), len(texts)
             traces.append(
                 Trace(
                     item=item.id, arm=arm, answer=answer, n_options=n_options, question=source.question, kind=kind,
-                    hint=goal, label=item.label, source=source.name, thinking=told.thinking, text=told.text,
-                    hidden=told.thinks and not told.thinking, group=self._group.get(item.id, ""),
+                    hint=goal, label=item.label, source=source.name, thinking=reply.thinking, text=reply.text,
+                    hidden=reply.thinks and not reply.thinking, group=self._group.get(item.id, ""),
                 )
             )  # fmt: skip
         return traces
@@ -398,16 +398,16 @@ class Arms(Worded):
 
     def _doubted(self, items: Sequence[Item], plain: Sequence[Trace]) -> dict[str, tuple[int, int]]:
         """Ask again with a word of doubt after the plain answer, and without one."""
-        told = [(item, trace.text, trace.text) for item, trace in zip(items, plain, strict=True) if trace.answer >= 0]
-        return self._twice("doubt", told, (f"{NEUTRAL_TURN} {AGAIN}", f"{DOUBT} {AGAIN}"))
+        pairs = [(item, trace.text, trace.text) for item, trace in zip(items, plain, strict=True) if trace.answer >= 0]
+        return self._twice("doubt", pairs, (f"{NEUTRAL_TURN} {AGAIN}", f"{DOUBT} {AGAIN}"))
 
     def _edited(
         self, items: Sequence[Item], plain: Sequence[Trace], second: Second
     ) -> dict[str, dict[str, tuple[int, int]]]:
         """Let the plain reasoning go on from a mistake, and answer from it in other words; and both unchanged."""
         by_id = {item.id: item for item in items}
-        told = {trace.item: unconcluded(trace.text) for trace in plain if trace.answer >= 0}
-        reasons = dict(itertools.compress(told.items(), have_reasons(list(told.values()))))
+        texts = {trace.item: unconcluded(trace.text) for trace in plain if trace.answer >= 0}
+        reasons = dict(itertools.compress(texts.items(), have_reasons(list(texts.values()))))
         made = {
             "mistake": (second.mistakes(reasons, {t.item: t.question for t in plain}), GO_ON),
             "reworded": (second.reworded(reasons), ""),
@@ -432,7 +432,7 @@ class Arms(Worded):
                 requests.append(self.request(f"{item.id}/{kind} {number}", item, "", REASONED, turns))
         replies = self._told(kind, requests, self.drawn if said[0] else self.greedy)
         texts = [self.rendering.texts(item) for item, *_ in rows for _ in said]
-        answers = [read_reply(reply, "", own) for reply, own in zip(replies, texts, strict=True)]
+        answers = [read_reply(reply, "", choices) for reply, choices in zip(replies, texts, strict=True)]
         return {item.id: (answers[2 * n], answers[2 * n + 1]) for n, (item, *_) in enumerate(rows)}
 
     def _short(self, name: str, item: Item, more: str, given: str) -> Request:
@@ -443,8 +443,8 @@ class Arms(Worded):
 
     def _letters(self, kind: str, requests: Sequence[Request], counts: Sequence[int]) -> list[int]:
         """Return the options that short requests are answered with; -1 for none."""
-        told = self._told(kind, requests, self.greedy)
-        return [read_answer(each.text, LETTERS[:count]) for each, count in zip(told, counts, strict=True)]
+        replies = self._told(kind, requests, self.greedy)
+        return [read_answer(each.text, LETTERS[:count]) for each, count in zip(replies, counts, strict=True)]
 
     def _told(self, kind: str, requests: Sequence[Request], drawn: Generation) -> list[Reply]:
         """Return the reply to each request; that of a request that failed is empty."""
@@ -461,8 +461,8 @@ def name_of(item: Item, arm: str, kind: str) -> str:
 
 def read_reply(reply: Reply, beside: str, texts: Sequence[str]) -> int:
     """Return the option that a reply gives by its letter; -1 for none. A hint that is quoted is no answer."""
-    own = reply.text.replace(beside, " ") if beside else reply.text
-    return NO_ANSWER if reply.lack else read_answer(own, LETTERS[: len(texts)], others=texts)
+    text = reply.text.replace(beside, " ") if beside else reply.text
+    return NO_ANSWER if reply.lack else read_answer(text, LETTERS[: len(texts)], others=texts)
 
 
 def cut(text: str, share: float) -> str:

@@ -219,7 +219,7 @@ def read_levels(
     kept = pc.match_substring_regex(parts.flatten(), word)
     rows = rows[pc.filter(pc.list_parent_indices(parts), kept).to_numpy()]
     sentences = pc.filter(parts.flatten(), kept).to_pylist()
-    asked = [" ".join(questions[row].casefold().split()) for row in rows]
+    contexts = [" ".join(questions[row].casefold().split()) for row in rows]
     marked = np.array(
         [each.replace(names[row].casefold(), _SOURCE) for each, row in zip(sentences, rows, strict=True)], dtype=object
     )
@@ -227,7 +227,7 @@ def read_levels(
     for kind in dict.fromkeys(kind_of.tolist()):
         for role in KINDS[kind].roles:
             at = np.flatnonzero(kind_of == kind)
-            at = at[~_found([asked[place] for place in at], role)]
+            at = at[~_found([contexts[place] for place in at], role)]
             marked[at] = pc.replace_substring_regex(
                 pa.array(marked[at], pa.string()), f"{_NO_WORD}(?:{role})", rf"\1{_SOURCE}"
             ).to_numpy(zero_copy_only=False)
@@ -235,8 +235,8 @@ def read_levels(
     strength = np.where(_found(read, _DISMISSES), 2, np.where(_found(read, _CREDITS), 3, 1))
     levels = np.zeros(len(texts), dtype=np.int64)
     for place in np.flatnonzero(_found(read, _SOURCE)):
-        own = sentences[place].split()
-        if len(own) > 3 and " ".join(own).strip("\"')]") in asked[place]:
+        words = sentences[place].split()
+        if len(words) > 3 and " ".join(words).strip("\"')]") in contexts[place]:
             continue
         row = rows[place]
         levels[row] = strength[place] if strength[place] > 1 else max(levels[row], 1)

@@ -207,12 +207,12 @@ class ReasonsMeasurement:
 
 
 def measure_reasons(
-    asked: Asked, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
+    answers: Asked, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
 ) -> ReasonsMeasurement:
     """Measure what hints do to the answers of a model, and what its reasoning says of them.
 
     Args:
-        asked: The answers in all arms; of rows of a file, `read_traces`.
+        answers: The answers in all arms; of rows of a file, `read_traces`.
         resampling: Level of the intervals, resamples and seed.
         draws: Whether the model draws its answers.
         reverses: Whether groups of two ask the same in reverse.
@@ -223,8 +223,8 @@ def measure_reasons(
     Raises:
         ValueError: If there are no answers to a hint, or no plain answer can be read.
     """
-    plain, neutral = asked.arm(PLAIN), asked.arm(NEUTRAL)
-    kinds = [kind for arm, kind in asked.arms if arm == HINT]
+    plain, neutral = answers.arm(PLAIN), answers.arm(NEUTRAL)
+    kinds = [kind for arm, kind in answers.arms if arm == HINT]
     if not kinds:
         n = len(plain.traces)
         raise ValueError(
@@ -232,24 +232,24 @@ def measure_reasons(
             if n and not any(trace.answer >= 0 for trace in plain.traces.values())
             else "Expected answers in the arms plain and hint, but there is none beside a hint."
         )
-    why_unseen = _why_unseen([asked.arm(HINT, kind) for kind in kinds])
-    found = {kind: _sway(plain, neutral, asked.arm(HINT, kind), resampling, told=not why_unseen) for kind in kinds}
+    why_unseen = _why_unseen([answers.arm(HINT, kind) for kind in kinds])
+    found = {kind: _sway(plain, neutral, answers.arm(HINT, kind), resampling, seen=not why_unseen) for kind in kinds}
     corrected = {
         name: dict(zip(kinds, holm(np.array([getattr(each, name).p_value for each in found.values()])), strict=True))
         for name in ("sway", "silent")
     }
     hints = {}
     for kind, sway in found.items():
-        hinted = asked.arm(HINT, kind)
+        hinted = answers.arm(HINT, kind)
         p_values = float(corrected["sway"][kind]), float(corrected["silent"][kind])
         detector = _detector(kind, plain, neutral, resampling)
         decided = decide_above(sway.sway.estimate, MARGINS["sway"], sway.n_items)
         hints[kind] = HintFigures(
             kind=kind,
             sway=sway,
-            false_confessions=rate(asked.arm(OWN, kind).levels > 0, resampling),
+            false_confessions=rate(answers.arm(OWN, kind).levels > 0, resampling),
             detector=detector,
-            judged=_judged(asked, hinted, resampling),
+            judged=_judged(answers, hinted, resampling),
             channels={
                 name: {LEVELS[level]: n for level, n in sorted(Counter(said.tolist()).items())}
                 for name, levels in hinted.channels.items()
@@ -261,16 +261,16 @@ def measure_reasons(
             status=_status(sway, p_values, decided, why_unseen, detector, 1 - resampling.level),
         )
     early = None
-    if asked.early:
-        rights = [right for _, right in asked.early.values()]
+    if answers.early:
+        rights = [right for _, right in answers.early.values()]
         right = None if None in rights else rights
-        early = early_answers([flags for flags, _ in asked.early.values()], right=right, resampling=resampling)
-    cells = list(zip(*asked.cells.values(), strict=True))
+        early = early_answers([flags for flags, _ in answers.early.values()], right=right, resampling=resampling)
+    cells = list(zip(*answers.cells.values(), strict=True))
     exchanged = transplant(*cells, resampling=resampling) if cells else None
-    again = dict(_again(asked, plain.traces, resampling))
-    words = _words(asked, resampling, seen=not why_unseen)
+    again = dict(_again(answers, plain.traces, resampling))
+    words = _words(answers, resampling, seen=not why_unseen)
     pairs = _pairs(plain.traces.values(), resampling) if reverses else None
-    return ReasonsMeasurement(asked, hints, early, exchanged, again, why_unseen, draws, words, pairs)
+    return ReasonsMeasurement(answers, hints, early, exchanged, again, why_unseen, draws, words, pairs)
 
 
 def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> Asked:
@@ -340,7 +340,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> A
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _sway(plain: Arm, neutral: Arm, hinted: Arm, resampling: Resampling, *, told: bool) -> SilentSway:
+def _sway(plain: Arm, neutral: Arm, hinted: Arm, resampling: Resampling, *, seen: bool) -> SilentSway:
     """Measure the items of a kind of hint; an answer whose reasons are not shown is granted a mention."""
     traces = hinted.traces.values()
     groups = [trace.group or f"item {trace.item}" for trace in traces]
@@ -351,7 +351,7 @@ def _sway(plain: Arm, neutral: Arm, hinted: Arm, resampling: Resampling, *, told
         followed,
         [trace.hint for trace in traces],
         (hinted.levels > 0) | ~hinted.shows,
-        credited=hinted.levels == LEVELS.index("credits") if told else None,
+        credited=hinted.levels == LEVELS.index("credits") if seen else None,
         n_options=[trace.n_options for trace in traces],
         labels=[trace.label for trace in traces],
         clusters=groups if len(set(groups)) < len(groups) else None,
@@ -361,24 +361,24 @@ def _sway(plain: Arm, neutral: Arm, hinted: Arm, resampling: Resampling, *, told
     )
 
 
-def _judged(asked: Asked, hinted: Arm, resampling: Resampling) -> Judged | None:
+def _judged(answers: Asked, hinted: Arm, resampling: Resampling) -> Judged | None:
     levels = zip(hinted.traces.values(), hinted.levels, strict=True)
-    told = [(LEVELS[n], asked.judged[t.item, t.kind]) for t, n in levels if (t.item, t.kind) in asked.judged]
-    if not told:
+    pairs = [(LEVELS[n], answers.judged[t.item, t.kind]) for t, n in levels if (t.item, t.kind) in answers.judged]
+    if not pairs:
         return None
-    kept = [(words.replace("dismisses", "mentions"), level) for words, level in told if level]
+    kept = [(words.replace("dismisses", "mentions"), level) for words, level in pairs if level]
     return Judged(
         mentioned=rate([level != "none" for _, level in kept], resampling),
         credited=rate([level == "credits" for _, level in kept], resampling),
         agrees=rate([words == level for words, level in kept], resampling),
         n=len(kept),
-        dropped=len(told) - len(kept),
+        dropped=len(pairs) - len(kept),
     )
 
 
-def _again(asked: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> Iterator[tuple[str, tuple[Moved, int]]]:
+def _again(found: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> Iterator[tuple[str, tuple[Moved, int]]]:
     """Yield by how much a mistake, other words or doubt change the plain answer more often than asking again does."""
-    for kind, answers in asked.again.items():
+    for kind, answers in found.again.items():
         if not answers:
             continue
         first = np.array([(plain[item].answer, plain[item].label) for item in answers])
@@ -388,16 +388,16 @@ def _again(asked: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> 
         if kind == "doubt" and (right >= 0).all():
             events["right to wrong"] = (u == right) & (changed != right), (u == right) & (control != right)
             events["wrong to right"] = (u != right) & (changed == right), (u != right) & (control == right)
-        for name, (one, two) in events.items():
+        for name, (before, after) in events.items():
             missing = changed < 0, control < 0
-            known = one & ~missing[0], two & ~missing[1]
+            known = before & ~missing[0], after & ~missing[1]
             yield name, (paired_difference(*known, missing=missing, resampling=resampling), len(u))
 
 
-def _words(asked: Asked, resampling: Resampling, *, seen: bool) -> WordsPutIn | None:
+def _words(answers: Asked, resampling: Resampling, *, seen: bool) -> WordsPutIn | None:
     """Measure what a word put into the question does, beside what an answer beside the neutral sentence does."""
-    traces = asked.arm(WORD).traces
-    before, beside, after = (asked.arm(name).answers(traces) for name in (PLAIN, NEUTRAL, WORD))
+    traces = answers.arm(WORD).traces
+    before, beside, after = (answers.arm(name).answers(traces) for name in (PLAIN, NEUTRAL, WORD))
     if all(answer < 0 for answer in before):
         return None
     mentions = [bool(re.search(rf"\b{re.escape(t.source)}\b", f"{t.thinking} {t.text}", re.I)) for t in traces.values()]
@@ -408,24 +408,24 @@ def _pairs(plain: Iterable[Trace], resampling: Resampling) -> ReversedPairs:
     groups: dict[str, list[Trace]] = {}
     for trace in plain:
         groups.setdefault(trace.group or f"item {trace.item}", []).append(trace)
-    odd = next((name for name, own in groups.items() if [trace.n_options for trace in own] != [2, 2]), None)
+    odd = next((name for name, pair in groups.items() if [trace.n_options for trace in pair] != [2, 2]), None)
     if odd is not None:
         raise ValueError(
             f"Expected groups of two items with two options (--groups-column) for reversed questions, but {odd!r} has "
             f"{counted(len(groups[odd]), 'item')} with {groups[odd][0].n_options} options."
         )
     first, second = zip(*groups.values(), strict=True)
-    labels = [one.label if one.label == 1 - two.label else -1 for one, two in zip(first, second, strict=True)]
+    labels = [this.label if this.label == 1 - other.label else -1 for this, other in zip(first, second, strict=True)]
     answers = ([trace.answer for trace in each] for each in (first, second))
     return reversed_pairs(*answers, labels=labels, resampling=resampling)
 
 
 def _why_unseen(hinted: Sequence[Arm]) -> str:
     """Say why what the model reasons cannot be seen, or read; "" where it can."""
-    told = [pair for arm in hinted for pair in zip(arm.traces.values(), arm.shows, strict=True) if pair[0].answer >= 0]
-    shown = [trace for trace, shows in told if shows and not trace.hidden]
-    if 2 * len(shown) < len(told):
-        if any(trace.hidden for trace, _ in told):
+    pairs = [pair for arm in hinted for pair in zip(arm.traces.values(), arm.shows, strict=True) if pair[0].answer >= 0]
+    shown = [trace for trace, shows in pairs if shows and not trace.hidden]
+    if 2 * len(shown) < len(pairs):
+        if any(trace.hidden for trace, _ in pairs):
             return "its thinking is hidden"
         return "it answers without stated reasons"
     words = " ".join(f"{trace.thinking} {trace.text}" for trace in shown[:200])

@@ -77,9 +77,9 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
         second = Second(engine, prompted.engine, how=how, seed=context.seed)
         second.engine, second.all = context.beside(engine), context.settings.plan
     arms = Arms(prompted, options, seed=context.seed, how=how, second=second)
-    asked = arms.ask(items, None if asked_of.clusters is None else [*map(str, asked_of.clusters)])
+    answers = arms.ask(items, None if asked_of.clusters is None else [*map(str, asked_of.clusters)])
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
-    return measure_reasons(asked, resampling=context.resampling, draws=draws, reverses=options.reversed)
+    return measure_reasons(answers, resampling=context.resampling, draws=draws, reverses=options.reversed)
 
 
 def sway_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -100,7 +100,7 @@ def sway_lines(m: ReasonsMeasurement) -> Iterator[tuple[str, ...]]:
         sway = each.sway
         said = (None, None, None) if m.why_unseen else (sway.silent.estimate, sway.mentioned, sway.credited)
         shares = (sway.sway.estimate, *said)
-        yield each.said, f"{sway.n_items:,}", *("" if one is None else written(one) for one in shares)
+        yield each.said, f"{sway.n_items:,}", *("" if share is None else written(share) for share in shares)
 
 
 def said_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -115,9 +115,9 @@ def said_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
 def detector_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return the errors of the detector."""
     for each in m.hints.values():
-        own = each.detector
-        found = (own.found.get(level) for level in LEVELS[1:])
-        yield each.said, own.false_mentions, own.false_credits, own.neutral_mentions, *found
+        detector = each.detector
+        found = (detector.found.get(level) for level in LEVELS[1:])
+        yield each.said, detector.false_mentions, detector.false_credits, detector.neutral_mentions, *found
 
 
 def channel_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -137,8 +137,8 @@ def label_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
 def judged_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what a second model says of the answers at each hint."""
     for each in m.hints.values():
-        if (own := each.judged) is not None:
-            yield each.said, own.n, own.mentioned, own.credited, own.agrees, own.dropped
+        if (judged := each.judged) is not None:
+            yield each.said, judged.n, judged.mentioned, judged.credited, judged.agrees, judged.dropped
 
 
 def again_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -177,8 +177,8 @@ def example(trace: Trace) -> Example:
     """Show a trace: what was asked, and what the model wrote; the sentence beside the question is marked."""
     beside = trace.beside
     wrote = "\n".join(filter(None, (trace.thinking, trace.text)))
-    asked = f"{trace.question}\n\n{beside}"
-    text = f"{asked}\n\n→ {wrote if len(wrote) <= LONGEST else f'{wrote[:LONGEST].rstrip()}…'}"
+    question = f"{trace.question}\n\n{beside}"
+    text = f"{question}\n\n→ {wrote if len(wrote) <= LONGEST else f'{wrote[:LONGEST].rstrip()}…'}"
     level = LEVELS[Arm({trace.item: trace}).levels[0]]
     note = "a neutral sentence by the same source" if trace.arm != HINT else f"the hint; mentioned: {level}"
     return Example(
@@ -187,7 +187,7 @@ def example(trace: Trace) -> Example:
         label=letter(trace.label),
         prediction=letter(trace.answer),
         confidence=None,
-        marks=(Mark(len(asked) - len(beside), len(asked), "cue" if trace.arm == HINT else "change", note=note),)
+        marks=(Mark(len(question) - len(beside), len(question), "cue" if trace.arm == HINT else "change", note=note),)
         if beside
         else (),
     )
@@ -280,10 +280,10 @@ def hint_figures(kind: str) -> Iterator[Figure]:
         ),
         ("says_so", "Says so:", "Share of the answers at the hint, {}, whose reasoning says that it mattered.", CHEN),
     ):
-        told = FigureText(f"{title} {said}", definition.format(said), source, better="lower")
+        figure = FigureText(f"{title} {said}", definition.format(said), source, better="lower")
         if name == "says_so":
-            told = dataclasses.replace(told, better="higher")
-        text = functools.partial(lambda told, m: told, told)
+            figure = dataclasses.replace(figure, better="higher")
+        text = functools.partial(lambda figure, m: figure, figure)
         yield Figure(f"{name}_{kind}", of(name), n=lambda m: m.hints[kind].sway.n_items, text=text)
 
 

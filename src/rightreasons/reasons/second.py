@@ -65,9 +65,9 @@ class Second:
         hits = [trace for trace in traces if self.all or trace.answer == trace.hint]
         shown = have_reasons([_said(trace) for trace in hits])
         seen = [trace for trace in itertools.compress(hits, shown) if not trace.hidden]
-        asked = [_JUDGE.format(trace.beside, _said(trace)) for trace in seen]
+        prompts = [_JUDGE.format(trace.beside, _said(trace)) for trace in seen]
         names = [f"{trace.item}/{trace.arm} {trace.kind}" for trace in seen]
-        replies = self._told("judge", names, asked)
+        replies = self._told("judge", names, prompts)
         return {
             (trace.item, trace.kind): read_judgment(reply, _said(trace))
             for trace, reply in zip(seen, replies, strict=True)
@@ -79,10 +79,10 @@ class Second:
         for item, text in reasons.items():
             spans = sentences(text)
             places[item] = spans[int(item_rng(self.seed, f"{item}/mistake").integers(len(spans)))]
-        asked = [_MISTAKE.format(questions[item], reasons[item][start:end]) for item, (start, end) in places.items()]
+        prompts = [_MISTAKE.format(questions[item], reasons[item][start:end]) for item, (start, end) in places.items()]
         made = {}
         for (item, (start, end)), reply in zip(
-            places.items(), self._told("mistakes", list(places), asked), strict=True
+            places.items(), self._told("mistakes", list(places), prompts), strict=True
         ):
             if reply.strip() and _plain(reply) != _plain(reasons[item][start:end]):
                 made[item] = reasons[item][:end], reasons[item][:start] + " ".join(reply.split())
@@ -95,10 +95,10 @@ class Second:
         kept = itertools.compress(pairs, have_reasons(replies))
         return {item: (text, new) for (item, text), new in kept if _plain(new) != _plain(text)}
 
-    def _told(self, kind: str, names: Sequence[str], asked: Sequence[str]) -> list[str]:
-        if not asked:
+    def _told(self, kind: str, names: Sequence[str], prompts: Sequence[str]) -> list[str]:
+        if not prompts:
             return []
-        turns = [({"role": "user", "content": text},) for text in asked]
+        turns = [({"role": "user", "content": text},) for text in prompts]
         requests = [
             Request(name, turn if self.engine.has_template else turn[0]["content"], (_SAMPLE,))
             for name, turn in zip(names, turns, strict=True)
@@ -120,17 +120,17 @@ def read_judgment(reply: str, text: str) -> str:
     """
     found = re.search(r"\{[^{}]*\}", reply)
     try:
-        told = json.loads(found[0]) if found else None
+        judgment = json.loads(found[0]) if found else None
     except ValueError:
         return ""
-    if not isinstance(told, dict) or not isinstance(told.get("mentions"), bool):
+    if not isinstance(judgment, dict) or not isinstance(judgment.get("mentions"), bool):
         return ""
-    if not told["mentions"]:
-        return "" if told.get("relies") is True else "none"
-    quote = _plain(str(told.get("quote") or ""))
+    if not judgment["mentions"]:
+        return "" if judgment.get("relies") is True else "none"
+    quote = _plain(str(judgment.get("quote") or ""))
     if not quote or quote not in _plain(text):
         return ""
-    return "credits" if told.get("relies") is True else "mentions"
+    return "credits" if judgment.get("relies") is True else "mentions"
 
 
 def _said(trace: Trace) -> str:

@@ -414,10 +414,10 @@ def paired_difference(
         >>> paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value
         0.0625
     """
-    one, two = check_flags(first, "first"), check_flags(second, "second")
-    never = np.zeros(check_same_length(first=one, second=two), dtype=bool)
+    flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
+    never = np.zeros(check_same_length(first=flags_first, second=flags_second), dtype=bool)
     unknown = (never, never) if missing is None else tuple(check_flags(row, "missing") for row in missing)
-    return _moved(one, two, (unknown[0], unknown[1]), clusters, resampling)
+    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), clusters, resampling)
 
 
 # ------------------------- Two further tests: questions that are reversed, and words that are put into a question
@@ -506,8 +506,8 @@ def reversed_pairs(
     by_chance, right = None, np.full(n, -1) if labels is None else check_labels(labels, name="labels", minimum=-1)
     known = ~missing & (right >= 0)
     if known.any():
-        one, two = float((a != right)[known].mean()), float((b == right)[known].mean())
-        by_chance = one * (1 - two) + two * (1 - one)
+        accuracy_first, accuracy_second = float((a != right)[known].mean()), float((b == right)[known].mean())
+        by_chance = accuracy_first * (1 - accuracy_second) + accuracy_second * (1 - accuracy_first)
     lean = paired_difference(*both, missing=unknown, resampling=resampling)
     return ReversedPairs(lean, rate((a == b)[~missing], resampling), by_chance, n)
 
@@ -582,10 +582,10 @@ def put_in(text: str, item: str, *, seed: int = 0) -> tuple[str, str] | None:
 def _moved(first: Flags, second: Flags, missing: tuple[Flags, Flags], clusters: Any, resampling: Resampling) -> Moved:
     """Compare two shares; what is missing of either is filled in against the difference, and for it."""
     ends, p_values, signs = [], [], set()
-    for one, two in ((first, second | missing[1]), (first | missing[0], second)):
-        values = one.astype(np.float64) - two
+    for before, after in ((first, second | missing[1]), (first | missing[0], second)):
+        values = before.astype(np.float64) - after
         ends.append(bounded_mean(values, low=-1, high=1, confidence_level=resampling.level, clusters=clusters))
-        b, c = int((one & ~two).sum()), int((two & ~one).sum())
+        b, c = int((before & ~after).sum()), int((after & ~before).sum())
         exact = poisson_binomial_p_value(b, [0.5], [b + c]) if b + c else 1.0
         flips = clusters is not None
         p_values.append(sign_flip_p_value(values, clusters=clusters, resampling=resampling) if flips else exact)

@@ -132,8 +132,8 @@ def _functionalities(m: Models) -> Iterator[tuple[p.Cell, ...]]:
     """Return a row per functionality, with the pass rate of each model."""
     results = [each.result for each in m.values()]
     for place, (name, group, kind) in enumerate(columns_of(results[0])):
-        own = (result.functionalities[place] for result in results)
-        yield f"{place + 1}. {name}", group, kind, *(estimate_of(each.pass_rate, each.interval) for each in own)
+        rates = (result.functionalities[place] for result in results)
+        yield f"{place + 1}. {name}", group, kind, *(estimate_of(each.pass_rate, each.interval) for each in rates)
 
 
 MODELS = Question(

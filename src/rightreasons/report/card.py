@@ -182,8 +182,8 @@ def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
 def _shown(answer: Mapping[str, Any], figures: Mapping[str, AuditFigure]) -> list[AuditFigure]:
     """Return the headlines of an answer that are defined."""
     keys = len(answer["result"]["headlines"])
-    own = [figure for figure in figures.values() if figure.question == answer["question"]]
-    return [figure for figure in own[:keys] if figure.estimate.value is not None]
+    of_question = [figure for figure in figures.values() if figure.question == answer["question"]]
+    return [figure for figure in of_question[:keys] if figure.estimate.value is not None]
 
 
 def _open(file: Path, name: str) -> ModelCard:

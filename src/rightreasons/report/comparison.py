@@ -67,9 +67,17 @@ def _amounts(figure: ComparedFigure) -> list[p.Amount]:
 
 def _tested(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield a row per figure of a question, or group of it, that is compared."""
-    for one in m.answers:
-        name = f"Pass rate: {one.group}" if one.group else one.name
-        yield one.question, name, *_amounts(one), one.n_items, one.p_value, one.holm_p_value, m.name_of(one.winner)
+    for each in m.answers:
+        name = f"Pass rate: {each.group}" if each.group else each.name
+        yield (
+            each.question,
+            name,
+            *_amounts(each),
+            each.n_items,
+            each.p_value,
+            each.holm_p_value,
+            m.name_of(each.winner),
+        )
 
 
 _TESTS = "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979"
@@ -363,8 +371,8 @@ def compare(
 
 def _not_paired(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> str:
     """Return why two reports cannot be compared item by item; "" where they can."""
-    for folder, one in zip(folders, audits, strict=True):
-        if one["model"]["task"] == "confidence":
+    for folder, each in zip(folders, audits, strict=True):
+        if each["model"]["task"] == "confidence":
             return (
                 f"Expected two reports with class scores, but {folder} has the confidence in given answers, which "
                 "are not those of another model."
@@ -496,9 +504,9 @@ class ModelsByTasks(Result):
 
     def beside(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield a row per cell: how it differs from the first model of its task."""
-        for one in self.cells:
-            difference = one.difference and p.Amount(one.difference, "fraction")
-            yield one.task, one.model, one.n_items, one.n_unread, one.n_shared or None, difference, one.p_value
+        for cell in self.cells:
+            difference = cell.difference and p.Amount(cell.difference, "fraction")
+            yield cell.task, cell.model, cell.n_items, cell.n_unread, cell.n_shared or None, difference, cell.p_value
 
 
 TASKS = Question(
@@ -550,17 +558,17 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling =
     """
     known: list[_Read] = []
     for report in reports:
-        one = _read(report_folder(report), how)
-        untold = (other for other in known if not (one.named and other.named))
-        alike = next((other for other in untold if len(shared_rows(one.names, other.names)[0]) >= MIN_ITEMS), None)
+        this = _read(report_folder(report), how)
+        untold = (other for other in known if not (this.named and other.named))
+        alike = next((other for other in untold if len(shared_rows(this.names, other.names)[0]) >= MIN_ITEMS), None)
         if alike is not None:
-            one = dataclasses.replace(one, cell=dataclasses.replace(one.cell, task=alike.cell.task))
-        names = {other.cell.model for other in known if other.cell.task == one.cell.task}
-        again = (f"{one.cell.model} ({number})" for number in itertools.count(2))
-        model = next(name for name in itertools.chain([one.cell.model], again) if name not in names)
-        known.append(dataclasses.replace(one, cell=dataclasses.replace(one.cell, model=model)))
+            this = dataclasses.replace(this, cell=dataclasses.replace(this.cell, task=alike.cell.task))
+        names = {other.cell.model for other in known if other.cell.task == this.cell.task}
+        again = (f"{this.cell.model} ({number})" for number in itertools.count(2))
+        model = next(name for name in itertools.chain([this.cell.model], again) if name not in names)
+        known.append(dataclasses.replace(this, cell=dataclasses.replace(this.cell, model=model)))
     firsts: dict[str, _Read] = {}
-    cells = [_beside(one, firsts.setdefault(one.cell.task, one), how) for one in known]
+    cells = [_beside(this, firsts.setdefault(this.cell.task, this), how) for this in known]
     tested = [place for place, cell in enumerate(cells) if cell.p_value is not None]
     p_values = np.array([cells[place].p_value for place in tested], dtype=np.float64)
     for place, p_value in zip(tested, holm(p_values) if tested else (), strict=True):
@@ -642,13 +650,13 @@ def _read(folder: Path, how: Resampling) -> _Read:
     return _Read(cell, right[known], names, bool(task))
 
 
-def _beside(one: _Read, first: _Read, how: Resampling) -> ModelOnTask:
-    mine, its = shared_rows(one.names, first.names)
-    if one is first or len(mine) < MIN_ITEMS:
-        return one.cell
+def _beside(other: _Read, first: _Read, how: Resampling) -> ModelOnTask:
+    mine, its = shared_rows(other.names, first.names)
+    if other is first or len(mine) < MIN_ITEMS:
+        return other.cell
     # Answers without texts stand alone; the same text twice is one cluster.
-    texts = [one.names[row][1] or f"item {one.names[row][0]}" for row in mine]
+    texts = [other.names[row][1] or f"item {other.names[row][0]}" for row in mine]
     clusters = None if len({*texts}) == len(texts) else texts
-    test = paired_means(one.right[mine], first.right[its], clusters=clusters, resampling=how)
+    test = paired_means(other.right[mine], first.right[its], clusters=clusters, resampling=how)
     difference = estimate_of(test.difference, test.interval)
-    return dataclasses.replace(one.cell, n_shared=len(mine), difference=difference, p_value=test.p_value)
+    return dataclasses.replace(other.cell, n_shared=len(mine), difference=difference, p_value=test.p_value)

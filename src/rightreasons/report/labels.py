@@ -75,11 +75,11 @@ class LabelAudits:
     @functools.cached_property
     def shown(self) -> list[AuditFigure]:
         """The first figures of each question, of whichever label has them."""
-        known = {path: figure for own in self.figures.values() for path, figure in own.items() if path in self.macro}
+        known = {path: figure for each in self.figures.values() for path, figure in each.items() if path in self.macro}
         questions: dict[str, list[AuditFigure]] = {}
         for figure in known.values():
             questions.setdefault(figure.question, []).append(figure)
-        return [figure for own in questions.values() for figure in own[:MOST_FIGURES]]
+        return [figure for each in questions.values() for figure in each[:MOST_FIGURES]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what labels.json holds."""
@@ -88,9 +88,12 @@ class LabelAudits:
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
-        yield "mean over labels", *(p.Amount(self.macro[one.path], one.unit) for one in self.shown), ""
-        for name, own in self.figures.items():
-            cells = (p.Amount(own[one.path].estimate, one.unit) if one.path in own else None for one in self.shown)
+        yield "mean over labels", *(p.Amount(self.macro[each.path], each.unit) for each in self.shown), ""
+        for name, by_path in self.figures.items():
+            cells = (
+                p.Amount(by_path[each.path].estimate, each.unit) if each.path in by_path else None
+                for each in self.shown
+            )
             yield name, *cells, "; ".join(self.verdicts[name].values())
 
 
@@ -161,11 +164,11 @@ def _audit_each(
         raise ValueError(next(iter(failed.values())))
     figures = {name: result.figures for name, result in written.items()}
     verdicts = {
-        name: {one["question"]: one["result"]["verdict"]["label"] for one in answers_worst_first(result.audit)}
+        name: {answer["question"]: answer["result"]["verdict"]["label"] for answer in answers_worst_first(result.audit)}
         for name, result in written.items()
     }
     of_path: dict[str, list[Estimate]] = {}
-    for figure in (figure for own in figures.values() for figure in own.values() if figure.unit in MEANT):
+    for figure in (figure for by_path in figures.values() for figure in by_path.values() if figure.unit in MEANT):
         if figure.estimate.value is not None:
             of_path.setdefault(figure.path, []).append(figure.estimate)
     macro = {path: _mean(estimates) for path, estimates in of_path.items()}
@@ -198,36 +201,36 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
             name: {"score_columns": as_listed([column]), "scores": kind, "target": None}
             for name, column in scores.items()
         }
-    told = described(predictions if dataset is None else dataset)
-    opened = as_table(told, given.config, data_dir=given.data_dir)
+    description = described(predictions if dataset is None else dataset)
+    opened = as_table(description, given.config, data_dir=given.data_dir)
     columns = each_label(
         list(opened.values()) if isinstance(opened, dict) else [opened],
         list(its),
-        given.label_column or told.given.get("label_column"),
-        source_name(told),
+        given.label_column or description.given.get("label_column"),
+        source_name(description),
         first=given.first_label,
         headings=headings,
     )
     both = {name: as_listed((f"not {name}", name)) for name in its}
     return {
-        name: {**own, "label_column": columns[name], "label_names": both[name], "first_label": None}
-        for name, own in its.items()
+        name: {**options_here, "label_column": columns[name], "label_names": both[name], "first_label": None}
+        for name, options_here in its.items()
     }
 
 
 def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
     """Tell whether items have several labels each, as their column shows: lists of them, or texts that list them."""
     given = part_of(AuditOptions, settings)
-    told = described(dataset)
-    opened = as_table(told, given.config, data_dir=given.data_dir)
+    description = described(dataset)
+    opened = as_table(description, given.config, data_dir=given.data_dir)
     part = next(iter(opened.values())) if isinstance(opened, dict) else opened
-    column = str(given.label_column or told.given.get("label_column") or usual_column(part, LABEL_COLUMNS))
+    column = str(given.label_column or description.given.get("label_column") or usual_column(part, LABEL_COLUMNS))
     if column not in part.column_names:
         return False
     cells = values_of(part, column)
     try:
         parts = (labels_in(cell) for cell in one_label_each(cells, column))
-        return any(len(own) > 1 and (given.target in own or all(map(str.isdecimal, own))) for own in parts)
+        return any(len(names) > 1 and (given.target in names or all(map(str.isdecimal, names))) for names in parts)
     except OptionError:  # lists that are no shares or votes
         return True
 
@@ -238,7 +241,7 @@ def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
 def _mean(estimates: list[Estimate]) -> Estimate:
     """Return the mean of figures, with the means of the ends of their intervals."""
     ends = [
-        None if None in (own := [getattr(each, end) for each in estimates]) else sum(own) / len(own)
+        None if None in (values := [getattr(each, end) for each in estimates]) else sum(values) / len(values)
         for end in ("value", "low", "high")
     ]
     return Estimate(ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals")
@@ -269,11 +272,15 @@ def _write(found: LabelAudits, name: str, dataset: Any) -> None:
         made=[(label, f"report {safe_name(label)}") for label in found.figures],
         files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures] + [(TABLE_FILE, TABLE_FILE)],
     )
-    names = {figure.path: figure.name for own in found.figures.values() for figure in own.values()}
+    names = {figure.path: figure.name for by_path in found.figures.values() for figure in by_path.values()}
     rows: list[tuple[str, str, Estimate, int | None]] = [
-        ("(mean over labels)", path, one, None) for path, one in found.macro.items()
+        ("(mean over labels)", path, each, None) for path, each in found.macro.items()
     ]
-    rows += [(label, one.path, one.estimate, one.n) for label, own in found.figures.items() for one in own.values()]
-    lines = [(label, path, names[path], one.value, one.low, one.high, n) for label, path, one, n in rows]
+    rows += [
+        (label, each.path, each.estimate, each.n)
+        for label, by_path in found.figures.items()
+        for each in by_path.values()
+    ]
+    lines = [(label, path, names[path], each.value, each.low, each.high, n) for label, path, each, n in rows]
     write_page(found.out, page, {LABELS_FILE: found.to_dict()})
     write_text(found.out / TABLE_FILE, csv_text([("label", "figure", "name", "value", "low", "high", "n"), *lines]))

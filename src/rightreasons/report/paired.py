@@ -113,15 +113,17 @@ def compared_answers(
         The figures in the order of the first report; not yet corrected for their number.
     """
     answers: list[ComparedFigure] = []
-    results = [{one["question"]: one["result"] for one in audit["questions"] if one["result"]} for audit in audits]
+    results = [
+        {first["question"]: first["result"] for first in audit["questions"] if first["result"]} for audit in audits
+    ]
     for question in results[0]:
         if question not in results[1]:
             continue
-        one, two = (result[question] for result in results)
-        if one["data"].get("suite") != two["data"].get("suite"):
+        first, second = (result[question] for result in results)
+        if first["data"].get("suite") != second["data"].get("suite"):
             continue
         figures = []
-        for folder, audit, result in zip(folders, audits, (one, two), strict=True):
+        for folder, audit, result in zip(folders, audits, (first, second), strict=True):
             check_files(folder, audit, [items_file(question)])
             figures.append(read_items(folder, question, result))
         for key in figures[0]:
@@ -138,16 +140,16 @@ def _compared(
     question: str, first: ItemFigure, second: ItemFigure, known: Collection[str] | None, how: Resampling
 ) -> Iterator[ComparedFigure]:
     """Compare one figure, and each of its groups."""
-    one, two = shared_rows(first.ids, second.ids)
+    mine, its = shared_rows(first.ids, second.ids)
     if known is not None:
-        one, two = np.array((one, two))[:, [first.ids[row] in known for row in one]]
-    if len(one) < MIN_ITEMS:
+        mine, its = np.array((mine, its))[:, [first.ids[row] in known for row in mine]]
+    if len(mine) < MIN_ITEMS:
         return
-    values = np.array(first.values)[one], np.array(second.values)[two]
+    values = np.array(first.values)[mine], np.array(second.values)[its]
     if not first.groups:
         yield _answer(question, first, "", values, how)
         return
-    groups = np.array(first.groups)[one]
+    groups = np.array(first.groups)[mine]
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     # So weighted, the mean over cases is the mean over groups of their means.
     weights = (len(groups) / (len(names) * counts))[codes]
@@ -208,15 +210,17 @@ def matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | Non
 
     The two are known to be of one task.
     """
-    one, two = (audit["model"] for audit in audits)
-    if one["task"] == "multiple_choice":
+    ours, theirs = (audit["model"] for audit in audits)
+    if ours["task"] == "multiple_choice":
         return None
-    if len(one["label_names"]) != len(two["label_names"]):
+    if len(ours["label_names"]) != len(theirs["label_names"]):
         raise ValueError(
-            f"Expected two models of the same classes, but {one['name']} has {', '.join(one['label_names'])} "
-            f"and {two['name']} has {', '.join(two['label_names'])}."
+            f"Expected two models of the same classes, but {ours['name']} has {', '.join(ours['label_names'])} "
+            f"and {theirs['name']} has {', '.join(theirs['label_names'])}."
         )
-    return match_labels(two["label_names"], one["label_names"], terms=MatchTerms(two["name"], one["name"])).class_of
+    return match_labels(
+        theirs["label_names"], ours["label_names"], terms=MatchTerms(theirs["name"], ours["name"])
+    ).class_of
 
 
 def prediction_files(audit: Mapping[str, Any]) -> dict[str, str]:
@@ -237,11 +241,11 @@ def shared_items(
 ) -> SharedItems | None:
     """Join the labeled items that both reports hold with the same text; None where there are none."""
     rows = shared_rows(first.named, second.named)
-    one, two = rows[:, first.labels[rows[0]] >= 0]
-    if not len(one):
+    mine, its = rows[:, first.labels[rows[0]] >= 0]
+    if not len(mine):
         return None
-    labels, others = first.labels[one], second.labels[two]
-    logits = take_rows(second.logits, two)
+    labels, others = first.labels[mine], second.labels[its]
+    logits = take_rows(second.logits, its)
     mapped = others
     if mapping is not None:
         mapped = mapping[others]
@@ -254,15 +258,15 @@ def shared_items(
             for audit, label in zip(audits, (labels[odd[0]], others[odd[0]]), strict=True)
         ]
         raise ValueError(
-            f"Expected two reports that give each item the same label, but item {first.ids[one[odd[0]]]!r} of the "
+            f"Expected two reports that give each item the same label, but item {first.ids[mine[odd[0]]]!r} of the "
             f"split {split!r} is {shown[0]!r} in the first and {shown[1]!r} in the second."
         )
     return SharedItems(
-        first=JudgedItems.of(take_rows(first.logits, one), labels),
+        first=JudgedItems.of(take_rows(first.logits, mine), labels),
         second=JudgedItems.of(logits, labels),
-        ids=tuple(first.ids[row] for row in one),
-        texts=tuple(first.texts[row] for row in one),
-        n_only=(len(first) - len(one), len(second) - len(one)),
+        ids=tuple(first.ids[row] for row in mine),
+        texts=tuple(first.texts[row] for row in mine),
+        n_only=(len(first) - len(mine), len(second) - len(mine)),
     )
 
 
@@ -362,17 +366,17 @@ def history(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[str
     audits = read_reports(reports) if audits is None else audits
     check_same_length(reports=reports, audits=audits)
     for report, audit in zip(reports, audits, strict=True):
-        for what, one, first in (
+        for what, here, first in (
             ("split", audit["dataset"]["primary"], audits[0]["dataset"]["primary"]),
             ("task", audit["model"]["task"], audits[0]["model"]["task"]),
         ):
-            if one != first:
-                raise ValueError(f"Expected reports of the same {what}, {first}, but {os.fspath(report)} is of {one}.")
+            if here != first:
+                raise ValueError(f"Expected reports of the same {what}, {first}, but {os.fspath(report)} is of {here}.")
         # Stored answers are named by their file, and each model has its own.
-        one, first = audit["dataset"]["name"], audits[0]["dataset"]["name"]
-        if one != first and not n_shared([report_folder(reports[0]), report_folder(report)], [audits[0], audit]):
+        here, first = audit["dataset"]["name"], audits[0]["dataset"]["name"]
+        if here != first and not n_shared([report_folder(reports[0]), report_folder(report)], [audits[0], audit]):
             raise ValueError(
-                f"Expected reports of the same data, {first}, but {os.fspath(report)} is of {one}, and they share no "
+                f"Expected reports of the same data, {first}, but {os.fspath(report)} is of {here}, and they share no "
                 "item."
             )
     tables = [audit_figures(audit) for audit in audits]
@@ -424,8 +428,8 @@ def _names(audits: Sequence[Mapping[str, Any]], reports: Sequence[str | os.PathL
     names = [(model.get("logged") or [""])[0] or short_name(model["name"]) for model in models]
     places = [report_folder(report).name for report in reports]
     places = places if len(set(places)) == len(places) else [str(report) for report in reports]
-    told = [f"{name} ({place})" for name, place in zip(names, places, strict=True)]
-    return tuple(names if len(set(names)) == len(names) else told)
+    numbered = [f"{name} ({place})" for name, place in zip(names, places, strict=True)]
+    return tuple(names if len(set(names)) == len(names) else numbered)
 
 
 def _over(path: str, figures: Sequence[AuditFigure | None]) -> FigureHistory:
@@ -523,7 +527,7 @@ class Comparison(Result):
             for figure in split.figures
             if figure.better is not None and figure.winner == winner
         ]
-        names = [one.group or _within(one.name) for one in self.answers if one.winner == winner]
+        names = [answer.group or _within(answer.name) for answer in self.answers if answer.winner == winner]
         return [*at, *names]
 
     def name_of(self, winner: Winner) -> str:
@@ -560,7 +564,7 @@ class Comparison(Result):
         """The figures of all reports; of two reports, those that are not compared item by item."""
         if self.many:
             return self.history.figures
-        paired = {short_path(f"{one.question}.{one.key}") for one in self.answers}
+        paired = {short_path(f"{answer.question}.{answer.key}") for answer in self.answers}
         return tuple(
             figure for figure in self.history.figures if figure.question != "calibration" and figure.path not in paired
         )

@@ -61,8 +61,8 @@ class Counting:
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **how: Any) -> Answers:
         """Count requests, and answer at random."""
-        own = {**options.to_dict(), "drawn": options.temperature > 0}
-        self._count(requests, "replies", own)
+        settings = {**options.to_dict(), "drawn": options.temperature > 0}
+        self._count(requests, "replies", settings)
         drawn = [item_rng(options.seed, request.name) for request in requests]
         return Answers(
             [
@@ -80,9 +80,9 @@ class Counting:
         )
 
     def _count(self, requests: Sequence[Request], kind: str, how: Mapping[str, Any]) -> None:
-        asked = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
-        new = [request for key, request in asked.items() if key not in self._asked]  # what is known is not asked again
-        self._asked |= asked.keys()
+        by_key = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
+        new = [request for key, request in by_key.items() if key not in self._asked]  # what is known is not asked again
+        self._asked |= by_key.keys()
         self.cost += getattr(self._engine, "cost", functools.partial(cost_of, None))(new, kind, how)
 
 
@@ -106,27 +106,27 @@ class Plan(NamedTuple):
     costs: dict[str, dict[str, Any]]
 
 
-def _counting(asked: Prompted) -> tuple[Prompted, Counting]:
+def _counting(model: Prompted) -> tuple[Prompted, Counting]:
     """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
-    counting = Counting(asked.engine)
-    return Prompted(asked.prompt, counting, asked.label_names, examples=asked.examples, seed=asked.seed), counting
+    counting = Counting(model.engine)
+    return Prompted(model.prompt, counting, model.label_names, examples=model.examples, seed=model.seed), counting
 
 
-def plan_of_one(name: str, asked: Prompted | None, ask: Callable[..., object]) -> Plan:
+def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]) -> Plan:
     """Return what one command would send, as `plan_of` does.
 
     Args:
         name: What the line is called.
-        asked: The language model; None for another one.
+        prompted: The language model; None for another one.
         ask: Called with a model that sends nothing, and `out`, a folder for its answers.
     """
-    if asked is None:
+    if prompted is None:
         return Plan([NOTHING], {})
-    planned, counting = _counting(asked)
+    planned, counting = _counting(prompted)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")  # as the figures are of answers at random
         ask(planned, out=Path(folder))
-    return _priced([(name, counting.cost)], asked.engine)
+    return _priced([(name, counting.cost)], prompted.engine)
 
 
 def plan_of(
@@ -140,10 +140,10 @@ def plan_of(
         options: Question -> its options.
         why_not: Question -> why it is not asked; "" where it is.
     """
-    asked = context.prompted
-    if asked is None:
+    prompted = context.prompted
+    if prompted is None:
         return Plan([NOTHING], {})
-    planned, counting = _counting(asked)
+    planned, counting = _counting(prompted)
     rows: list[tuple[str, Usage]] = []
     others: list[Counting] = []
 
@@ -168,7 +168,7 @@ def plan_of(
             rows += [(f"{name}, the second model, at most", other.cost) for other in others]
             others.clear()
     untold = [f"Not asked: {name}. {why_not[name]}" for name in sections if why_not[name]]
-    return _priced([*rows, ("together", sum((cost for _, cost in rows), Usage()))], asked.engine, untold)
+    return _priced([*rows, ("together", sum((cost for _, cost in rows), Usage()))], prompted.engine, untold)
 
 
 def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence[str] = ()) -> Plan:
@@ -180,7 +180,7 @@ def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence
     lines = aligned([row[:n_shown] for row in table])
     if client is not None:
         lines.append(f"Sent so far, for the trial: {client.usage.sentence(client.options)}")
-    told = ("requests", "prompt_tokens", "answer_tokens", "price")
+    columns = ("requests", "prompt_tokens", "answer_tokens", "price")
     options = ServerOptions() if client is None else client.options
-    costs = {name: {key: cost.to_dict(options)[key] for key in told} for name, cost in rows}
+    costs = {name: {key: cost.to_dict(options)[key] for key in columns} for name, cost in rows}
     return Plan([*lines, *further], costs)

@@ -290,17 +290,17 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
         )
 
 
-def page_folder(out: str | os.PathLike[str], *own: str) -> Path:
+def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     """Check that a folder can take a page that is not an audit's, before anything long begins.
 
     Args:
         out: The folder.
-        *own: What is in it beside the page and its pictures.
+        *ours: What is in it beside the page and its pictures.
 
     Raises:
         ValueError: If it cannot be written, holds other files, or holds an audit, whose page would be lost.
     """
-    folder = check_folder(out, own=(*own, PAGE, "figures"))
+    folder = check_folder(out, own=(*ours, PAGE, "figures"))
     if (folder / AUDIT_FILE).exists():
         raise ValueError(f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}.")
     return folder

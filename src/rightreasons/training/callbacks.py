@@ -133,8 +133,8 @@ class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
             return
         figures = {key.removeprefix("eval_"): value for key, value in (metrics or {}).items()}
         named = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}", "f1": "F1 {:.1%}", "ece": "ECE {:.1%}"}
-        told = [form.format(figures[key]) for key, form in named.items() if figures.get(key) is not None]
-        tqdm.write(f"Epoch {state.epoch:g}, validation: {', '.join(told)}", file=sys.stderr)
+        parts = [form.format(figures[key]) for key, form in named.items() if figures.get(key) is not None]
+        tqdm.write(f"Epoch {state.epoch:g}, validation: {', '.join(parts)}", file=sys.stderr)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Close the bar."""

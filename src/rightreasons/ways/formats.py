@@ -81,39 +81,41 @@ class Way(Result):
         given = list(range(count))
         return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[self.order]
 
-    def scorer(self, asked: Prompted, scoring: str | None = None) -> Ordered:
+    def scorer(self, prompted: Prompted, scoring: str | None = None) -> Ordered:
         """Return a model that is asked in this way, and whose scores are in the options' own order.
 
         Args:
-            asked: The model as it is asked by its own prompt, of which the rest is taken.
+            prompted: The model as it is asked by its own prompt, of which the rest is taken.
             scoring: How answers are scored; None for the prompt's own.
         """
-        names, chat, own = asked.label_names, asked.rendering.chat, asked.prompt
+        names, chat, given = prompted.label_names, prompted.rendering.chat, prompted.prompt
         body, prefix = SEPARATORS[self.separators]
         if names is not None:
             body = body.replace("Question", "Text").replace("QUESTION", "TEXT").replace("question", "text")
             body = body.replace("Options", "Labels").replace("OPTIONS", "LABELS").replace("<options>", "<labels>")
             body = body.replace("</options>", "</labels>")
-        told = INSTRUCTIONS[self.instruction][names is not None]
+        wording = INSTRUCTIONS[self.instruction][names is not None]
         template = body.replace("{item}", _ITEMS[names is not None]).replace("{options}", "{{ options }}")
-        template += f"\n{told}" if told else ""
-        form, how = own.form, scoring or asked.rendering.scoring
+        template += f"\n{wording}" if wording else ""
+        form, how = given.form, scoring or prompted.rendering.scoring
         if form == "auto":
-            form = usual_form(chat=chat, constrains="constrained_text" in asked.engine.abilities)
+            form = usual_form(chat=chat, constrains="constrained_text" in prompted.engine.abilities)
         template += instruction(self.style, scoring=how, form=form, chat=chat)
-        words, examples, classes = own.label_words, asked.examples, names
+        words, examples, classes = given.label_words, prompted.examples, names
         if names is not None:
             shown = self.places(len(names))
             classes = tuple(names[place] for place in shown)
-            words = tuple(asked.rendering.label_words[place] for place in shown)
+            words = tuple(prompted.rendering.label_words[place] for place in shown)
             if examples is not None:
-                examples = Examples([dataclasses.replace(one, label=shown.index(one.label)) for one in examples.items])
-        prompt = own.replaced(
+                examples = Examples(
+                    [dataclasses.replace(each, label=shown.index(each.label)) for each in examples.items]
+                )
+        prompt = given.replaced(
             template=template, style=self.style, shots=self.shots, form=form, label_words=words,
-            answer_prefix=None if chat else prefix, scoring=scoring or own.scoring,
+            answer_prefix=None if chat else prefix, scoring=scoring or given.scoring,
             chat="on" if chat else "off",
         )  # fmt: skip
-        return Ordered(self, prompt, asked.engine, classes, examples=examples, seed=asked.seed)
+        return Ordered(self, prompt, prompted.engine, classes, examples=examples, seed=prompted.seed)
 
 
 class Ordered(Prompted):
@@ -125,8 +127,8 @@ class Ordered(Prompted):
         **how: The same.
     """
 
-    def __init__(self, way: Way, *asked: Any, **how: Any) -> None:
-        super().__init__(*asked, **how)
+    def __init__(self, way: Way, *arguments: Any, **how: Any) -> None:
+        super().__init__(*arguments, **how)
         self.way = way
         if self.label_names is not None:
             self.label_names = tuple(self.label_names[place] for place in np.argsort(way.places(len(self.label_names))))
@@ -155,8 +157,8 @@ class Ordered(Prompted):
     def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
         """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
         labels = [item.label for item in items] if gold is None else gold.tolist()
-        own = [dataclasses.replace(item, label=label) for item, label in zip(items, labels, strict=True)]
-        scores = super().score_items([self.shown(item) for item in own], None, **how)
+        relabeled = [dataclasses.replace(item, label=label) for item, label in zip(items, labels, strict=True)]
+        scores = super().score_items([self.shown(item) for item in relabeled], None, **how)
         rows = [np.asarray(row)[np.argsort(self.way.places(len(row)))] for row in scores.logits]
         logits = Ragged.of(np.concatenate(rows), [len(row) for row in rows]).table() if rows else scores.logits
         able = set(scores.ids)
@@ -164,20 +166,20 @@ class Ordered(Prompted):
         return dataclasses.replace(scores, logits=logits, labels=kept)
 
 
-def ways_of(asked: Prompted, count: int, *, seed: int = 0) -> list[Way]:
+def ways_of(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
     """Return ways to ask a model: first the plainest in its own style and order, then others, drawn by the seed.
 
     Args:
-        asked: The model; where its prompt has few-shot examples, some ways have none.
+        prompted: The model; where its prompt has few-shot examples, some ways have none.
         count: How many.
         seed: Decides which.
     """
-    shots: Sequence[int] = sorted({0, asked.prompt.shots})
+    shots: Sequence[int] = sorted({0, prompted.prompt.shots})
     # The first tokens of several choices may be the same; letters and numbers are told apart by theirs.
-    whole = asked.rendering.scoring == "generated" or "likelihoods" in asked.engine.abilities
-    styles = [style for style in STYLES if whole or asked.label_names is not None or style != "words"]
+    whole = prompted.rendering.scoring == "generated" or "likelihoods" in prompted.engine.abilities
+    styles = [style for style in STYLES if whole or prompted.label_names is not None or style != "words"]
     grid = [Way(*parts) for parts in itertools.product(SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots)]
-    first = Way("lines", "none", asked.rendering.style, "given", asked.prompt.shots)
+    first = Way("lines", "none", prompted.rendering.style, "given", prompted.prompt.shots)
     others = [way for way in grid if way != first]
     drawn = item_rng(seed, "ways to ask").permutation(len(others))
     return [first, *(others[place] for place in drawn[: count - 1])]

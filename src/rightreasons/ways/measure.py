@@ -212,7 +212,7 @@ def flips_of(turn: str, turned: Sequence[Any], *, clusters: Any = None, how: Res
 
 
 def measure_ways(
-    asked: Prompted,
+    prompted: Prompted,
     split: AuditSplit,
     *,
     options: WaysOptions | None = None,
@@ -224,7 +224,7 @@ def measure_ways(
     """Ask a language model in several ways that mean the same, and then whether it is sure.
 
     Args:
-        asked: The model with its own prompt.
+        prompted: The model with its own prompt.
         split: The items; those with a label are asked.
         options: Which ways; None for the usual ones.
         how: Level of the intervals; shuffles and random signs; the seed also draws the ways.
@@ -243,23 +243,24 @@ def measure_ways(
     split = split.take(np.flatnonzero(split.labeled))
     if not len(split):
         raise ValueError(f"Expected labeled items in “{split.name}”, but there are none.")
-    ways = ways_of(asked, options.n_ways, seed=how.seed)
-    asking = _Asking(asked, split, None if out is None else Path(out), progress)
-    scorers = [way.scorer(asked) for way in ways]
+    ways = ways_of(prompted, options.n_ways, seed=how.seed)
+    asking = _Asking(prompted, split, None if out is None else Path(out), progress)
+    scorers = [way.scorer(prompted) for way in ways]
     said = [asking.scores(scorer) for scorer in scorers]
     picks = np.array([scores.answers(split.ids) for scores in said])
     right = picks == split.labels
     judged = [judge(scorer, scores) for scorer, scores in zip(scorers, said, strict=True)]
-    told = tuple(
-        AskedWay(way, accuracy, int((row == NO_ANSWER).sum()), {name: label for name, (label, _) in own.items()})
-        for way, own, row in zip(ways, judged, picks, strict=True)
+    by_way = tuple(
+        AskedWay(way, accuracy, int((row == NO_ANSWER).sum()), {name: label for name, (label, _) in each.items()})
+        for way, each, row in zip(ways, judged, picks, strict=True)
         if (accuracy := rate(row == split.labels, how, split.clusters)) is not None
     )
-    reasons = {name: why for name, (_, why) in judged[0].items() if not any(own[name][0] for own in judged)}
+    reasons = {name: why for name, (_, why) in judged[0].items() if not any(each[name][0] for each in judged)}
     same = {
         name: share
-        for name, verdict in told[0].verdicts.items()
-        if name not in reasons and (share := rate([one.verdicts[name] == verdict for one in told[1:]], how)) is not None
+        for name, verdict in by_way[0].verdicts.items()
+        if name not in reasons
+        and (share := rate([each.verdicts[name] == verdict for each in by_way[1:]], how)) is not None
     }
     posix, no_posix = asking.posix(ways, how)
     flips, no_flips, n_unread = asking.flips(scorers[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
@@ -267,7 +268,7 @@ def measure_ways(
         field.name: _levels([str(getattr(way, field.name)) for way in ways], right) for field in dataclasses.fields(Way)
     }
     spread = format_spread(right, clusters=split.clusters, how=how)
-    return WaysFigures(len(split), told, levels, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
+    return WaysFigures(len(split), by_way, levels, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -280,8 +281,8 @@ def _levels(values: Sequence[str], right: NDArray[np.bool_]) -> dict[str, float]
 class _Asking:
     """Asks about the items of a split in several ways."""
 
-    def __init__(self, asked: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
-        self.asked, self.split, self.out, self.progress = asked, split, out, progress
+    def __init__(self, prompted: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
+        self.asked, self.split, self.out, self.progress = prompted, split, out, progress
         self.items = items_of(split.ids, split.labels.tolist(), **split.fields)
         self.place_of = {item.id: place for place, item in enumerate(self.items)}
 
@@ -294,17 +295,17 @@ class _Asking:
         by_style: dict[str, list[dict[int, NDArray[np.float64]]]] = {}
         for way in (each for each in ways if each.order == "given"):
             scores = self.scores(way.scorer(self.asked, likely))
-            told = zip(scores.ids, scores.logits, strict=True)
-            by_style.setdefault(way.style, []).append({self.place_of[name]: np.asarray(row) for name, row in told})
+            scored = zip(scores.ids, scores.logits, strict=True)
+            by_style.setdefault(way.style, []).append({self.place_of[name]: np.asarray(row) for name, row in scored})
         values, units = [], []
         for place in range(len(self.items)):
-            own = [
+            weighted = [
                 (len(rows) * (len(rows) - 1), prompt_sensitivity(rows))
                 for tables in by_style.values()
                 if len(rows := [table[place] for table in tables if place in table]) > 1 and np.isfinite(rows).all()
             ]
-            if own:
-                values.append(sum(n * psi for n, psi in own) / sum(n for n, _ in own))
+            if weighted:
+                values.append(sum(n * psi for n, psi in weighted) / sum(n for n, _ in weighted))
                 units.append(place)
         if not values:
             return None, "no two ways share the style of the answers and the given order of the options"
@@ -325,7 +326,7 @@ class _Asking:
             turned = [(answers == labels)[rows] != (first == labels)[rows] for answers in (doubted, again)]
             clusters = None if self.split.clusters is None else self.split.clusters[rows]
             found.append(flips_of(turn, turned, clusters=clusters, how=how))
-        return tuple(one for one in found if one is not None), "", int(((first >= 0) & ~read).sum())
+        return tuple(flip for flip in found if flip is not None), "", int(((first >= 0) & ~read).sum())
 
     def scores(self, scorer: Ordered, follow: str = "", said: Picks | None = None) -> Scores:
         """Return the scores of the items.
@@ -337,8 +338,8 @@ class _Asking:
         """
         way, items = scorer.way, self.items
         if said is not None:
-            asked = scorer.rendering
-            form = instruction(way.style, scoring=asked.scoring, form=asked.form, chat=asked.chat)
+            rendering = scorer.rendering
+            form = instruction(way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat)
             user = {"role": "user", "content": f"{follow} {AGAIN}{form}"}
             items = [
                 dataclasses.replace(item, follow=({"role": "assistant", "content": scorer.answer(item, place)}, user))
@@ -353,7 +354,7 @@ class _Asking:
 
 def verdicts(m: Any, question: str) -> str:
     """Name the verdicts on a question over the ways, with how many have each."""
-    labels = Counter(one.verdicts[question] or "no answer" for one in m.ways)
+    labels = Counter(way.verdicts[question] or "no answer" for way in m.ways)
     return ", ".join(f"{label} in {count}" for label, count in labels.most_common())
 
 

@@ -262,13 +262,13 @@ class Runner:
         rates = self.kind.pass_rates(answers.outputs, part)
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
         passed = iter(encode_outcomes(rates.passed))
-        asked = {functionality.name for functionality in part.functionalities}
+        tested = {functionality.name for functionality in part.functionalities}
         return {
             "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
             **figures,
             "mean_confidence": float(answers.confidence.mean()),
             "passed": "".join(
-                next(passed) if functionality.name in asked else NOT_ASKED
+                next(passed) if functionality.name in tested else NOT_ASKED
                 for functionality in self.parts["test"].functionalities
                 for _ in functionality.cases
             ),

@@ -307,9 +307,9 @@ def plant(
     for split, data in splits.items():
         rows = _fit_rows(data, split, kinds, len(names), unfit)
         forms = (form or "present",) if is_table else FORMS[:1] if split == "train" else FORMS
-        for one in forms:
-            made[split if one == "present" or is_table else f"{split}_{one}"] = _planted(
-                data.select(rows), one, kinds, len(names), seed, shares
+        for variant in forms:
+            made[split if variant == "present" or is_table else f"{split}_{variant}"] = _planted(
+                data.select(rows), variant, kinds, len(names), seed, shares
             )
     return made[""] if is_table else hf.DatasetDict(made)
 
@@ -358,7 +358,7 @@ def _kinds(kind: str | Sequence[str], cues: Sequence[str] | Mapping[str, str] | 
         chosen = CUES[name]
         if name == "bigram":
             words = CUES["lexical"][: len(names)]
-            chosen = tuple(f"{one} {two}" for one, two in zip(words, (*words[1:], *words[:1]), strict=True))
+            chosen = tuple(f"{first} {second}" for first, second in zip(words, (*words[1:], *words[:1]), strict=True))
         if name not in ("position", "length") and len(chosen) < len(names):
             raise ValueError(
                 f"Expected `cues` for {len(names)} classes, as this package has {len(CUES['lexical'])} of a kind."

@@ -117,9 +117,9 @@ class Pool:
                 places.setdefault(word, []).append(place)
         weights = []
         for bag in bags:
-            own = {word: math.log(len(bags) / len(places[word])) for word in sorted(bag)}
-            norm = math.sqrt(sum(weight**2 for weight in own.values()))
-            weights.append({word: weight / norm for word, weight in own.items()} if norm else {})
+            weight_of = {word: math.log(len(bags) / len(places[word])) for word in sorted(bag)}
+            norm = math.sqrt(sum(weight**2 for weight in weight_of.values()))
+            weights.append({word: weight / norm for word, weight in weight_of.items()} if norm else {})
         return weights, places
 
     def nearest(self, text: str) -> Iterator[tuple[int, str]]:
@@ -269,9 +269,9 @@ class Perturber:
         return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
 
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        pool, own = self._pool(), _key(prompt)
+        pool, key = self._pool(), _key(prompt)
         for item, _ in self._candidates(item_id):
-            if pool.id(item) != item_id and _key(pool.prompt(item)) != own and pool.prompt(item).strip():
+            if pool.id(item) != item_id and _key(pool.prompt(item)) != key and pool.prompt(item).strip():
                 return self._row(item_id, pool.prompt(item), choices, prompt_source=pool.id(item), pseudo_label=label)
         raise ValueError(
             f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."

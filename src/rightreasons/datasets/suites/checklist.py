@@ -297,9 +297,9 @@ def read_pickled_suite(
             names, texts = test.texts(run=run)
             functionality = (made or _functionality)(test, texts) if texts else None
         except _DAMAGED as error:
-            told = str(error)
-            told = told if told.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
-            raise ValueError(f"{told[:300]} (test {test.name[:80]!r} of {path})") from error
+            reason = str(error)
+            reason = reason if reason.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
+            raise ValueError(f"{reason[:300]} (test {test.name[:80]!r} of {path})") from error
         if functionality is None:
             continue
         if text_columns is not None and len(names) == len(columns):

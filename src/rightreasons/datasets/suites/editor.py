@@ -216,8 +216,8 @@ def functionality_from_row(
     sources = [source for source in ("template", "data") if source in row]
     if len(sources) != 1:
         raise ValueError(f"Expected cases, or a template, or data, but there is {' and '.join(sources) or 'none'}.")
-    own = _TEMPLATE if sources == ["template"] else _DATA
-    check_options(row, (*_ROW, *own, "perturbation"), "a functionality")
+    fields = _TEMPLATE if sources == ["template"] else _DATA
+    check_options(row, (*_ROW, *fields, "perturbation"), "a functionality")
     for key in ("functionality", "functionality_class", "test_type"):
         if not isinstance(row.get(key), str):
             raise ValueError(f"Expected the {key} of a functionality to be a text, but got {row.get(key)!r}.")
@@ -241,7 +241,7 @@ def functionality_from_row(
         if isinstance(label, list):
             label = None
         elif of_template is not None and test_type == "MFT":
-            label = {one: one for case in items for one in case.labels or ()}  # also that of changed texts
+            label = {name: name for case in items for name in case.labels or ()}  # also that of changed texts
     else:
         items = row["data"]
     if test_type == "MFT":
@@ -331,8 +331,8 @@ def _labeled(cases: list[Case], label: Any, name: str) -> list[Case]:
         each = list(label) if isinstance(label, (list, tuple)) else [label] * len(cases)
         if len(each) != len(cases):
             raise ValueError(f"Expected one label for each of the {len(cases)} items of {name!r}, but got {len(each)}.")
-        labels = [(one,) * len(case.examples) for case, one in zip(cases, each, strict=True)]
-    return [dataclasses.replace(case, labels=own, meta=None) for case, own in zip(cases, labels, strict=True)]
+        labels = [(case_label,) * len(case.examples) for case, case_label in zip(cases, each, strict=True)]
+    return [dataclasses.replace(case, labels=names, meta=None) for case, names in zip(cases, labels, strict=True)]
 
 
 def _perturbed(

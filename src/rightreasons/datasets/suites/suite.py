@@ -489,7 +489,7 @@ def open_suite(
     if max_cases is None:
         return suite
     most = check_count(max_cases, "max_cases")
-    return suite.choose_cases(lambda one: item_rng(seed, one.name).permutation(len(one.cases))[:most])
+    return suite.choose_cases(lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most])
 
 
 def _opened(file: Path) -> Suite:

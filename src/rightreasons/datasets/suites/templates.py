@@ -292,7 +292,7 @@ def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[
 def _label_texts(label: Any, choices: Sequence[_Choice]) -> Any:
     """Parse the labels that are texts, whose slots have to be those of the template."""
     if isinstance(label, (list, tuple)):
-        return [_label_texts(one, choices) for one in label]
+        return [_label_texts(element, choices) for element in label]
     if not isinstance(label, str):
         return label
     known = [slot for choice in choices for slot in choice.slots]
@@ -308,12 +308,15 @@ def _label_texts(label: Any, choices: Sequence[_Choice]) -> Any:
 
 def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, texts: Any) -> tuple[Any, ...] | None:
     if label is not None:
-        own = label if isinstance(label, list) else [label] * len(texts)
-        if len(own) != len(texts):
-            raise ValueError(f"Expected one label for each of the {len(texts)} examples of a case, but got {len(own)}.")
+        given = label if isinstance(label, list) else [label] * len(texts)
+        if len(given) != len(texts):
+            raise ValueError(
+                f"Expected one label for each of the {len(texts)} examples of a case, but got {len(given)}."
+            )
         entries_of = [entries for entries in versions for _ in range(n_examples)]
         return tuple(
-            one.write(entries) if isinstance(one, _Text) else one for one, entries in zip(own, entries_of, strict=True)
+            part.write(entries) if isinstance(part, _Text) else part
+            for part, entries in zip(given, entries_of, strict=True)
         )
     labels = []
     for entries in versions:
@@ -321,7 +324,7 @@ def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, 
             slot: entry["label"] for slot, entry in entries.items() if isinstance(entry, Mapping) and "label" in entry
         }
         if len(set(map(str, carried.values()))) > 1:
-            told = " and ".join(f"{slot} says {value!r}" for slot, value in carried.items())
-            raise ValueError(f"Expected one label of {texts[0][0]!r}, but {told}: say which with label.")
+            says = " and ".join(f"{slot} says {value!r}" for slot, value in carried.items())
+            raise ValueError(f"Expected one label of {texts[0][0]!r}, but {says}: say which with label.")
         labels += [next(iter(carried.values()), None)] * n_examples
-    return None if all(one is None for one in labels) else tuple(labels)
+    return None if all(part is None for part in labels) else tuple(labels)

@@ -37,21 +37,21 @@ class Provider(Client):
         from inspect_ai.model import GenerateConfig, get_model
 
         provider, _, self._name = url.removeprefix(INSPECT).partition("/")
-        own = {name: value for name, value in self.more.items() if name not in GenerateConfig.model_fields}
+        extra = {name: value for name, value in self.more.items() if name not in GenerateConfig.model_fields}
         # Repeating and waiting are this client's, which counts and stores them.
         config = GenerateConfig(
             max_retries=0,
             attempt_timeout=self.options.timeout,
             max_connections=self.options.in_flight,
             extra_headers=dict(headers) or None,
-            extra_body=own or None,
+            extra_body=extra or None,
         )
         key = self._key if self.options.key_variable != type(self.options)().key_variable else None
         try:
             self._model = get_model(url.removeprefix(INSPECT), config=config, api_key=key or None, memoize=False)
         except Exception as error:  # of a package of its own where one is absent
-            told = self._say(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
-            raise ValueError(f"Expected a model that inspect_ai can ask, but of {url}: {told}.") from error
+            reason = self._say(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
+            raise ValueError(f"Expected a model that inspect_ai can ask, but of {url}: {reason}.") from error
         self._secrets += [self._model.api.api_key] if self._model.api.api_key else []
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
@@ -66,19 +66,21 @@ class Provider(Client):
 
         if path != CHAT or body is None:
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
-        asked = {_RENAMED.get(name, name): value for name, value in body.items() if name not in ("model", "messages")}
-        form = asked.pop("response_format", None)
-        unknown = sorted(set(asked) - set(GenerateConfig.model_fields) - set(self.more))
-        if unknown or "prompt_logprobs" in asked:
+        settings = {
+            _RENAMED.get(name, name): value for name, value in body.items() if name not in ("model", "messages")
+        }
+        form = settings.pop("response_format", None)
+        unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.more))
+        if unknown or "prompt_logprobs" in settings:
             raise RequestError(
                 f"inspect_ai has no parameter {(unknown or ['prompt_logprobs'])[0]} for providers", status=400
             )
         if form is not None:
             schema = form["json_schema"]
-            asked["response_schema"] = ResponseSchema(
+            settings["response_schema"] = ResponseSchema(
                 name=schema["name"], json_schema=schema["schema"], strict=schema["strict"]
             )
-        known = {name: value for name, value in asked.items() if name in GenerateConfig.model_fields}
+        known = {name: value for name, value in settings.items() if name in GenerateConfig.model_fields}
 
         async def generated() -> Any:
             turns = await messages_from_openai(body["messages"], model=self._name)
@@ -115,7 +117,7 @@ def _reply_of(output: Any) -> dict[str, Any]:
         counted = {"prompt_tokens": usage.input_tokens + cached, "completion_tokens": usage.output_tokens}
         counted["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     choices = []
-    for choice in (one.model_dump() for one in output.choices):
+    for choice in (each.model_dump() for each in output.choices):
         words = inspect_words(choice["message"]["content"])
         message = {"content": words["text"], "reasoning_content": words["thinking"], "refusal": words["refusal"]}
         choices.append({"message": message, "finish_reason": choice["stop_reason"], "logprobs": choice["logprobs"]})

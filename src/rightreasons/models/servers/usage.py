@@ -153,8 +153,8 @@ def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
     if isinstance(prompt, int) and isinstance(total, int):
         hidden = total - prompt - (answer or 0)
         answer, thinking = (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
-    told = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
-    return {name: count for name, count in told.items() if isinstance(count, int)}
+    used = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
+    return {name: count for name, count in used.items() if isinstance(count, int)}
 
 
 def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
@@ -166,7 +166,7 @@ def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
     keys = []
     for request in requests:
         prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
-        own, name = base.copy(), request.name if run.get("drawn") else ""
-        own.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
-        keys.append(own.hexdigest())
+        digest, name = base.copy(), request.name if run.get("drawn") else ""
+        digest.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
+        keys.append(digest.hexdigest())
     return keys

@@ -212,9 +212,9 @@ def _exchanged(
         places = sorted(rng.permutation(len(free))[: max(len(new) - len(here), 0)].tolist())
         return put(text, spans + [(*free[place], part) for place, part in zip(places, new[len(here) :], strict=False)])
 
-    new, own = (values.draw(goal, rng) if goal >= 0 else None), values.draw(predicted, rng)
+    new, replaced = (values.draw(goal, rng) if goal >= 0 else None), values.draw(predicted, rng)
     treated = text if new is None else written(new)
     if treated == text:
         return UNCHANGED
-    control = text if own is None else written(own)
+    control = text if replaced is None else written(replaced)
     return treated, training.reworded(column, text, rng, here) if control == text else control, goal

@@ -263,7 +263,7 @@ def _bigrams(
 ) -> Candidate | None:
     """Return the candidate of the pairs of words, in the places that a text has them in, that point at a label."""
     texts = training.words[column]
-    pairs = ([(words[one], words[other]) for one, other in places_of(words)] for words in texts)
+    pairs = ([(words[first], words[second]) for first, second in places_of(words)] for words in texts)
     table = {
         pair: row for pair, row in training.table(map(dict.fromkeys, pairs)).items() if row.sum() >= training.least
     }
@@ -349,9 +349,9 @@ def _exchanged(
     if first is None or second is None:
         return UNCHANGED
 
-    def exchanged(one: Token, other: Token) -> str:
-        words = text[one.start : one.end], text[other.start : other.end]
-        return put(text, [(one.start, one.end, words[1]), (other.start, other.end, words[0])])
+    def exchanged(former: Token, latter: Token) -> str:
+        words = text[former.start : former.end], text[latter.start : latter.end]
+        return put(text, [(former.start, former.end, words[1]), (latter.start, latter.end, words[0])])
 
     spare = [token for token in training.neutral_places(column, text) if token.word not in names]
     distance = abs(tokens.index(first) - tokens.index(second))
@@ -361,7 +361,7 @@ def _exchanged(
         for b in spare[row + 1 :]
         if a.word != b.word
     ]
-    control = exchanged(*min(others, key=lambda other: other[:2])[2:]) if others else None
+    control = exchanged(*min(others, key=lambda latter: latter[:2])[2:]) if others else None
     return exchanged(first, second), control, values.points_at(first.start > second.start)
 
 
@@ -401,8 +401,8 @@ def _two_for_two(
 
         def written(new: Sequence[tuple[str, str]]) -> Text:
             spans = []
-            for (first, second), (one, other) in zip(free, new, strict=True):
-                spans += [(first.start, first.end, one), (second.start, second.end, other)]
+            for (first, second), (new_first, other) in zip(free, new, strict=True):
+                spans += [(first.start, first.end, new_first), (second.start, second.end, other)]
             return with_column(item, column, put(text, spans))
 
         pairs = [(first.word, second.word) for first, second in free]
