@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Asked, Trace
+from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Trace, Traces
 from rightreasons.reasons.hints import KINDS, NAMES
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.sway import silent_sway
@@ -61,7 +61,7 @@ def traces(n_rows):
 def fresh(made, text=True):
     """Copy answers without what was read of them."""
     names = Trace.__dataclass_fields__
-    return Asked(tuple(Trace(**{n: getattr(t, n) for n in names if text or n != "text"}) for t in made))
+    return Traces(tuple(Trace(**{n: getattr(t, n) for n in names if text or n != "text"}) for t in made))
 
 
 def main():

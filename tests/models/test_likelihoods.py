@@ -8,7 +8,7 @@ import torch
 import transformers
 
 from rightreasons.models.causal import CausalLM, load_causal
-from rightreasons.models.likelihoods import WAYS, Asked, likelihoods, n_rows, width
+from rightreasons.models.likelihoods import WAYS, Tokens, likelihoods, n_rows, width
 from tiny_causal import tiny_causal_tokenizer
 from tiny_models import WORDS
 
@@ -104,7 +104,7 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
     draw = np.random.default_rng(0)
     sizes = [(3, (1, 1, 1)), (1, (4,)), (7, (2, 5, 2)), (3, (2, 2))]
     tokens = [[draw.integers(2, 40, size).tolist() for size in (size, *rest)] for size, rest in sizes]
-    items = [Asked("x", prompt, choices, [], False) for prompt, *choices in tokens]
+    items = [Tokens("x", prompt, choices, [], False) for prompt, *choices in tokens]
     with torch.no_grad():
         want, *others = (likelihoods(scorer.model, items, way)() for way in reversed(WAYS))
     for got, (one, other) in itertools.product(others, enumerate(want)):
@@ -112,7 +112,10 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
 
 
 def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alone():
-    letters, texts = Asked("x", [5, 6, 7], [[1], [2], [3]], [], False), Asked("x", [5], [[1, 2, 3], [1, 2]], [], False)
+    letters, texts = (
+        Tokens("x", [5, 6, 7], [[1], [2], [3]], [], False),
+        Tokens("x", [5], [[1, 2, 3], [1, 2]], [], False),
+    )
     assert [(width(letters, way), n_rows(letters, way)) for way in WAYS[:2]] == [(3, 1), (3, 1)]
     assert [(width(texts, way), n_rows(texts, way)) for way in WAYS[:2]] == [(1 + 2 + 1, 1), (1 + 2, 2)]
     scorer, shapes = build("llama"), []

@@ -191,7 +191,7 @@ def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-Asked: TypeAlias = "tuple[NDArray[np.float64], list[Request], list[Any]]"
+Drawn: TypeAlias = "tuple[NDArray[np.float64], list[Request], list[Any]]"
 """The confidence in each answer, what was asked, and what the model wrote: a text, or texts, for each."""
 
 
@@ -213,7 +213,7 @@ class _Asking:
         self.given = [rendering.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
         self.failures: dict[str, Mapping[str, str]] = {}
 
-    def p_true(self, out: Path | None) -> Asked:
+    def p_true(self, out: Path | None) -> Drawn:
         """Return the probability that the model calls its answer true."""
         engine = self.scorer.engine
         chat = self.scorer.rendering.chat
@@ -233,7 +233,7 @@ class _Asking:
         )
         return values, requests, []
 
-    def verbalized(self, out: Path | None) -> Asked:
+    def verbalized(self, out: Path | None) -> Drawn:
         """Return the probability that the model says; NaN where none can be read."""
         end = "" if self.scorer.rendering.chat else "\n\nProbability:"
         requests = self._follow(lambda words: VERBALIZED + end)
@@ -250,7 +250,7 @@ class _Asking:
         values = [read_probability(line) for line in lines]
         return np.array([np.nan if value is None else value for value in values]), requests, texts
 
-    def samples(self, out: Path | None) -> Asked:
+    def samples(self, out: Path | None) -> Drawn:
         """Return the share of drawn answers that are the answer; NaN where none can be read."""
         scorer = self.scorer
         prompt = scorer.prompt.replaced(scoring="generated", samples=1)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from rightreasons.models.likelihoods import Asked, Encoder, Prefix
+    from rightreasons.models.likelihoods import Encoder, Prefix, Tokens
 
 JOINT = ("letters",)
 """The methods that see the choices of an item together; the others score each choice by itself."""
@@ -138,12 +138,12 @@ class CausalLM(OfTransformers):
             yield first or encode.start, parts
 
     def score(
-        self, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+        self, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
     ) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
         return likelihoods(self.model, items, way, prefix)
 
-    def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
+    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
         return one_by_one(self.model, items, name) if way == ONE_BY_ONE else token_likelihoods(self.model, items, way)()
 

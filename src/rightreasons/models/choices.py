@@ -26,7 +26,7 @@ from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import later, sent
 from rightreasons.models.causal import CausalLM, open_language_model
 from rightreasons.models.classes import HEAD, Classifier, check_head
-from rightreasons.models.likelihoods import Asked, Encoder
+from rightreasons.models.likelihoods import Encoder, Tokens
 from rightreasons.models.loading import architectures_of, check_model, gguf_path, load_multiple_choice, own_code, quiet
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, Answers
@@ -49,7 +49,7 @@ class Bidirectional(CausalLM):
         """Likelihoods of choices, and items shared by processes."""
         return frozenset(("likelihoods", "processes"))
 
-    def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
+    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way: a number for each of their choices."""
         if way != ONE_BY_ONE:
             return [*np.concatenate(self.score(items, way)())[:, None]]
@@ -99,7 +99,7 @@ class EncoderDecoder(Bidirectional):
         for head, row, prompt in zip(heads, texts, prompts, strict=True):
             yield (prompt if head else encode.start), list(itertools.islice(answers, len(row)))
 
-    def score(self, items: Sequence[Asked], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item; each prompt is encoded once."""
         order = sorted(range(len(items)), key=lambda place: len(items[place].prompt))
         if way == ONE_BY_ONE:
@@ -117,7 +117,7 @@ class EncoderDecoder(Bidirectional):
 
         return later(rows, scored)
 
-    def _read(self, items: Sequence[Asked]) -> torch.Tensor:
+    def _read(self, items: Sequence[Tokens]) -> torch.Tensor:
         """Return the log-likelihoods of the continuations of prompts of one length, one after another.
 
         The decoder sees what is before a token alone, so that padding behind a continuation changes nothing in it.
@@ -195,12 +195,12 @@ class MaskedLM(Bidirectional):
         """Yield the tokens of each text, and of each of its continuations, without special tokens."""
         return super().tokens(encode, heads, texts, bare=True)
 
-    def answers(self, items: Sequence[Asked], way: str, name: str | None = None) -> Answers:
+    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; of each choice, whose tokens are read one by one, the first few."""
         short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
         return super().answers(short, way, name)
 
-    def score(self, items: Sequence[Asked], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
         rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation

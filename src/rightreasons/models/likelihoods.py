@@ -65,7 +65,7 @@ _BLOCK = 1024
 
 
 @dataclass(frozen=True)
-class Asked:
+class Tokens:
     """A prompt with choices as tokens.
 
     Attributes:
@@ -82,7 +82,7 @@ class Asked:
     places: list[int]
     truncated: bool
 
-    def after(self, size: int) -> Asked:
+    def after(self, size: int) -> Tokens:
         """Return the same without the first `size` tokens of its prompt."""
         return dataclasses.replace(self, prompt=self.prompt[size:])
 
@@ -96,7 +96,7 @@ def tokenize_continuations(
     max_length: int | None = None,
     bare: bool = False,
     failures: dict[int, str] | None = None,
-) -> list[list[Asked]]:
+) -> list[list[Tokens]]:
     """Tokenize each text with each of its continuations, as `scorer.tokens` does, and cut texts at their beginning.
 
     An empty text is the model's start token, where no other token stands before what is read.
@@ -111,7 +111,7 @@ def tokenize_continuations(
         failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
 
     Returns:
-        N lists: one `Asked`, or several where a text is cut so that its continuations see different parts of it;
+        N lists: one `Tokens`, or several where a text is cut so that its continuations see different parts of it;
         none for an item that cannot be asked.
 
     Raises:
@@ -121,7 +121,7 @@ def tokenize_continuations(
     encode = Encoder(scorer.tokenizer, scorer.start_token)
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(heads), _BLOCK))
     pairs = (pair for block in blocks for pair in scorer.tokens(encode, heads[block], texts[block], bare=bare))
-    items: list[list[Asked]] = []
+    items: list[list[Tokens]] = []
     for name, (prompt, parts) in zip(names, pairs, strict=True):
         try:
             items.append(_fit(scorer, name, prompt, parts, max_length or scorer.max_length))
@@ -177,14 +177,14 @@ class Encoder:
         return rows
 
 
-def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int) -> list[Asked]:
+def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int) -> list[Tokens]:
     """Cut a prompt at its beginning; choices that see the same part of it stay together."""
     if not prompt and not scorer.SURROUNDED:
         raise ValueError(
             f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, which the empty "
             f"prompt of item {name!r} needs, but it has neither."
         )
-    groups: dict[int, Asked] = {}
+    groups: dict[int, Tokens] = {}
     for place, choice in enumerate(choices):
         if not choice:
             raise ValueError(f"Expected choices with tokens, but choice {place} of item {name!r} has none.")
@@ -195,7 +195,7 @@ def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[
                 f"has {len(choice)}."
             )
         seen = prompt[-room:]
-        item = groups.setdefault(len(seen), Asked(name, seen, [], [], len(prompt) > room))
+        item = groups.setdefault(len(seen), Tokens(name, seen, [], [], len(prompt) > room))
         item.choices.append(choice)
         item.places.append(place)
     return list(groups.values())
@@ -258,19 +258,19 @@ class Prefix:
         return cache
 
 
-def width(item: Asked, way: str) -> int:
+def width(item: Tokens, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
     sizes = [len(choice) - 1 for choice in item.choices]
     return len(item.prompt) + (sum(sizes) if way == SHARED else max(sizes))
 
 
-def n_rows(item: Asked, way: str) -> int:
+def n_rows(item: Tokens, way: str) -> int:
     """Return the maximum number of rows that an item becomes."""
     return 1 if way == SHARED or max(map(len, item.choices)) == 1 else len(item.choices)
 
 
 def likelihoods(
-    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
 ) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
     launched = token_likelihoods(model, items, way, prefix)
@@ -283,7 +283,7 @@ def likelihoods(
 
 
 def token_likelihoods(
-    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
 ) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each token of each choice, in nats.
 
@@ -307,7 +307,7 @@ def token_likelihoods(
     return later(lambda values: np.split(values[order], ends), scored)
 
 
-def fingerprints_of(items: Sequence[Asked]) -> dict[str, str]:
+def fingerprints_of(items: Sequence[Tokens]) -> dict[str, str]:
     """Digest items as tokens, and their names."""
     sequences = [part for item in items for part in (item.prompt, *item.choices)]
     arrays = {
@@ -351,7 +351,7 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
     return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
-def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Asked]:
+def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
     """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
     draw = np.random.default_rng(0)
     shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
@@ -361,16 +361,16 @@ def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[A
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
     return [
-        Asked("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
+        Tokens("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
         for size, sizes in shapes
     ]
 
 
-def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> Answers:
+def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> Answers:
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
     answers: list[NDArray[np.float64]] = []
     left = _CUT if name is not None else 0
-    alone = (Asked("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
+    alone = (Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
     for row in itertools.chain.from_iterable(plain_rows(item, 0) for item in alone):
         scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
@@ -387,7 +387,7 @@ def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> A
     return answers
 
 
-def plain_rows(item: Asked, first: int) -> Iterator[_Row]:
+def plain_rows(item: Tokens, first: int) -> Iterator[_Row]:
     """Yield a row per choice; choices that differ in their last token alone share one."""
     rows: dict[tuple[int, ...], list[int]] = {}
     for place, choice in enumerate(item.choices):
@@ -406,7 +406,7 @@ def plain_rows(item: Asked, first: int) -> Iterator[_Row]:
         )
 
 
-def _shared_rows(item: Asked, first: int) -> Iterator[_Row]:
+def _shared_rows(item: Tokens, first: int) -> Iterator[_Row]:
     """Yield one row: the prompt and, behind it, each choice without its last token."""
     size = len(item.prompt)
     read = [np.array(choice[:-1], dtype=np.int64) for choice in item.choices]
@@ -560,7 +560,7 @@ class _Plan:
     prefix: Prefix | None = None
 
 
-def _common(scorer: CausalLM, items: Sequence[Asked]) -> _Plan | None:
+def _common(scorer: CausalLM, items: Sequence[Tokens]) -> _Plan | None:
     """Return the items that begin alike where reading that once pays and is exact; None where not.
 
     Args:
@@ -622,7 +622,7 @@ def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
         room = max(1, min(reach, scorer.max_length) - size - 5)
         shapes = [(1, (2, 1)), (room, (4, 2, 2))]
         items = [
-            Asked(
+            Tokens(
                 "trial", begin + draw.choice(words, n).tolist(), [draw.choice(words, k).tolist() for k in ks], [], False
             )
             for n, ks in shapes
@@ -684,7 +684,7 @@ class Reading:
 
 def score_asked(
     scorer: CausalLM,
-    items: Sequence[Sequence[Asked]],
+    items: Sequence[Sequence[Tokens]],
     counts: Sequence[int],
     reading: Reading,
     *,
@@ -719,7 +719,7 @@ def score_asked(
     return Scored(likelihood, lengths, truncated, _way_in_words(plans), reasons)
 
 
-def _plans(scorer: CausalLM, items: Sequence[Asked], reading: Reading) -> list[_Plan]:
+def _plans(scorer: CausalLM, items: Sequence[Tokens], reading: Reading) -> list[_Plan]:
     """Plan how every item is read: the fastest way that is exact."""
     plans: list[_Plan] = []
     rest = np.arange(len(items))
@@ -751,7 +751,7 @@ def _way_in_words(plans: Sequence[_Plan]) -> str:
 
 def _likelihoods(
     scorer: CausalLM,
-    items: Sequence[Asked],
+    items: Sequence[Tokens],
     plans: Sequence[_Plan],
     *,
     kind: str,
@@ -789,7 +789,7 @@ def _likelihoods(
     return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
 
 
-def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:
+def _ways(scorer: CausalLM, items: Sequence[Tokens], shared_prefix: bool) -> list[Way]:
     """Return the way of each item: the fastest that a trial at about its length finds exact."""
     bound = scorer.max_length
     widths = [width(item, SHARED if shared_prefix else ONE_BY_ONE) for item in items]
@@ -810,7 +810,7 @@ def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list
     return ways
 
 
-def _batches(items: Sequence[Asked], plan: _Plan, max_tokens: int) -> list[NDArray[np.int64]]:
+def _batches(items: Sequence[Tokens], plan: _Plan, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
     before = 0 if plan.prefix is None else len(plan.prefix)
     prompts = np.array([len(item.prompt) for item in items]) - before

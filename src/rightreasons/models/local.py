@@ -23,7 +23,7 @@ from rightreasons.core.replies import Reply, thinking_marks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import length_batches
-from rightreasons.models.likelihoods import Asked, Reading, score_asked, tokenize_continuations
+from rightreasons.models.likelihoods import Reading, Tokens, score_asked, tokenize_continuations
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -181,7 +181,7 @@ class LocalEngine:
                             f"{self.tokenizer.decode([tokens[0]])!r}: take other words, or the scoring sum."
                         )
         first = [
-            [Asked(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
+            [Tokens(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
             for parts in tokenized
         ]
         return self._scored(requests, first, reasons, kind="answers by their first token", **how)
@@ -288,7 +288,7 @@ class LocalEngine:
 
     def tokens(
         self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None
-    ) -> list[list[Asked]]:
+    ) -> list[list[Tokens]]:
         """Return the tokens of requests; those of a chat have all of their special tokens.
 
         Args:
@@ -296,7 +296,7 @@ class LocalEngine:
             max_length: Maximum tokens of each; None takes what the model reads.
             failures: Takes the reasons why requests cannot be asked, by their positions; None raises the first.
         """
-        items: list[list[Asked]] = [[] for _ in requests]
+        items: list[list[Tokens]] = [[] for _ in requests]
         for chat in (False, True):
             places = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
             reasons: dict[int, str] | None = None if failures is None else {}
@@ -316,7 +316,7 @@ class LocalEngine:
         return items
 
     def _scored(
-        self, requests: Sequence[Request], items: Sequence[Sequence[Asked]], reasons: Mapping[int, str], **options: Any
+        self, requests: Sequence[Request], items: Sequence[Sequence[Tokens]], reasons: Mapping[int, str], **options: Any
     ) -> Likelihoods:
         """Score tokenized requests; those without tokens fail for their reasons."""
         counts = [len(request.continuations) for request in requests]

@@ -142,7 +142,7 @@ class Arm:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class Traces:
     """What was asked and answered.
 
     Attributes:
@@ -281,7 +281,7 @@ class Arms(Worded):
         self.drawn = drawn.replaced(stop=prompt.stop, seed=seed)
         self.greedy = self.drawn.replaced(temperature=0.0, max_new_tokens=BRIEF)
 
-    def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Asked:
+    def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Traces:
         """Ask about items in every arm, and about their reasoning.
 
         Args:
@@ -313,14 +313,14 @@ class Arms(Worded):
         elif not have_reasons([trace.text for trace in plain if trace.answer >= 0]).any():
             reason = "no plain answer with reasoning can be read"
         if reason:
-            return Asked(tuple(traces), again=again, judged=judged, no_early=reason)
+            return Traces(tuple(traces), again=again, judged=judged, no_early=reason)
         early = self._early(items, plain) if self.options.early else {}
         cells = {}
         if self.options.transplant:
             cells = self._cells([(item, sources[item.id][first]) for item in able], neutral, hinted)
         if self.second is not None and self.rendering.chat:
             again |= self._edited(items, plain, self.second)
-        return Asked(tuple(traces), early, cells, again, judged)
+        return Traces(tuple(traces), early, cells, again, judged)
 
     # --------------------------------------------------------------------------------------------------------- private
 

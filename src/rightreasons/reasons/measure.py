@@ -22,7 +22,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Arm, Asked, Trace, read_reply
+from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Arm, Trace, Traces, read_reply
 from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences
 from rightreasons.reasons.sway import (
@@ -149,7 +149,7 @@ class ReasonsMeasurement:
         draws: Whether the model draws its answers.
     """
 
-    asked: Asked
+    asked: Traces
     hints: Mapping[str, HintFigures]
     early: EarlyAnswers | None
     transplant: Transplant | None
@@ -207,7 +207,7 @@ class ReasonsMeasurement:
 
 
 def measure_reasons(
-    answers: Asked, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
+    answers: Traces, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
 ) -> ReasonsMeasurement:
     """Measure what hints do to the answers of a model, and what its reasoning says of them.
 
@@ -273,7 +273,7 @@ def measure_reasons(
     return ReasonsMeasurement(answers, hints, early, exchanged, again, why_unseen, draws, words, pairs)
 
 
-def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> Asked:
+def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> Traces:
     """Read rows of a file as answers in arms: the names of a row are those of `Trace`.
 
     A row needs `item`, `arm` and `answer`, and in the arms of hints `kind`, `hint` and `source`. Without a neutral arm,
@@ -334,7 +334,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> A
             values["arm"] = OWN
         values["n_options"] = values.get("n_options") or largest
         values["source"] = values.get("source") or sources.get(values["item"], "\N{REPLACEMENT CHARACTER}")
-    return Asked(tuple(Trace(**values) for values in known), no_early="there is no model to ask again")
+    return Traces(tuple(Trace(**values) for values in known), no_early="there is no model to ask again")
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -361,7 +361,7 @@ def _sway(plain: Arm, neutral: Arm, hinted: Arm, resampling: Resampling, *, seen
     )
 
 
-def _judged(answers: Asked, hinted: Arm, resampling: Resampling) -> Judged | None:
+def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | None:
     levels = zip(hinted.traces.values(), hinted.levels, strict=True)
     pairs = [(LEVELS[n], answers.judged[t.item, t.kind]) for t, n in levels if (t.item, t.kind) in answers.judged]
     if not pairs:
@@ -376,7 +376,9 @@ def _judged(answers: Asked, hinted: Arm, resampling: Resampling) -> Judged | Non
     )
 
 
-def _again(found: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> Iterator[tuple[str, tuple[Moved, int]]]:
+def _again(
+    found: Traces, plain: Mapping[str, Trace], resampling: Resampling
+) -> Iterator[tuple[str, tuple[Moved, int]]]:
     """Yield by how much a mistake, other words or doubt change the plain answer more often than asking again does."""
     for kind, answers in found.again.items():
         if not answers:
@@ -394,7 +396,7 @@ def _again(found: Asked, plain: Mapping[str, Trace], resampling: Resampling) -> 
             yield name, (paired_difference(*known, missing=missing, resampling=resampling), len(u))
 
 
-def _words(answers: Asked, resampling: Resampling, *, seen: bool) -> WordsPutIn | None:
+def _words(answers: Traces, resampling: Resampling, *, seen: bool) -> WordsPutIn | None:
     """Measure what a word put into the question does, beside what an answer beside the neutral sentence does."""
     traces = answers.arm(WORD).traces
     before, beside, after = (answers.arm(name).answers(traces) for name in (PLAIN, NEUTRAL, WORD))

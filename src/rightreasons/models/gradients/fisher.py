@@ -30,7 +30,7 @@ from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces, w
 from rightreasons.models.items import Items
 from rightreasons.models.likelihoods import (
     PADDED,
-    Asked,
+    Tokens,
     fingerprints_of,
     groups_of,
     inputs_of,
@@ -263,7 +263,7 @@ class CausalFisher:
                 start = self._offsets[place[name]]
                 self._constants[start : start + len(row)] = first[name] - row
 
-    def _joined(self, items: Sequence[list[Asked]], choice_items: ChoiceItems) -> list[Asked]:
+    def _joined(self, items: Sequence[list[Tokens]], choice_items: ChoiceItems) -> list[Tokens]:
         """Join the parts of each item; a token stands for what cannot be read.
 
         Raises:
@@ -272,7 +272,7 @@ class CausalFisher:
         if len(self._failures) == len(items):
             raise ValueError(self._failures[0])
         return [
-            _joined(parts) if parts else Asked(name, [0], [[0]] * int(count), list(range(count)), False)
+            _joined(parts) if parts else Tokens(name, [0], [[0]] * int(count), list(range(count)), False)
             for parts, name, count in zip(items, choice_items.ids, choice_items.counts, strict=True)
         ]
 
@@ -365,13 +365,13 @@ class CausalFisher:
         return total / divisors - constants
 
 
-def _joined(parts: list[Asked]) -> Asked:
+def _joined(parts: list[Tokens]) -> Tokens:
     """Join the parts of an item whose prompt was cut in several ways: all of its choices see the shortest."""
     if len(parts) == 1 and parts[0].places == sorted(parts[0].places):
         return parts[0]
     shortest = min((part.prompt for part in parts), key=len)
     choices = sorted((place, choice) for part in parts for place, choice in zip(part.places, part.choices, strict=True))
-    return Asked(parts[0].name, shortest, [choice for _, choice in choices], [place for place, _ in choices], True)
+    return Tokens(parts[0].name, shortest, [choice for _, choice in choices], [place for place, _ in choices], True)
 
 
 def _within(encoding: Any, tokens: list[int], start: int, text: str) -> NDArray[np.int64]:
