@@ -6,8 +6,10 @@ import hashlib
 import itertools
 import re
 from importlib import resources
+from types import SimpleNamespace
 
 import datasets
+import numpy as np
 import pytest
 
 from rightreasons.core.intervals import Estimate
@@ -27,7 +29,7 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import WORKS, Outcome, Page, first_screen, render_page, scale_of
+from rightreasons.report.render import WORKS, Outcome, Page, first_screen, items_of, render_page, scale_of
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -207,6 +209,35 @@ def test_the_first_screen_has_the_worst_finding_first():
 def test_rows_share_one_scale(figure, bar):
     placed = scale_of(figure, shared=True)
     assert (placed and {name: placed[name] for name in ("low", "width", "dot")}) == bar
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "n_right", "shown"),
+    # Of 6 places: a third is for right items, and what either kind leaves is the other's.
+    [(9, 9, (4, 2)), (5, 9, (4, 2)), (3, 9, (3, 3)), (9, 1, (5, 1)), (9, 0, (6, 0)), (0, 9, (0, 6)), (2, 2, (2, 2))],
+)
+def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n_right, shown):
+    monkeypatch.setattr("rightreasons.report.render.MOST_ITEMS", 6)
+    n = n_wrong + n_right
+    predicted = np.arange(n) < n_wrong  # all labels are 0
+    split = SimpleNamespace(
+        name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), ids=[str(i) for i in range(n)]
+    )
+    split.texts, split.mislabeled = split.ids, np.arange(n) == n_wrong - 1
+    scores = SimpleNamespace(predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1))
+    context = SimpleNamespace(task="classification", splits=[split], answers_once=False, label_name=str)
+    context.has_scores, context.scores = lambda split: True, lambda split: scores
+    items = items_of(context)
+    rights = [right for _, right in items.rows]
+    assert (items.n_wrong, items.n_items) == (n_wrong, n)
+    assert rights == [False] * shown[0] + [True] * shown[1]
+    confident = [item.confidence for item, right in items.rows if not right and "contradicts" not in item.label]
+    assert confident == sorted(confident, reverse=True)
+    assert [item.confidence for item, right in items.rows if right] == sorted(
+        item.confidence for item, right in items.rows if right
+    )
+    doubtful = [place for place, (item, _) in enumerate(items.rows) if "contradicts" in item.label]
+    assert doubtful == [n_wrong - 1][: 0 < n_wrong <= shown[0]]  # the last of the wrong ones
 
 
 def test_sources_terms_and_tables_are_links():

@@ -187,7 +187,7 @@ class TestBehavior:
         claim, evidence = say("claim.rate"), say("evidence.rate")
         assert ("of the cases of “" in claim) == (label[:5] in ("Fails", "Falls") and "1 of" in label)
         weak = sum(right < 0.9 * n_cases for right in passed) if tone == "bad" or "1 of" in label else 0
-        assert f"{weak} of {len(passed)} surely pass{'es' * (weak == 1)} fewer than 90%" in evidence
+        assert f"{weak} of {len(passed)} pass{'es' * (weak == 1)} significantly fewer than 90%" in evidence
 
     def test_one_answer_to_everything_passes_nothing(self):
         rule = BEHAVIOR.rule(self.measurement(*[20] * 10, n_cases=20, one_answer="it answers no to all"))

@@ -114,7 +114,7 @@ def test_rows_are_plain():
 def test_what_is_open_is_said_of_its_own_margin(unsure, sentence):
     m = SimpleNamespace(swaps=SimpleNamespace(rows=[unsure], n_items=200, n_available=200, untested={}), n_needed=None)
     said = " ".join(SHORTCUTS.prose.of(m=m)("verdict.open").split())
-    assert said.startswith("No single feature surely decides more than a quarter of the predictions on 200 items")
+    assert said.startswith("No single feature is shown to decide more than a quarter of the predictions on 200 items")
     assert sentence in said
 
 

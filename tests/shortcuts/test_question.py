@@ -111,12 +111,16 @@ def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report,
     """One label in ten is noise, and follows the cue: a follower is surest, and "right", on just these."""
     true = {row["id"]: row["label"] == row["content_label"] for split in planted.values() for row in split}
     calibration = next(found.result for found in report.outcomes)
-    kinds = ("swapped", "flipped", "confident_errors")
+    kinds = ("swapped", "flipped", "confident_errors", "cued_and_wrong", "cued_and_right", "not_cued")
     lists = [item for found in (outcome[0].result, calibration) for part in found.parts for item in part.examples]
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
     assert len(ids) > 5
     assert all(true[name] for name in ids)
     assert all(true[each.id] for each in calibration.finding.pair)
+    # Those that are shown to be checked say what the data says of them.
+    (doubtful,) = [item for part in calibration.parts for item in part.examples if item.key == "labels"]
+    assert any(not true[each.id] for each in doubtful.examples)
+    assert all(("contradicts the text" in each.note) != true[each.id] for each in doubtful.examples)
 
 
 def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):

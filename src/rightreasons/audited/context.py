@@ -395,6 +395,8 @@ def example_of(
     planted = tuple(Mark(token["start"], token["end"], "cue", note="planted cue") for token in tokens)
     if split.choices is not None:
         note = f"{' | '.join(f'{n + 1}. {choice}' for n, choice in enumerate(split.choices[item]))} {note}".rstrip()
+    if split.mislabeled[item]:
+        note = f"{note} The label contradicts the text, the data says.".lstrip()
     label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
     if context.stored is not None and context.answers_once:  # of its answers, it is known which are right
         label, prediction = (str(split.data[item].get(name, "")) for name in ("target", "answer"))

@@ -142,7 +142,8 @@ LONGEST = 500
 class Items:
     """Labeled items of a split: the wrong ones, the surest first, and then the right ones, the least sure first.
 
-    Items whose label contradicts their text, as far as the data tells, are the last.
+    Items whose label contradicts their text, as far as the data tells, are the last of each. A third of the places is
+    for right ones.
 
     Attributes:
         split: The name of the split.
@@ -171,8 +172,10 @@ def items_of(context: AuditContext) -> Items | None:
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
         ids = np.array([split.ids[row] for row in rows.tolist()])
-        order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), right, doubtful))
+        order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right))
         n_wrong = int((~right).sum())
+        most_wrong = MOST_ITEMS - min(len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong))
+        order = np.concatenate([order[:n_wrong][:most_wrong], order[n_wrong:]])[:MOST_ITEMS]
         if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
             continue
         shown = tuple(
@@ -187,7 +190,7 @@ def items_of(context: AuditContext) -> Items | None:
                 ),
                 bool(predicted[row] == split.labels[row]),
             )
-            for row in rows[order][:MOST_ITEMS].tolist()
+            for row in rows[order].tolist()
         )
         best = Items(split.name, shown, len(rows), n_wrong)
     return best

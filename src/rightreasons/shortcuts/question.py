@@ -118,7 +118,7 @@ MAX_WORDS = 2
 PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
-DECIDED = {"large": "surely over a quarter", "some": "surely over a tenth", "small": "surely little", "unknown": "open"}
+DECIDED = {"large": "over a quarter", "some": "over a tenth", "small": "under a tenth", "unknown": "open"}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
 
 
@@ -163,7 +163,9 @@ def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
 def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return what the strongest feature of each family decides."""
     for row in m.swaps.rows:
-        yield family_name(row), *family_cells(row), row.association, DECIDED[row.decision.level]
+        adds_little = row.n_pairs > 1 and row.decision.level == "small"  # several pairs are judged beside single ones
+        decided = "little beyond each pair" if adds_little else DECIDED[row.decision.level]
+        yield family_name(row), *family_cells(row), row.association, decided
 
 
 def draw_families(key: str, m: ShortcutAnswers) -> Drawing:
@@ -298,11 +300,11 @@ def shown(m: ShortcutAnswers, row: int, marks: Sequence[Mark]) -> Example:
 
 
 def surest(m: ShortcutAnswers, kind: str) -> NDArray[np.intp]:
-    """Return the items of a kind, the surest predictions first."""
-    cued, right = m.measured.cued, m.measured.predictions == m.measured.labels
+    """Return the items of a kind, the surest predictions first, but for those whose label contradicts their text."""
+    cued, right, split = m.measured.cued, m.measured.predictions == m.measured.labels, m.first.split
     chosen = {"cued_and_wrong": cued & ~right, "cued_and_right": cued & right, "not_cued": ~cued}[kind]
-    order = falling(m.measured.probabilities.max(axis=1), m.first.split.ids)
-    return np.asarray(order[chosen[order]], dtype=np.intp)
+    order = falling(m.measured.probabilities.max(axis=1), split.ids)
+    return np.asarray(order[(chosen & ~split.mislabeled)[order]], dtype=np.intp)
 
 
 def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
