@@ -612,13 +612,14 @@ class WordNet:
         self._corpus = corpus
 
     def synonyms(self, word: str) -> list[str]:
-        """Return single words of a word's most frequent sense; for adjectives then those of senses similar to it."""
+        """Return single words of a word's most frequent sense that WordNet's tagged texts have in it: no rare ones."""
         word = word.lower()
         forms = self.base_forms(word)
         if not forms or forms[0][1] != word:
             return []
         sense = self._senses(*reversed(forms[0]))[0]
-        return self._single({word}, (lemma for near in (sense, *self._near(sense)) for lemma in near.lemmas()))
+        # Similar adjectives (cold: arctic; slow: bumper-to-bumper) do not keep the meaning.
+        return self._single({word}, (lemma for lemma in sense.lemmas() if lemma.count()))
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
