@@ -64,7 +64,8 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     assert "org/second is right less often than org/first on choices: −25.0% [" in told
     assert "No model" not in told
     assert (
-        "No model is significantly more often right" in TASKS.answer(dataclasses.replace(table, level=0.9999)).verdict.summary
+        "No model is significantly more often right"
+        in TASKS.answer(dataclasses.replace(table, level=0.9999)).verdict.summary
     )
     # A second run of a model on a task, such as one with another prompt, has its own row.
     again = models_by_tasks([found[0][0], found[0][0]])
