@@ -53,3 +53,11 @@ def test_texts_that_look_like_markup_are_texts():
     svg = dot_rows("k", rows=[('url(#a) id="b"', [Estimate(0.5)])], series=["</svg>"], xlabel="&").svg
     assert "url(#a)" in svg
     assert svg.count("</svg>") == 1
+
+
+@pytest.mark.parametrize(("low", "begins"), [(0.1, 0.0), (-0.25, -0.25), (None, 0.0)])
+def test_an_interval_below_0_is_inside_the_axes(low, begins):
+    spec = dot_rows("k", rows=[("a", [Estimate(0.1, low, low and 0.2)])], series=["x"], xlabel="share").spec
+    scales = [each["encoding"]["x"]["scale"] for each in spec["layer"] if "scale" in each["encoding"]["x"]]
+    assert scales
+    assert all(scale["domain"][0] == begins for scale in scales)

@@ -323,7 +323,8 @@ def dot_rows(
     y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
     known = [[each.value for each in estimates if each.value is not None] for _, estimates in rows]
     spans = [{"row": n, "low": min(each), "high": max(each)} for n, each in enumerate(known) if len(each) > 1]
-    x = axis("low", xlabel, percent=True, domain=(0, 1))
+    lowest = min((each.low or 0.0 for _, estimates in rows for each in estimates), default=0.0)
+    x = axis("low", xlabel, percent=True, domain=(min(0.0, lowest), 1))  # a share beyond a control may be below 0
     wide = {"type": "rule", "strokeWidth": 6, "color": PALETTE["band"], "opacity": 0.6}
     layers = [layer(wide, spans, x=x, x2={"field": "high"}, y=y)]
     if line is not None:
