@@ -142,7 +142,9 @@ def run(commands: Sequence[str]) -> None:
         if LANGUAGE_MODEL in words:
             with contextlib.suppress(ImportError):
                 words[words.index(LANGUAGE_MODEL)] = str(demo_language_model())
-        subprocess.run([sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True)
+        # The package beside this file, whatever is installed and from wherever this is run.
+        environment = {**os.environ, "PYTHONPATH": str(GALLERY.parents[1] / "src")}
+        subprocess.run([sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True, env=environment)
 
 
 def row(name: str) -> str:
