@@ -322,7 +322,7 @@ class AuditContext:
         from rightreasons.io.tables import chosen_rows
 
         rows = np.flatnonzero(split.labeled) if split.labeled.any() else np.arange(len(split))
-        names = split.pair_ids or list(split.ids)
+        names = split.pair_ids or split.ids
         return split.take(rows[chosen_rows([names[row] for row in rows], limit, seed=self.seed)])
 
     def running(self, out: Path) -> dict[str, Any]:
@@ -404,7 +404,7 @@ def example_of(
         label = ""
     return Example(
         id=split.ids[item],
-        text=split.texts[item],
+        text=split.data[item][split.asked],
         text_pair=split.text_pairs[item] if split.text_pairs else "",
         label=label,
         prediction=prediction,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.options import AuditOptions
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Cells, Ragged
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.scores import Scores
@@ -69,6 +68,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
+    from rightreasons.io.columns import arrow_of
+
     # A ClassLabel requires distinct names; those of a model may be equal.
     names = list(scores.label_names or ())
     is_named = scores.label_names is not None and len(set(names)) == len(names)
@@ -84,8 +85,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
         }
     )
     columns = {
-        "id": list(split.ids),
-        "text": list(split.texts),
+        "id": split.ids.arrow,
+        "text": arrow_of(split.data, split.asked),
         "label": split.labels,
         "prediction": scores.predicted,
         "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),
@@ -175,14 +176,21 @@ class AuditSplit:
         return len(self.labels)
 
     @functools.cached_property
-    def ids(self) -> tuple[str, ...]:
+    def ids(self) -> Cells:
         """N unique ids."""
-        return tuple(self.data["id"][:])
+        from rightreasons.io.columns import arrow_of
+
+        return Cells(arrow_of(self.data, "id"))
+
+    @property
+    def asked(self) -> str:
+        """The column of the texts, or prompts."""
+        return "text" if self.choices is None else "prompt"
 
     @functools.cached_property
     def texts(self) -> list[str]:
         """N texts, or prompts."""
-        texts: list[str] = self.data["prompt" if self.choices is not None else "text"][:]
+        texts: list[str] = self.data[self.asked][:]
         return texts
 
     @functools.cached_property
@@ -408,14 +416,16 @@ def limited(data: datasets.Dataset, settings: AuditOptions, where: str) -> datas
 
 
 def _labels(data: datasets.Dataset) -> NDArray[np.int64]:
-    labels = data["label"][:] if "label" in data.column_names else [-1] * len(data)
-    return np.array(labels, dtype=np.int64)
+    from rightreasons.io.columns import arrow_of
+
+    if "label" not in data.column_names:
+        return np.full(len(data), -1, dtype=np.int64)
+    return np.asarray(arrow_of(data, "label").to_numpy(), dtype=np.int64)
 
 
 def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
-    digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
-    for column in ("id", "text", "text_pair", "prompt", "choices"):
-        # At once: a lazy column formats each row.
-        values = data[column][:] if column in data.column_names else []
-        digest.update(json.dumps([column, values], default=str).encode())
-    return digest.hexdigest()
+    from rightreasons.io.files import content_of
+
+    kept = [name for name in ("id", "text", "text_pair", "prompt", "choices") if name in data.column_names]
+    content = content_of(data.select_columns(kept).with_format("arrow")[:])
+    return hashlib.blake2b(labels.tobytes() + content, digest_size=16).hexdigest()

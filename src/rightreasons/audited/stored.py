@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.options import AuditOptions, StoredOptions
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.errors import OptionError, counted, naming, one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
@@ -137,7 +137,7 @@ class StoredTable:
     """
 
     name: str
-    ids: tuple[str, ...]
+    ids: Cells
     logits: NDArray[np.float64] | Ragged
     probabilities: NDArray[np.float64] | Ragged | None
 
@@ -180,14 +180,16 @@ class StoredModel:
         table = self.tables[split.name]
         logits, probabilities = table.logits, table.probabilities
         if split.ids != table.ids:
-            row_of = {name: row for row, name in enumerate(table.ids)}
-            missing = [name for name in split.ids if name not in row_of]
-            if missing:
+            import pyarrow.compute as pc
+
+            found = pc.index_in(split.ids.arrow, value_set=table.ids.arrow)
+            if found.null_count:
+                missing = split.ids[pc.index(pc.is_null(found), True).as_py()]
                 raise ValueError(
-                    f"Expected a prediction for each item of {split.name} in {table.name}, but {len(missing):,} of "
-                    f"{len(split):,} have none, such as the id {missing[0]!r}."
+                    f"Expected a prediction for each item of {split.name} in {table.name}, but {found.null_count:,} of "
+                    f"{len(split):,} have none, such as the id {missing!r}."
                 )
-            rows = np.array([row_of[name] for name in split.ids], dtype=np.intp)
+            rows = np.asarray(found.to_numpy(), dtype=np.intp)
             logits = take_rows(logits, rows)
             probabilities = None if probabilities is None else take_rows(probabilities, rows)
         return Scores(
@@ -248,7 +250,7 @@ def open_stored(
     read, answers = _asked(everything, path)
     if dataset is None:
         task, items = _own_items(read, path, settings)
-        name, ids = ONLY_SPLIT, tuple(items["id"][:])
+        name, ids = ONLY_SPLIT, _ids(items)
     elif read.kind == "confidence":
         raise ValueError(
             f"Expected class scores in {path} to go with {where}, but it has the confidence in given answers, which is "
@@ -269,7 +271,7 @@ def open_stored(
     if stored.fit_temperature_on is not None:
         spare = _spare_name(stored.fit_temperature_on, name)
         other, rows = _fitting(stored, settings, read, task)
-        tables[spare] = _table(other, tuple(rows["id"][:]), stored.fit_temperature_on)
+        tables[spare] = _table(other, _ids(rows), stored.fit_temperature_on)
         data[spare] = rows
         digest += _digest(stored.fit_temperature_on, other)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
@@ -289,6 +291,12 @@ def open_stored(
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _ids(items: datasets.Dataset) -> Cells:
+    from rightreasons.io.columns import arrow_of
+
+    return Cells(arrow_of(items, "id"))
 
 
 def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
@@ -354,7 +362,7 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     import datasets
     import pyarrow as pa
 
-    from rightreasons.io.columns import TEXT_COLUMNS, find_column, named_column
+    from rightreasons.io.columns import TEXT_COLUMNS, arrow_of, find_column, named_column
     from rightreasons.io.files import dataset_of, table_of
     from rightreasons.io.tables import open_multiple_choice
 
@@ -369,14 +377,15 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
         )
         return "multiple_choice", items
     text = find_column(table, settings.text_column, TEXT_COLUMNS, "text_column", path)
-    ids = read.ids if read.ids is not None and len(set(read.ids)) == len(read) else map(str, range(len(read)))
     columns: dict[str, Any] = {
-        "id": list(ids),
-        "text": [""] * len(read) if text is None else [str(value) for value in table[text][:]],
+        "id": pa.array(np.arange(len(read))).cast("string"),
+        "text": pa.repeat("", len(read)) if text is None else _as_texts(arrow_of(table, text)),
     }
+    if read.ids is not None and len(read.ids.arrow.unique()) == len(read):
+        columns["id"] = read.ids.arrow
     if settings.text_pair_column is not None:
         pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
-        columns["text_pair"] = [str(value) for value in table[pair][:]]
+        columns["text_pair"] = _as_texts(arrow_of(table, pair))
     task: Task = "confidence" if read.kind == "confidence" else "classification"
     if task == "classification" and (isinstance(read.predictions, list) or settings.task == "multiple_choice"):
         task = "multiple_choice"
@@ -385,16 +394,27 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
         label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
     kinds = datasets.Features({**dict.fromkeys(columns, datasets.Value("string")), "label": label})
     # `from_dict` and `add_column` would encode or digest each label by itself.
-    items = datasets.Dataset(pa.table({**columns, "label": read.references}, schema=kinds.arrow_schema))
+    items = datasets.Dataset(
+        pa.table({**columns, "label": np.asarray(read.references, dtype=np.int64)}, schema=kinds.arrow_schema)
+    )
     further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
 
 
-def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> tuple[str, ...]:
+def _as_texts(column: Any) -> Any:
+    """Return a column of texts; what is none becomes one."""
+    import pyarrow as pa
+
+    are_texts = pa.types.is_string(column.type) and not column.null_count
+    return column if are_texts else pa.array(list(map(str, column.to_pylist())), pa.string())
+
+
+def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> Cells:
     """Return the id of each prediction: its own where the items have it, or else that of the item in its place."""
-    ids = tuple(items["id"][:])
-    names = read.ids
-    if names is not None and not set(names).isdisjoint(ids):
+    import pyarrow.compute as pc
+
+    ids, names = _ids(items), read.ids
+    if names is not None and pc.any(pc.is_in(names.arrow, value_set=ids.arrow)).as_py():
         check_ids(names, f"id of {path}")
         _check_texts(read, names, items, path, where)
         return names
@@ -477,7 +497,7 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
 
 
 @naming("score_columns")
-def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
+def _table(read: Predictions, ids: Cells, path: str) -> StoredTable:
     """Bring scores of any kind to logits, with the exact probabilities beside them."""
     scores = read.scores or "probabilities"
     if read.kind == "confidence" and scores == "logits":
@@ -493,14 +513,9 @@ def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
 
 def _digest(table: Any, read: Predictions) -> str:
     """Return a digest of local files, or else of what was read."""
-    import pyarrow as pa
-
-    from rightreasons.io.files import described, table_of
+    from rightreasons.io.files import content_of, described, table_of
 
     files = dict.fromkeys((table, described(table).source)) if isinstance(table, str) else ()
     if files and all(Path(file).is_file() for file in files):
         return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
-    held, sink = table_of(read.columns, "the predictions"), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, held.schema) as stream:
-        stream.write_table(held)
-    return hashlib.blake2b(sink.getvalue()).hexdigest()
+    return hashlib.blake2b(content_of(table_of(read.columns, "the predictions"))).hexdigest()

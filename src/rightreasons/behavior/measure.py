@@ -496,7 +496,7 @@ def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.b
     )
 
 
-def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
+def _check_ids(ids: Sequence[str] | None, suite: Suite) -> None:
     """Check the order of predictions whose ids are those of the suite; other ids say nothing about it."""
     expected = [row["id"] for row in suite.examples()] if ids is not None else []
     if ids is None or set(expected).isdisjoint(ids):

@@ -596,10 +596,6 @@ def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: fl
     return intervals.Interval(min(float(low), value), max(float(high), value), resampling.level, "Jeffreys")
 
 
-def _brier_of_answers(items: JudgedItems, resampling: Resampling) -> Estimate | None:
-    return _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
-
-
 def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     losses = _log_losses(items)
     if not np.isfinite(losses).all():  # a label of probability 0
@@ -677,7 +673,9 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "classwise_ece": _by_class(_error(kind="classwise")),
     "macro_ce": _of_top("macro_ce", _left_out(upper=lambda _: 1.0)),
     "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
-    "brier_of_answers": _brier_of_answers,
+    "brier_of_answers": lambda items, resampling: (
+        _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
+    ),
     "brier_reliability": _by_class(_of_top("brier_reliability", _left_out())),
     "brier_resolution": _by_class(_of_top("brier_resolution", _left_out(upper=_most_resolution))),
     "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _of_base_rates)),

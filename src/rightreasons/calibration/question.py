@@ -96,12 +96,6 @@ def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
         yield before[key].name, *pair, before[key].better or ""
 
 
-def class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each class."""
-    for figures in m.classes:
-        yield m.context.label_names[figures.label], *list(vars(figures).values())[1:]
-
-
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the labels that the model contradicts."""
     rows = m.label_errors[:N_LABELS]
@@ -249,7 +243,13 @@ CALIBRATION = Question(
         ),
         Part(
             "classes",
-            (Table("classes", class_rows, "Counted; van Rijsbergen 1979; Kull et al. 2019"),),
+            (
+                Table(
+                    "classes",
+                    lambda m: [(m.context.label_names[one.label], *[*vars(one).values()][1:]) for one in m.classes],
+                    "Counted; van Rijsbergen 1979; Kull et al. 2019",
+                ),
+            ),
             when=lambda m: m.classes is not None,
         ),
         Part("votes", (Table("votes", vote_rows, "Counted"),), figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),

@@ -116,7 +116,8 @@ def smooth_ece(
 def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
     """Compute `smooth_ece` from precomputed top labels."""
     values, events = top.pairs(kind)[0]
-    residuals = _cosines(_on_grid(values, events - values))
+    # a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS: a DCT-I counts every inner term twice.
+    residuals = fft.dct(_on_grid(values, events - values) / ([1.0] + [2.0] * (CELLS - 1) + [1.0]), type=1)
     sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
     # At the fixed point the two are one number.
     error = sigma if bandwidth is None else _error_at(sigma, residuals)
@@ -230,22 +231,10 @@ def _on_grid(values: Floats, weights: Floats) -> Floats:
     return np.asarray(nodes / len(values), dtype=np.float64)
 
 
-def _cosines(nodes: Floats) -> Floats:
-    """Return a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS."""
-    # A DCT-I counts every inner term twice.
-    halved = nodes / 2.0
-    halved[[0, -1]] *= 2.0
-    return np.asarray(fft.dct(halved, type=1), dtype=np.float64)
-
-
-def _smooth(sigma: float, cosines: Floats) -> Floats:
-    """Return the smoothed density at the nodes: a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt)."""
-    damped = cosines * np.exp(-0.5 * (np.arange(len(cosines)) * np.pi * sigma) ** 2)
-    return np.asarray(fft.dct(damped, type=1), dtype=np.float64)
-
-
 def _error_at(sigma: float, residuals: Floats) -> float:
-    height = np.abs(_smooth(sigma, residuals))
+    # The smoothed density at the nodes: a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt).
+    damped = residuals * np.exp(-0.5 * (np.arange(len(residuals)) * np.pi * sigma) ** 2)
+    height = np.abs(fft.dct(damped, type=1))
     return float((height.sum() - (height[0] + height[-1]) / 2.0) / CELLS)
 
 

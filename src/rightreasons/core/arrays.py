@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import itertools
 import numbers
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -287,6 +288,60 @@ class Ragged:
         return int(np.searchsorted(self.offsets, position, side="right") - 1)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cells(Sequence[Any]):
+    """A column of Arrow as a sequence of Python's values, each of which is made only when it is read.
+
+    Attributes:
+        arrow: The column, an Array or a ChunkedArray of pyarrow.
+
+    Example:
+        >>> import pyarrow
+        >>> cells = Cells(pyarrow.array(["b", "a", None]))
+        >>> cells[1], cells[1:], list(cells), cells == ["b", "a", None]
+        ('a', ['a', None], ['b', 'a', None], True)
+    """
+
+    arrow: Any
+
+    def __len__(self) -> int:
+        return len(self.arrow)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self[row : row + 4096] for row in range(0, len(self), 4096))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Cells):
+            return bool(self.arrow.equals(other.arrow))
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
+        return self.arrow if type is None else self.arrow.cast(type)
+
+    def take(self, rows: Any) -> Cells:
+        """Return the values of some rows, in that order."""
+        return Cells(self.arrow.take(np.asarray(rows, dtype=np.int64)))
+
+
+def sortable(names: Any) -> NDArray[Any]:
+    """Return what sorts as names do: themselves, or their ranks where they are a column of Arrow.
+
+    Example:
+        >>> import pyarrow
+        >>> sortable(Cells(pyarrow.array(["b", "a", "b"]))).tolist(), sortable(["b", "a"]).tolist()
+        ([2, 1, 2], ['b', 'a'])
+    """
+    if not isinstance(names, Cells):
+        return np.asarray(names, dtype=np.str_)
+    ranks = importlib.import_module("pyarrow.compute").rank(names.arrow, tiebreaker="dense")
+    return np.asarray(ranks.to_numpy())
+
+
 def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace the values of items with equal scores by their mean.
 
@@ -311,7 +366,7 @@ def falling(values: NDArray[Any], ids: Sequence[Any] | NDArray[Any]) -> NDArray[
         >>> falling(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
         [1, 2, 0]
     """
-    return np.lexsort((np.asarray(ids, dtype=np.str_), -values))
+    return np.lexsort((sortable(ids), -values))
 
 
 def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
@@ -338,6 +393,26 @@ def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> ND
         [[0.1, 0.9], [0.1, 0.9]]
     """
     return rows.take(order).table() if isinstance(rows, Ragged) else np.asarray(rows[order])
+
+
+def encoded(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return (N,) the code of each value, and the distinct values by code, in the order in which they are met.
+
+    Example:
+        >>> codes, values = encoded(np.array([3, 1, 3]))
+        >>> codes.tolist(), values, encoded(["b", None])[1]
+        ([0, 1, 0], [3, 1], ['b', None])
+    """
+    if isinstance(values, Cells):
+        coded = values.arrow.dictionary_encode(null_encoding="encode")
+        coded = coded.combine_chunks() if hasattr(coded, "chunks") else coded
+        return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
+        distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return np.argsort(order)[codes], distinct[order].tolist()
+    code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values)), list(code_of)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

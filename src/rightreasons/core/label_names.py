@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Cells, Result, encoded
 from rightreasons.core.errors import OptionError, did_you_mean, escaped
 
 BY_NAME = "by name"
@@ -132,7 +132,7 @@ class LabelRow(Result):
     rule: str
 
 
-def label_rows(values: Iterable[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
+def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
     """Return the mapping table of a column of labels, the most frequent value first.
 
     Example:
@@ -142,7 +142,9 @@ def label_rows(values: Iterable[Any], column: LabelColumn) -> tuple[LabelRow, ..
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
     pairs: Counter[tuple[str, int]] = Counter()
-    for (value, number), count in Counter(zip(values, column.ids.tolist(), strict=True)).items():
+    codes, distinct = encoded(values)
+    _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    for value, number, count in zip(distinct, column.ids[firsts].tolist(), counts.tolist(), strict=True):
         pairs["" if value is None else str(value), number] += count
     rows = []
     for (value, number), count in pairs.most_common():
@@ -400,10 +402,9 @@ def resolve_label_columns(
     else:
         id_of, shown, how, reason = _classes(places, known, first, read, remedy)
     resolved = {}
-    for where, (values, cells) in read.items():
-        index = {value: -1 if cell is None else id_of.get(cell.text, -1) for value, cell in cells.items()}
-        ids = np.fromiter(map(index.__getitem__, values), dtype=np.int64, count=len(values))
-        resolved[where] = LabelColumn(ids, shown, how, reason)
+    for where, (codes, cells) in read.items():
+        ids = np.array([-1 if cell is None else id_of.get(cell.text, -1) for cell in cells.values()], dtype=np.int64)
+        resolved[where] = LabelColumn(ids[codes], shown, how, reason)
     return resolved
 
 
@@ -457,7 +458,7 @@ class _Place:
     cell: _Cell
 
 
-_Column: TypeAlias = "tuple[list[Any], dict[Any, _Cell | None]]"
+_Column: TypeAlias = "tuple[NDArray[np.int64], dict[Any, _Cell | None]]"
 
 
 def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
@@ -604,8 +605,9 @@ def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
 
 
 def _read(values: Any, where: str) -> _Column:
-    """Return the values as a list of plain ones, and the meaning of each distinct value (None: no label)."""
-    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    """Return the code of each value, and by code each distinct value with its meaning (None: no label)."""
+    columnar = isinstance(values, Cells) or (getattr(values, "ndim", 0) == 1 and values.dtype != object)
+    codes, plain = encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
     kinds = set(map(type, plain))
     if any(issubclass(kind, np.generic) for kind in kinds):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
@@ -615,14 +617,16 @@ def _read(values: Any, where: str) -> _Column:
     for kind in kinds:
         if not issubclass(kind, (str, int, float, type(None))):
             row = next(row for row, value in enumerate(plain) if type(value) is kind)
+            row = row if codes is None else int(np.argmax(codes == row))
             raise TypeError(
                 f"Expected class labels (whole numbers from 0, or names) in {where}, but row {row} holds a "
                 f"{kind.__name__}."
             )
     if bool in kinds and kinds & {int, float}:
-        row = next(row for row, value in enumerate(plain) if type(value) is bool)
-        raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {plain[row]} among numbers.")
-    return plain, {value: _cell(value) for value in dict.fromkeys(plain)}
+        row, value = next((row, value) for row, value in enumerate(plain) if type(value) is bool)
+        raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {value} among numbers.")
+    merged, distinct = encoded(plain)
+    return merged if codes is None else merged[codes], {value: _cell(value) for value in distinct}
 
 
 def _cell(value: Any) -> _Cell | None:
@@ -806,7 +810,8 @@ def _among_headings(
 
 
 def _row(place: _Place, read: Mapping[str, _Column]) -> int:
-    return read[place.where][0].index(place.value)
+    codes, cells = read[place.where]
+    return int(np.argmax(codes == list(cells).index(place.value)))
 
 
 def _remedy(remedy: str) -> str:

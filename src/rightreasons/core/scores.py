@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.validation import check_ragged, softmax
 
 
@@ -18,7 +18,7 @@ class Scores:
     """What a model said about the items of a dataset, in the dataset's order.
 
     Attributes:
-        ids: N item ids, unique.
+        ids: N item ids, unique: a tuple, or a column of Arrow where they are stored.
         logits: (N, K) array, or `Ragged` where the number of choices differs. For kind="confidence" (N, 2), the
             log-probabilities of wrong and right.
         labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
@@ -31,7 +31,7 @@ class Scores:
         failures: Id of an item that has no score -> why, in one sentence; such items are not among `ids`.
     """
 
-    ids: tuple[str, ...]
+    ids: Sequence[str]
     logits: NDArray[np.float64] | Ragged
     labels: NDArray[np.int64] | None = None
     label_names: tuple[str, ...] | None = None
@@ -48,7 +48,7 @@ class Scores:
         """Return what was said about some of the items."""
         return dataclasses.replace(
             self,
-            ids=tuple(self.ids[row] for row in rows.tolist()),
+            ids=self.ids.take(rows) if isinstance(self.ids, Cells) else tuple(self.ids[row] for row in rows.tolist()),
             logits=take_rows(self.logits, rows),
             labels=None if self.labels is None else self.labels[rows],
             probabilities=None if self.probabilities is None else take_rows(self.probabilities, rows),

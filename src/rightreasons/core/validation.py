@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
+from rightreasons.core.arrays import Cells, Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
 from rightreasons.core.label_names import listing
@@ -800,8 +800,10 @@ def _lists_of(what: str, rows: object, name: str) -> list[Any]:
     return items
 
 
-def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
+def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     """Check that ids are unique and return them as strings."""
+    if isinstance(ids, Cells) and len(ids.arrow.unique()) == len(ids):
+        return ids
     checked = [str(item) for item in ids]
     if len(set(checked)) < len(checked):
         seen: set[str] = set()

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import kind_of
+from rightreasons.core.arrays import Cells, kind_of
 from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
 from rightreasons.core.label_names import (
     ASK_SEVERAL,
@@ -597,14 +597,25 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
         ) from None
 
 
+def arrow_of(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
+    """Return a column as Arrow has it."""
+    return data.select_columns([column]).with_format("arrow")[:].column(column)
+
+
 def values_of(data: datasets.Dataset, column: str) -> list[Any]:
     """Return the values of a column as they were read."""
-    return values_in(data.select_columns([column]).with_format("arrow")[:].column(column))
+    return values_in(arrow_of(data, column))
+
+
+def cells_in(column: pa.ChunkedArray) -> Sequence[Any]:
+    """Return the values of a column as they were read; those that stand alone are made when they are read."""
+    odd = pa.types.is_nested(column.type) or isinstance(column.type, pa.JsonType)
+    return values_in(column) if odd else Cells(column)
 
 
 def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
     """Return a column of texts, None where there is none."""
-    values = data.select_columns([column]).with_format("arrow")[:].column(column)
+    values = arrow_of(data, column)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return values
     texts = values_of(data, column)
@@ -625,7 +636,7 @@ def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray 
 
 def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
     """Return the values of a column of labels; those of a ClassLabel, or of lists of one, with their names."""
-    values, feature = values_of(data, column), data.features[column]
+    values, feature = cells_in(arrow_of(data, column)), data.features[column]
     inner = getattr(feature, "feature", None)
     if isinstance(inner, datasets.ClassLabel):
         if any(len(row or ()) > 1 for row in values):
@@ -650,19 +661,21 @@ def in_cell(cell: Any) -> Any:
     return cell
 
 
-def names_in(values: Iterable[Any]) -> list[str]:
+def names_in(values: Iterable[Any]) -> Cells:
     """Return what ids or groups are called, "" where one is missing; 7.0 is 7 where all are such numbers.
 
     Example:
-        >>> names_in([7.0, None, 12.0]), names_in(["7.0", "7.1"])
+        >>> list(names_in([7.0, None, 12.0])), list(names_in(["7.0", "7.1"]))
         (['7', '', '12'], ['7.0', '7.1'])
     """
-    held = list(values)
-    if {*map(type, held)} != {str}:
-        held = ["" if each is None or each != each else str(each) for each in held]
-    names = list(map(str.strip, held))
-    whole = all(name.endswith(".0") and name[:-2].isdecimal() for name in names if name)
-    return [name.removesuffix(".0") for name in names] if whole else names
+    kind = values.arrow.type if isinstance(values, Cells) else None
+    if isinstance(values, Cells) and (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+        held = pc.fill_null(values.arrow.cast(pa.string()), "")
+    else:
+        held = pa.array(["" if each is None or each != each else str(each) for each in values], pa.string())
+    names = pc.utf8_trim_whitespace(held)
+    whole = pc.all(pc.match_substring_regex(names, r"^(\p{Nd}+\.0)?$"))
+    return Cells(pc.replace_substring_regex(names, r"\.0$", "") if whole.as_py() else names)
 
 
 def _pick(value: Any, steps: Sequence[str]) -> Any:
@@ -677,7 +690,7 @@ def _pick(value: Any, steps: Sequence[str]) -> Any:
 # ------------------------------------------------------------------------------------- columns of a file of predictions
 
 
-class NamedLabels(list[str | None]):
+class NamedLabels(Cells):
     """The names of labels whose file stores numbers and, as a ClassLabel of `datasets`, their names.
 
     Args:
@@ -690,14 +703,14 @@ class NamedLabels(list[str | None]):
     def __init__(self, numbers: Column, names: Sequence[str], column: str, where: object) -> None:
         self.names = tuple(names)
         self.numbers = numbers
-        ids = np.fromiter((-1 if value is None else value for value in numbers), dtype=np.int64, count=len(numbers))
+        ids = np.asarray(pc.fill_null(pa.array(numbers, pa.int64()), -1).to_numpy(zero_copy_only=False))
         wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
         if wrong.size:
             raise ValueError(
                 f"Expected labels from 0 to {len(names) - 1} ({listing(names)}) in the column {column!r} of {where}, "
                 f"but row {wrong[0]} holds {ids[wrong[0]]}."
             )
-        super().__init__(None if label < 0 else self.names[label] for label in ids.tolist())
+        super().__init__(pa.array(self.names, pa.string()).take(pa.array(ids, mask=ids < 0)))
 
 
 def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, OptionsOfTable, str]:
@@ -765,7 +778,7 @@ def _plain_column(column: pa.ChunkedArray) -> Column:
             widths = np.unique(pc.list_value_length(rows).to_numpy(zero_copy_only=False))
             if len(widths) == 1 and widths[0] and flat.null_count == 0:
                 return np.asarray(flat.to_numpy()).reshape(-1, widths[0])
-    return values_in(column)
+    return cells_in(column)
 
 
 def source_name(source: Any) -> str:

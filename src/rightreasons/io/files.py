@@ -47,7 +47,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from rightreasons.core.arrays import ingest
+from rightreasons.core.arrays import Cells, ingest
 from rightreasons.core.errors import OptionError, one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import Options, as_listed, check_options
@@ -326,7 +326,8 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
     for name, column in columns.items():
         if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
             raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
-        made[str(name)] = column_of(ingest(column, str(name)), str(name), where)
+        values = column if isinstance(column, Cells) else ingest(column, str(name))
+        made[str(name)] = column_of(values, str(name), where)
     lengths = {name: len(column) for name, column in made.items()}
     first, rows = next(iter(lengths.items()), ("", 0))
     odd = next((name for name, length in lengths.items() if length != rows), None)
@@ -384,6 +385,14 @@ def _as_json(values: Iterable[Any]) -> pa.Array:
 def in_json(value: Any) -> Any:
     """Return what JSON holds in the place of a value of another kind."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def content_of(table: pa.Table) -> bytes:
+    """Return what is in a table, as bytes that depend on nothing else."""
+    held, sink = table.replace_schema_metadata(None).combine_chunks(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, held.schema) as stream:
+        stream.write_table(held)
+    return bytes(sink.getvalue())
 
 
 def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:

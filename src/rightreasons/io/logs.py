@@ -793,7 +793,7 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
         values = [row.get(name) for row in rows] if isinstance(name, str) and name not in columns else [None]
         if all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
-    return columns if exported else {"id": ids, **columns, **field_columns(documents, columns)}
+    return columns if exported else {"id": list(ids), **columns, **field_columns(documents, columns)}
 
 
 def _kind(row: Row, requests: list[list[Any]], where: str) -> str:
@@ -901,7 +901,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _ids(rows: Sequence[Row], documents: Sequence[Row], where: str) -> list[str]:
+def _ids(rows: Sequence[Row], documents: Sequence[Row], where: str) -> Sequence[str]:
     names = [document.get("id") for document in documents]
     if all(isinstance(name, (str, int)) for name in names) and len(set(names)) == len(names):
         return [str(name) for name in names]

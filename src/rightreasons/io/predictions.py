@@ -29,7 +29,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rightreasons.core.arrays import CLASS_COLUMNS, class_column
+from rightreasons.core.arrays import CLASS_COLUMNS, Cells, class_column, encoded
 from rightreasons.core.errors import OptionError, escaped, naming, one_line
 from rightreasons.core.label_names import (
     BY_NUMBER,
@@ -96,13 +96,13 @@ class Predictions:
     Attributes:
         predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
             confidence in the given answer.
-        references: (N,) labels, -1 where there is none. For kind="confidence": (N,) 1 where the answer was right, or 0.
-            None where they are not read.
+        references: (N,) labels, -1 where there is none. For kind="confidence": (N,) booleans, whether the answer was
+            right, which no kernel takes for labels. None where they are not read.
         label_names: K class names where the columns have them, or else None.
         scores: The kind of score that an option or the column names state ("probabilities", "logits",
             "log_probabilities"), or None.
         kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
-        ids: N ids of the items where there is a column of them, or else None.
+        ids: N ids of the items where there is a column of them, or else None; `ids.arrow` is the column of Arrow.
         columns: All columns of the file.
         taken: What was read -> the columns that it was read from.
         remark: What was done to the first of these, in brackets; "" for nothing.
@@ -117,7 +117,7 @@ class Predictions:
     label_names: tuple[str, ...] | None = None
     scores: str | None = None
     kind: str = "top_label"
-    ids: tuple[str, ...] | None = None
+    ids: Cells | None = None
     columns: Columns = dataclasses.field(default_factory=dict)
     taken: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     remark: str = ""
@@ -171,7 +171,7 @@ class ModelAnswers:
     answers: NDArray[np.int64] | list[str] | None = None
     label_names: tuple[str, ...] | None = None
     kind: str | None = None
-    ids: tuple[str, ...] | None = None
+    ids: Cells | None = None
     confidences: NDArray[np.float64] | None = None
     form: str = ""
     unread: NDArray[np.bool_] | None = None
@@ -187,9 +187,9 @@ class ModelAnswers:
 
 
 def _rows_of(column: Any, rows: Sequence[int]) -> Any:
-    if column is None or isinstance(column, np.ndarray):
-        return None if column is None else column[list(rows)]
-    return type(column)(column[row] for row in rows) if isinstance(column, tuple) else [column[row] for row in rows]
+    if column is None or isinstance(column, (np.ndarray, Cells)):
+        return None if column is None else column.take(rows) if isinstance(column, Cells) else column[list(rows)]
+    return [column[row] for row in rows]
 
 
 @takes(PredictionOptions)
@@ -287,7 +287,7 @@ def parse_predictions(text: str, *, options: PredictionOptions) -> Predictions:
         ([[0.9, 0.1], [0.2, 0.8]], [0, 1], ('no', 'yes'), 'probabilities')
         >>> parsed = parse_predictions("answer,confidence,correct\nParis,0.9,1\nRome,0.4,0\n")
         >>> parsed.kind, parsed.predictions.tolist(), parsed.references.tolist()
-        ('confidence', [0.9, 0.4], [1, 0])
+        ('confidence', [0.9, 0.4], [True, False])
     """
     columns = columns_in(parse_table(text, "the text"), "the text")
     return find_predictions(columns, "the text", options=options)
@@ -351,7 +351,7 @@ def find_predictions(
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
     if values is not None and label_names is None and (headings or getattr(table, "ndim", 2) == 1):
-        words = _words(_plain(values))
+        words = _words(values)
         own = chosen.class_names or chosen.columns
         endings = tuple(_ending(name, words) for name in own)
         in_words = {*map(folded, own)} & words.keys() if headings else ()
@@ -498,8 +498,8 @@ def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
     told = _called(rest, "label", options.label_column)
     if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
         return columns
-    given = {*columns["label"]} if _are_words(columns["label"]) else set()
-    known = {*map(folded, map(str, columns[told[0]]))}
+    given = {*_met(columns["label"])} if _are_words(columns["label"]) else set()
+    known = {*map(folded, map(str, _met(columns[told[0]])))}
     if known & {*map(folded, given)} or (given and numbers_said([*given])):  # LABEL_0 and LABEL_1
         score = {} if options.score_columns else {"confidence": columns["score"]}
         return rest | {"score": columns["score"], "prediction": columns["label"]} | score
@@ -507,7 +507,7 @@ def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
 
 
 def _are_words(column: Any) -> bool:
-    return isinstance(column, list) and all(isinstance(value, str) for value in column)
+    return isinstance(column, (list, Cells)) and all(isinstance(value, str) for value in _met(column))
 
 
 def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
@@ -524,10 +524,16 @@ def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     return {f"p_{name}": column for name, column in named.items()} if adds_up else {}
 
 
+def _met(column: Iterable[Any]) -> Iterable[Any]:
+    """Return the values of a column, each once where Arrow or numpy tell that without a look at each."""
+    once = isinstance(column, Cells) or (isinstance(column, np.ndarray) and column.dtype != object)
+    return encoded(column)[1] if once else column
+
+
 def _words(labels: Iterable[Any]) -> dict[str, str]:
-    """Return the labels that are texts by what they say; of several spellings the one that comes last."""
-    distinct = dict.fromkeys([label for label in labels if isinstance(label, (str, bool))][::-1])
-    return {folded(str(label)): str(label).strip() for label in reversed(distinct)}
+    """Return the labels that are texts by what they say."""
+    words = dict.fromkeys(label for label in _met(labels) if isinstance(label, (str, bool)))
+    return {folded(str(label)): str(label).strip() for label in words}
 
 
 def _ending(name: str, words: Mapping[str, str]) -> str:
@@ -571,7 +577,12 @@ def _as_fractions(table: Any, roles: Roles, kind: str | None, shown: str) -> Any
 
 def _check_of_class(table: Any, name: str, answers: Column, answer: str, where: str) -> None:
     """Refuse as P(class 1) what is never below a half although several classes are answered."""
-    if isinstance(table, np.ndarray) and table.ndim == 1 and table.min() >= 0.5 and len(set(map(str, answers))) > 1:
+    if (
+        isinstance(table, np.ndarray)
+        and table.ndim == 1
+        and table.min() >= 0.5
+        and len(set(map(str, _met(answers)))) > 1
+    ):
         raise OptionError(
             f"Expected P(class 1) in the column {name!r} of {where}, but none is below 0.5, and {answer!r} holds "
             "several classes: the confidence in the given answer is named by `confidence_column`, P(class 1) by "
@@ -696,10 +707,10 @@ def _are_numbers(names: Sequence[str]) -> bool:
     return list(names) == [str(number) for number in range(len(names))]
 
 
-def find_ids(columns: Columns) -> tuple[str, ...] | None:
+def find_ids(columns: Columns) -> Cells | None:
     """Return the ids of the items; None where no column is called like them."""
     name = usual_column(columns, USUAL["id"])
-    return None if name is None else tuple(names_in(columns[name]))
+    return None if name is None else names_in(columns[name])
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
@@ -928,17 +939,17 @@ def _of_answers(
         warnings.warn(doubt, stacklevel=2)
     columns, taken = roles.columns, {**taken, "right": told}
     if UNREAD in columns:
-        right = np.where(np.array(columns[UNREAD], dtype=np.bool_), 0, right)
+        right = right & ~np.array(columns[UNREAD], dtype=np.bool_)
     more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "doubt": doubt, **more}
     return Predictions(confidence, right, columns=columns, taken=taken, **more)
 
 
 @naming("correct_column")
-def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
+def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
 
     Returns:
-        (N,) 1 where the answer was right, or 0; the column that says it, or those of answers and of labels; and a
+        (N,) whether the answer was right; the column that says it, or those of answers and of labels; and a
         sentence where another order of the classes would fit far better, or "".
     """
     columns, where, correct = roles.columns, roles.where, roles.correct
@@ -956,7 +967,8 @@ def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
             option="correct_column",
         )
     (name,) = correct
-    texts = [str(value).strip().lower() for value in _plain(columns[name])]
+    codes, met = encoded(columns[name])
+    texts = np.array([str(value).strip().lower() for value in met], dtype=object)[codes]
     check_each(
         texts,
         lambda text: text in _TRUE | _FALSE,
@@ -964,16 +976,17 @@ def correctness(roles: Roles) -> tuple[NDArray[np.int64], tuple[str, ...], str]:
         f"may compare: '{{{{ {in_expression(name)} == \"WORD\" }}}}')",
         unit="item",
     )
-    return np.array([text in _TRUE for text in texts], dtype=np.int64), (name,), ""
+    return np.isin(texts, [*_TRUE]), (name,), ""
 
 
-def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[NDArray[np.int64], str]:
-    """Return 1 where an answer names the class that the label names, and 0 elsewhere; and the doubt, or ""."""
+def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[NDArray[np.bool_], str]:
+    """Return whether an answer names the class that the label names; and the doubt, or ""."""
     both = {f"the column {name!r} of {where}": columns[name] for name in (answer, label)}
     labeled, said = _words(columns[label]), _words(columns[answer])
-    if len(said) == len({each for each in columns[answer] if isinstance(each, str)}):  # POSITIVE is positive
+    if len(said) == len({each for each in _met(columns[answer]) if isinstance(each, str)}):  # POSITIVE is positive
         spelled = {said[word]: labeled[word] for word in said.keys() & labeled.keys()}
-        both[next(iter(both))] = [spelled.get(str(each).strip(), each) for each in columns[answer]]
+        codes, met = encoded(columns[answer])
+        both[next(iter(both))] = np.array([spelled.get(str(each).strip(), each) for each in met], dtype=object)[codes]
     same = f"'{{{{ {in_expression(answer)}.strip(\"( )\") == {in_expression(label)} }}}}'"
     remedy = f"`correct_column` says which answers were right, also as an expression such as {same}"
     names = next((column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)), None)
@@ -993,7 +1006,7 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[N
     doubt = ""
     if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
         doubt = other_order(np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names)
-    return np.asarray(answers.ids == gold.ids, dtype=np.int64), doubt
+    return np.asarray(answers.ids == gold.ids), doubt
 
 
 def _distinct(columns: Columns, place: int) -> list[str]:
@@ -1010,7 +1023,7 @@ def without_scores(roles: Roles) -> Predictions | None:
         >>> columns = {"text": ["2 + 2", "3 + 3"], "answer": ["4", "5"], "correct": [1, 0]}
         >>> found = without_scores(roles_of(columns, "log.jsonl", PredictionOptions()))
         >>> found.references.tolist(), found.predictions.tolist()
-        ([1, 0], [1.0, 1.0])
+        ([True, False], [1.0, 1.0])
         >>> without_scores(roles_of({**columns, "confidence": [0.9, 0.8]}, "log.jsonl", PredictionOptions()))
     """
     columns, answers = roles.columns, roles.answers
@@ -1035,7 +1048,7 @@ def _called(columns: Iterable[str], what: str, named: str | None = None) -> list
 
 def _are_whole(column: Column) -> bool:
     """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
-    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in _plain(column))
+    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in _met(column))
 
 
 def _are_answers(column: Column) -> bool:

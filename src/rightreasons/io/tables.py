@@ -509,16 +509,20 @@ def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty
     return np.flatnonzero(full)
 
 
-def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) -> tuple[pa.Array, str | None]:
+def _ids(
+    data: datasets.Dataset, id_column: str | None, part: str, name: str
+) -> tuple[pa.Array | pa.ChunkedArray, str | None]:
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return pa.array(check_ids(columns.names_in(columns.values_of(data, column)), column), pa.string()), column
+        ids = columns.names_in(columns.cells_in(columns.arrow_of(data, column)))
+        check_ids(ids, column)
+        return ids.arrow, column
     usual_id = columns.usual_column(data, columns.ID_COLUMNS)
     if usual_id is not None:
-        ids = columns.names_in(columns.values_of(data, usual_id))
-        if "" not in ids and len(set(ids)) == len(ids):
-            return pa.array(ids, pa.string()), usual_id
+        ids = columns.names_in(columns.cells_in(columns.arrow_of(data, usual_id)))
+        if len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py():
+            return ids.arrow, usual_id
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
     return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None
 

@@ -329,7 +329,7 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
 
 def leave_out_empty(
     texts: Sequence[str], ids: Iterable[object] | None, labels: Any
-) -> tuple[list[str], list[str], Any, dict[str, str]]:
+) -> tuple[list[str], Sequence[str], Any, dict[str, str]]:
     """Leave out the texts without words, unless all are.
 
     Args:

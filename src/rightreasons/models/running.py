@@ -339,9 +339,14 @@ def join(chunks: Iterable[Chunk]) -> Chunk:
     if not parts:
         return Chunk(np.empty(0, np.int64), {})
     items, order = np.unique(np.concatenate([part.items for part in parts]), return_index=True)
-    names = list(parts[0].columns)
-    whole = {name: _concatenate([part.columns[name] for part in parts]) for name in names}
-    columns = {name: rows.take(order) if isinstance(rows, Ragged) else rows[order] for name, rows in whole.items()}
+    columns: dict[str, Column] = {}
+    for name in parts[0].columns:
+        rows: list[Any] = [part.columns[name] for part in parts]
+        if all(isinstance(each, Ragged) for each in rows):
+            values, lengths = (np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths"))
+            columns[name] = Ragged.of(values, lengths).take(order)
+        else:
+            columns[name] = np.concatenate(rows)[order]
     return Chunk(items, columns)
 
 
@@ -387,13 +392,6 @@ class Store(Records):
             elif kind == "values":
                 columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
         return Chunk(items, columns)
-
-
-def _concatenate(columns: Sequence[Column]) -> Column:
-    if all(isinstance(column, Ragged) for column in columns):
-        rows = [column for column in columns if isinstance(column, Ragged)]
-        return Ragged.of(np.concatenate([r.values for r in rows]), np.concatenate([r.lengths for r in rows]))
-    return np.concatenate([np.asarray(column) for column in columns])
 
 
 class Columns(dict[str, Column]):

@@ -168,6 +168,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     accuracy = rate(hits, context.resampling, clusters)
     if accuracy is None:
         return None
+    squares = (np.bincount(codes, hits - hits.mean()) ** 2).sum()
     told = Counter(lack for lack in (*unread, *more) if lack)
     readable = np.array([not lack for lack in unread], dtype=np.bool_)
     return AnswerFigures(
@@ -175,7 +176,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         n_items=len(hits),
         n_units=n_units,
         accuracy=accuracy,
-        standard_error=_standard_error(hits, codes),
+        standard_error=None if n_units < 2 else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
         low=float(hits.mean()),
         high=float(hits.mean()) + sum(told.values()) / len(hits),
         of_read=rate(right[readable], context.resampling, clusters_of(units, readable)),
@@ -281,14 +282,6 @@ def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
 def _named(reason: str) -> str:
     """Return a reason without the text that it quotes."""
     return "no answer that can be read" if reason.startswith("no answer in") else reason
-
-
-def _standard_error(hits: NDArray[np.bool_], codes: NDArray[np.int64]) -> float | None:
-    sums = np.bincount(codes, hits - hits.mean())
-    n_units = len(sums)
-    if n_units < 2:
-        return None
-    return float(np.sqrt(n_units / (n_units - 1) * (sums**2).sum()) / len(hits))
 
 
 def _agreement(

@@ -23,7 +23,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 import rightreasons
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Cells, Result, sortable
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.store import csv_text, swapped_in, write_bytes, write_json, write_text
@@ -160,6 +160,8 @@ class Items:
 
 def items_of(context: AuditContext) -> Items | None:
     """Take the items of the split that the model does worst on; None where no item has a label and an answer."""
+    from rightreasons.io.columns import arrow_of
+
     if context.task == "confidence":  # whether an answer was right is known, and not which it was
         return None
     best: Items | None = None
@@ -171,7 +173,8 @@ def items_of(context: AuditContext) -> Items | None:
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
-        ids = np.array([split.ids[row] for row in rows.tolist()])
+        texts = Cells(arrow_of(split.data, split.asked))
+        ids = sortable(split.ids.take(rows))
         order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right))
         n_wrong = int((~right).sum())
         most_wrong = MOST_ITEMS - min(len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong))
@@ -182,7 +185,7 @@ def items_of(context: AuditContext) -> Items | None:
             (
                 Example(
                     split.ids[row],
-                    _cut(" ".join(split.texts[row].split()), LONGEST),
+                    _cut(" ".join(texts[row].split()), LONGEST),
                     context.label_name(int(split.labels[row]))
                     + (" (contradicts the text)" if split.mislabeled[row] else ""),
                     context.label_name(int(predicted[row])),
@@ -424,6 +427,7 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
     )
+    link = Markup('<a href="{}">{}</a>')
     environment.filters.update(
         amount=number,
         cell=cell,
@@ -434,7 +438,9 @@ def _template() -> Any:
         base64=lambda content: base64.b64encode(content).decode(),
         drawing=Markup,
         csv=_csv,
-        sourced=_sourced,
+        sourced=lambda source: Markup("").join(
+            link.format(url, name) if url else escape(name) for name, url in linked(source)
+        ),
         termed=_termed,
         anchor=anchor,
         place=lambda name: "item-" + "_".join(name.split()),
@@ -465,12 +471,6 @@ def _lead_examples(result: SectionResult) -> ExampleList | None:
     lists = (each for part in result.parts for each in part.examples if not each.folded and each.examples)
     first = next(lists, None)
     return None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
-
-
-def _sourced(source: str) -> Any:
-    """Return a source with its works linked."""
-    link = Markup('<a href="{}">{}</a>')
-    return Markup("").join(link.format(url, name) if url else escape(name) for name, url in linked(source))
 
 
 def _termed(text: str) -> Any:
