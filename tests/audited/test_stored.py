@@ -1,10 +1,13 @@
 """Stored predictions in the place of a model: the figures of the metric, every question answered or told why not."""
 
+import gc
 import itertools
 import json
 import sys
+import threading
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -379,3 +382,38 @@ def test_empty_texts_are_no_wrong_answers(tmp_path):
     )
     assert result["calibration.accuracy"].estimate.value == 1.0
     assert result.to_dict()["answers"]["n_items"] == 40
+
+
+@pytest.mark.parametrize("kind", ["scores", "confidence"])
+def test_no_object_of_python_is_made_for_a_row(tmp_path, kind):
+    n_items = 100_000
+    shares = np.random.default_rng(0).dirichlet((2, 1, 1), n_items)
+    columns = {
+        "id": [f"item {row}" for row in range(n_items)],
+        **{f"p_{name}": shares[:, k] for k, name in enumerate("abc")},
+        "label": np.array(["a", "b", "c"])[shares.cumsum(axis=1).argmax(axis=1) % 3],
+    }
+    if kind == "confidence":
+        columns = {"id": columns["id"], "confidence": shares.max(axis=1), "correct": np.arange(n_items) % 2}
+    table = pd.DataFrame(columns)
+    table[:300].to_csv(tmp_path / "few.csv", index=False)
+    table.to_csv(tmp_path / "many.csv", index=False)
+    del columns, table
+    how = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
+    rightreasons.audit(tmp_path / "few.csv", out=tmp_path / "few", **how)  # imports, fonts, templates
+    gc.collect()
+    before, most, ended = sys.getallocatedblocks(), 0, threading.Event()  # numpy's and Arrow's columns are none
+
+    def watch():
+        nonlocal most
+        while not ended.wait(0.0005):
+            most = max(most, sys.getallocatedblocks() - before)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        rightreasons.audit(tmp_path / "many.csv", out=tmp_path / "many", **how)
+    finally:
+        ended.set()
+        watcher.join()
+    assert most < n_items / 2

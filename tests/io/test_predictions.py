@@ -620,3 +620,11 @@ def test_probabilities_beside_what_was_right_need_no_labels():
         find_predictions({**columns, "prob1": [0.5, 3.0, 0.3]})
     with pytest.raises(ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})
+
+
+def test_a_confidence_is_no_probability_of_class_1():
+    # |0.9 - 1| and |0.6 - 0|, half each: 0.35; of P(class 1) it would be (0.1 + 0.6) / 2 beside labels 1 and 0, too.
+    read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
+    with pytest.raises(ValueError, match="got True and False, as if they said whether each answer was right: pass kind="):
+        calibration_error(read.predictions, read.references)
+    assert calibration_error(read.predictions, read.references, kind=read.kind).ece == pytest.approx(0.35)

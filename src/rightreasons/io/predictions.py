@@ -908,7 +908,7 @@ def _confidence(roles: Roles) -> Predictions:
         )
     if kind in (None, "probabilities"):
         check_each(
-            confidence.tolist(),
+            confidence,
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
@@ -968,15 +968,15 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
         )
     (name,) = correct
     codes, met = encoded(columns[name])
-    texts = np.array([str(value).strip().lower() for value in met], dtype=object)[codes]
+    texts = np.array([str(value).strip().lower() for value in met], dtype=object)
     check_each(
-        texts,
+        texts[codes],
         lambda text: text in _TRUE | _FALSE,
         f"1 and 0, true and false, or yes and no, in column {name!r} of {where} (for other words, `correct_column` "
         f"may compare: '{{{{ {in_expression(name)} == \"WORD\" }}}}')",
         unit="item",
     )
-    return np.isin(texts, [*_TRUE]), (name,), ""
+    return np.isin(texts, [*_TRUE])[codes], (name,), ""
 
 
 def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[NDArray[np.bool_], str]:
@@ -1048,7 +1048,7 @@ def _called(columns: Iterable[str], what: str, named: str | None = None) -> list
 
 def _are_whole(column: Column) -> bool:
     """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
-    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in _met(column))
+    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in column)
 
 
 def _are_answers(column: Column) -> bool:
