@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rightreasons.calibration import calibration_error
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
 from rightreasons.probes.judgments import read_judgments
@@ -625,6 +626,32 @@ def test_probabilities_beside_what_was_right_need_no_labels():
 def test_a_confidence_is_no_probability_of_class_1():
     # |0.9 - 1| and |0.6 - 0|, half each: 0.35; of P(class 1) it would be (0.1 + 0.6) / 2 beside labels 1 and 0, too.
     read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
-    with pytest.raises(ValueError, match="got True and False, as if they said whether each answer was right: pass kind="):
+    with pytest.raises(
+        ValueError, match="got True and False, as if they said whether each answer was right: pass kind="
+    ):
         calibration_error(read.predictions, read.references)
     assert calibration_error(read.predictions, read.references, kind=read.kind).ece == pytest.approx(0.35)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kommentar;Wahrscheinlichkeit ja;Wahrscheinlichkeit nein;Bewertung\na;0,9;0,1;ja\nb;0,3;0,7;nein\n",
+        "phrase;probabilité_oui;probabilité_non;Étiquette\na;0,9;0,1;oui\nb;0,3;0,7;non\n",
+        "texto\tetiqueta\tprob_sí\tprob_no\na\tsí\t0.9\t0.1\nb\tno\t0.3\t0.7\n",
+        "TESTO;ETICHETTA;P(POSITIVO);P(NEGATIVO);;NOTE\na;Positivo;90,0 %;10,0 %;;\nb;Negativo;30 %;70 %;;\n",
+        "frase,rótulo,probabilidade\na,1,0.9\nb,0,0.3\n",
+        "sample|gold|score[0]|score[1]|\na|1|0.1|0.9|\nb|0|0.7|0.3|\n",
+        "tekst,klasse,Waarschijnlijkheid: ja,Waarschijnlijkheid: nee\na,ja,0.9,0.1\nb,nee,0.3,0.7\n",
+    ],
+)
+def test_headings_and_words_of_other_languages(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text, "utf-8")
+    read = read_predictions(tmp_path / "a.csv", scores="probabilities")
+    # Both are right, with 0.9 and 0.7: (0.1 + 0.3) / 2.
+    assert calibration_error(read.predictions, read.references).ece == pytest.approx(0.2)
+
+
+def test_a_spreadsheet_says_right_and_wrong_in_its_language():
+    read = parse_predictions("Antwort;Konfidenz;Richtig\na;0,9;WAHR\nb;0,4;FALSCH\n")
+    assert (read.kind, read.predictions.tolist(), read.references.tolist()) == ("confidence", [0.9, 0.4], [True, False])

@@ -26,13 +26,15 @@ _LONGEST = 60
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     **dict.fromkeys(("p", "prob", "proba", "probs", "probability"), "probabilities"),
+    **dict.fromkeys(("wahrscheinlichkeit", "wahrsch", "probabilité", "probabilite"), "probabilities"),
+    **dict.fromkeys(("probabilidad", "probabilidade", "probabilità", "waarschijnlijkheid"), "probabilities"),
     **dict.fromkeys(("logit", "logits"), "logits"),
     **dict.fromkeys(("log_prob", "log_probability", "logprob", "logp"), "log_probabilities"),
     "score": None,
 }
 """Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`; with the kind of score."""
 
-_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
+_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ]+(.+)|\((.+)\)|\[(.+)\]|(\d+))(?:\s*[\[(]%[\])])?")
 
 
 def kind_of(value: object) -> str:
@@ -64,13 +66,14 @@ def class_column(name: str) -> tuple[str | None, str]:
     """Return the prefix of `CLASS_COLUMNS` that the name of a column has, or None, and the class that it names.
 
     Example:
-        >>> class_column("p_Positive"), class_column("logit2"), class_column("joy")
-        (('p', 'Positive'), ('logit', '2'), (None, 'joy'))
+        >>> class_column("p_Positive"), class_column("logit2"), class_column("joy"), class_column("P(Up) [%]")
+        (('p', 'Positive'), ('logit', '2'), (None, 'joy'), ('p', 'Up'))
     """
     match = _CLASS_COLUMN.fullmatch(name.lower())
     if match is None:
         return None, name
-    return match[1], name[match.start(2) :] if match[2] else match[3]
+    place = next(place for place in range(2, 6) if match[place])
+    return match[1], name[match.start(place) : match.end(place)]
 
 
 def classes_in(values: Any) -> tuple[str, ...] | None:

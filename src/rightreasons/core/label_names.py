@@ -57,8 +57,15 @@ _WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
 # Numbers that no class has: negative, fractions, or of more digits.
 _ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
 _BOOLEANS = frozenset(("false", "true"))
-_SAID = ({"false": 0, "true": 1}, {"no": 0, "yes": 1})  # words that say a number
-_SAID_BY_WORD = _SAID[0] | _SAID[1]
+_NO_AND_YES = (
+    *(("false", "true"), ("falsch", "wahr"), ("faux", "vrai"), ("falso", "verdadero"), ("falso", "vero")),
+    *(("falso", "verdadeiro"), ("onwaar", "waar"), ("no", "yes"), ("nein", "ja"), ("non", "oui"), ("no", "sí")),
+    *(("no", "si"), ("no", "sì"), ("não", "sim"), ("nao", "sim"), ("nee", "ja")),
+)
+"""Words for no and yes in the languages of spreadsheets; each pair says 0 and 1."""
+
+_SAID = tuple({no: 0, yes: 1} for no, yes in _NO_AND_YES)
+SAID_BY_WORD = {word: number for pair in _SAID for word, number in pair.items()}
 # Characters that nobody sees, such as marks of the direction of a text.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
@@ -553,7 +560,7 @@ def number_said(name: str) -> int | None:
         (2, 1, None)
     """
     numbered = _NUMBERED.fullmatch(name)
-    return int(numbered[1]) if numbered else _SAID_BY_WORD.get(folded(name))
+    return int(numbered[1]) if numbered else SAID_BY_WORD.get(folded(name))
 
 
 def numbers_said(names: Sequence[str]) -> list[int] | None:
@@ -572,7 +579,7 @@ def numbers_said(names: Sequence[str]) -> list[int] | None:
 def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, int]:
     """Return the number that each word says, as true says 1 and LABEL_2 says 2; {} where one says none that fits."""
     said = {word: number for word in words if (number := number_said(word)) is not None}
-    fits = {*map(folded, words)}.isdisjoint(_SAID_BY_WORD) or {*said.values(), *numbers.values()} <= {0, 1}
+    fits = {*map(folded, words)}.isdisjoint(SAID_BY_WORD) or {*said.values(), *numbers.values()} <= {0, 1}
     return said if fits and len(said) == len(words) else {}
 
 

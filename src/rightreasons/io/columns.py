@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -93,10 +94,11 @@ def column_key(name: str) -> str:
     """Return the name of a column as usual_columns.json writes names.
 
     Example:
-        >>> column_key("True Label")
-        'true_label'
+        >>> column_key("True Label"), column_key("Étiquette")
+        ('true_label', 'etiquette')
     """
-    return folded(name).replace(" ", "_")
+    signs = unicodedata.normalize("NFD", folded(name).replace(" ", "_"))
+    return "".join(sign for sign in signs if not unicodedata.combining(sign))
 
 
 def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str | None:

@@ -33,6 +33,7 @@ from rightreasons.core.arrays import CLASS_COLUMNS, Cells, class_column, encoded
 from rightreasons.core.errors import OptionError, escaped, naming, one_line
 from rightreasons.core.label_names import (
     BY_NUMBER,
+    SAID_BY_WORD,
     LabelColumn,
     LabelRow,
     check_label_names,
@@ -86,7 +87,9 @@ GIVEN_ANSWERS = frozenset(USUAL["answer"]) - {"answer", "answers"}
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
 _FEW, _MANY = 10, 100  # so few rows may hold no right answer; so many words may be free answers
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
-_TRUE, _FALSE = frozenset(("1", "1.0", "true", "yes")), frozenset(("0", "0.0", "false", "no"))
+_TRUE, _FALSE = (
+    {f"{number}", f"{number}.0", *(word for word, said in SAID_BY_WORD.items() if said == number)} for number in (1, 0)
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
