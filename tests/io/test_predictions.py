@@ -336,7 +336,14 @@ def test_a_released_file_goes_in_as_it_is(tmp_path):
 
 
 def test_options_name_what_no_name_tells():
-    columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["ja", "nein"], "y": ["a", "b"], "z": [1, 0]}
+    columns = {
+        "a": [0.9, 0.2],
+        "b": [0.1, 0.8],
+        "sure": [0.9, 0.8],
+        "ok": ["gut", "schlecht"],
+        "y": ["a", "b"],
+        "z": [1, 0],
+    }
     with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
         find_predictions(columns, label_column="z")
     assert find_predictions(columns, label_column="y").label_names == ("a", "b")  # columns that are named as the labels
@@ -351,7 +358,7 @@ def test_options_name_what_no_name_tells():
         ({"score_columns": "a,a", "label_column": "y"}, "each `score_columns` once, but 'a' comes again"),
         ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
         ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
-        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, true and false, or yes and no, .* 'ja'"),
+        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, true and false, or yes and no, .* 'gut'"),
         ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
         ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
         ({"scores": "softmax"}, "'softmax'"),
@@ -655,3 +662,8 @@ def test_headings_and_words_of_other_languages(tmp_path, text):
 def test_a_spreadsheet_says_right_and_wrong_in_its_language():
     read = parse_predictions("Antwort;Konfidenz;Richtig\na;0,9;WAHR\nb;0,4;FALSCH\n")
     assert (read.kind, read.predictions.tolist(), read.references.tolist()) == ("confidence", [0.9, 0.4], [True, False])
+
+
+def test_a_row_of_totals_is_told():
+    with pytest.raises(ValueError, match="the last, row 2, has no label, and 1.2 as a probability: if it holds totals"):
+        parse_predictions("p_yes,p_no,label\n0.9,0.1,yes\n0.3,0.7,no\n1.2,0.8,\n")

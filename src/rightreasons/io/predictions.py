@@ -368,6 +368,12 @@ def find_predictions(
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
         mapping = label_rows(values, column)
+        shares = table if isinstance(table, np.ndarray) and kind in (None, "probabilities") else np.zeros(1)
+        if references[-1] < 0 and shares[-1].max() > 1 >= shares[:-1].max(initial=0):
+            raise ValueError(
+                f"Expected an item in each row of {where}, but the last, row {len(shares) - 1}, has no label, and "
+                f"{shares[-1].max():g} as a probability: if it holds totals, delete it."
+            )
         if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
             doubt = other_order(table, references, names)
     return Predictions(
@@ -964,7 +970,7 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
-            f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'])}) in {where}, "
+            f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'][:5])}) in {where}, "
             f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
             f"which may compare two: '{{{{ ANSWER == {label} }}}}'.",
             option="correct_column",
