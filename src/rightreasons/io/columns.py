@@ -676,7 +676,7 @@ def names_in(values: Iterable[Any]) -> Cells:
     else:
         held = pa.array(["" if each is None or each != each else str(each) for each in values], pa.string())
     names = pc.utf8_trim_whitespace(held)
-    whole = pc.all(pc.match_substring_regex(names, r"^(\p{Nd}+\.0)?$"))
+    whole = pc.all(pc.match_substring_regex(names, r"^([0-9]+\.0)?$"))
     return Cells(pc.replace_substring_regex(names, r"\.0$", "") if whole.as_py() else names)
 
 

@@ -970,8 +970,8 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
         got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
         label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
-            f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'][:5])}) in {where}, "
-            f"or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
+            f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'][:4])}) "
+            f"in {where}, or one of answers (prediction) and one of labels, but {got}; name it with `correct_column`, "
             f"which may compare two: '{{{{ ANSWER == {label} }}}}'.",
             option="correct_column",
         )
