@@ -10,8 +10,10 @@ from types import SimpleNamespace
 
 import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from rightreasons.core.arrays import Cells
 from rightreasons.core.intervals import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import (
@@ -220,10 +222,10 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     monkeypatch.setattr("rightreasons.report.render.MOST_ITEMS", 6)
     n = n_wrong + n_right
     predicted = np.arange(n) < n_wrong  # all labels are 0
-    split = SimpleNamespace(
-        name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), ids=[str(i) for i in range(n)]
-    )
-    split.texts, split.mislabeled = split.ids, np.arange(n) == n_wrong - 1
+    texts = [str(i) for i in range(n)]
+    split = SimpleNamespace(name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), asked="text")
+    split.ids, split.data = Cells(pa.array(texts)), datasets.Dataset.from_dict({"text": texts})
+    split.mislabeled = np.arange(n) == n_wrong - 1
     scores = SimpleNamespace(predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1))
     context = SimpleNamespace(task="classification", splits=[split], answers_once=False, label_name=str)
     context.has_scores, context.scores = lambda split: True, lambda split: scores

@@ -369,7 +369,7 @@ class CalibrationAnswers:
         top, split = self._top, self.context.primary
         items = np.flatnonzero(split.labeled)
         wrong = np.flatnonzero(~top.correct & ~split.mislabeled[items])
-        return wrong[falling(top.confidence[wrong], split.ids.take(items[wrong]))]
+        return wrong[falling(top.confidence[wrong], split.ids[items[wrong]])]
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:

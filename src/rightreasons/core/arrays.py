@@ -311,6 +311,8 @@ class Cells(Sequence[Any]):
         return len(self.arrow)
 
     def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, np.ndarray):  # some rows, in that order
+            return Cells(self.arrow.take(row))
         return self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
 
     def __iter__(self) -> Iterator[Any]:
@@ -325,10 +327,6 @@ class Cells(Sequence[Any]):
 
     def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002
         return self.arrow if type is None else self.arrow.cast(type)
-
-    def take(self, rows: Any) -> Cells:
-        """Return the values of some rows, in that order."""
-        return Cells(self.arrow.take(np.asarray(rows, dtype=np.int64)))
 
 
 def sortable(names: Any) -> NDArray[Any]:

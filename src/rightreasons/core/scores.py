@@ -48,7 +48,7 @@ class Scores:
         """Return what was said about some of the items."""
         return dataclasses.replace(
             self,
-            ids=self.ids.take(rows) if isinstance(self.ids, Cells) else tuple(self.ids[row] for row in rows.tolist()),
+            ids=self.ids[rows] if isinstance(self.ids, Cells) else tuple(self.ids[row] for row in rows.tolist()),
             logits=take_rows(self.logits, rows),
             labels=None if self.labels is None else self.labels[rows],
             probabilities=None if self.probabilities is None else take_rows(self.probabilities, rows),

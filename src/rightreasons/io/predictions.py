@@ -191,7 +191,7 @@ class ModelAnswers:
 
 def _rows_of(column: Any, rows: Sequence[int]) -> Any:
     if column is None or isinstance(column, (np.ndarray, Cells)):
-        return None if column is None else column.take(rows) if isinstance(column, Cells) else column[list(rows)]
+        return None if column is None else column[np.array(rows, dtype=np.int64)]
     return [column[row] for row in rows]
 
 

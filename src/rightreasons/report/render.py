@@ -174,7 +174,7 @@ def items_of(context: AuditContext) -> Items | None:
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
         texts = Cells(arrow_of(split.data, split.asked))
-        ids = sortable(split.ids.take(rows))
+        ids = sortable(split.ids[rows])
         order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right))
         n_wrong = int((~right).sum())
         most_wrong = MOST_ITEMS - min(len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong))
