@@ -154,9 +154,7 @@ def context(scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datase
         folder=lambda *depends: Path(),
         resampling=Resampling(resamples=RESAMPLES, seed=seed),
         seed=seed,
-        batch_size=64,
-        progress=False,
-        fail_fast=False,
+        running=lambda out: {"out": out, "batch_size": 64, "progress": False, "fail_fast": False},
     )
 
 

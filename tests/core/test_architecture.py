@@ -12,6 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 21
 MOST_PARAMETERS = 7
+VAGUE = ("asked", "told", "one", "own")
 MOST_FILES_OF_A_ROW, MOST_FUNCTIONS_OF_A_ROW = 54, 645
 """What a row of a csv meets on its way to the page of an audit; the goal is 45 files and 250 functions."""
 MOST_FILES_OF_A_MODULE = 9
@@ -112,6 +113,17 @@ def test_no_function_but_public_ones_takes_too_many_parameters():
         if isinstance(node, ast.FunctionDef) and node.name not in public and len(parameters(node)) > MOST_PARAMETERS
     }
     assert found == set(), "take options, or a value"
+
+
+def test_variables_are_nouns():
+    """What a variable holds is its name, not that it was asked, told, or is somebody's own; fields are named apart."""
+    found = set()
+    for path in (SOURCE / "rightreasons").rglob("*.py"):
+        nodes = [*ast.walk(parsed(path))]
+        fields = {node.target for node in nodes if isinstance(node, ast.AnnAssign)}
+        names = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        found |= {f"{path.name}:{node.lineno}: {node.id}" for node in names if node not in fields if node.id in VAGUE}
+    assert found == set()
 
 
 def met(function):

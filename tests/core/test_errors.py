@@ -88,7 +88,7 @@ def test_the_extras_install_what_they_are_named_for():
     project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
     for package, extra in EXTRAS.items():
         (declared,) = re.findall(rf"^{extra} = \[(.*?)\]$", project, re.MULTILINE | re.DOTALL)
-        name = {"sklearn": "scikit-learn"}.get(package, package.replace("_", "-"))
+        name = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}.get(package, package.replace("_", "-"))
         assert re.search(rf'"{name}[=>]=', declared), missing_extra(package)
 
 

@@ -246,7 +246,7 @@ CALIBRATION = Question(
             (
                 Table(
                     "classes",
-                    lambda m: [(m.context.label_names[one.label], *[*vars(one).values()][1:]) for one in m.classes],
+                    lambda m: [(m.context.label_names[row.label], *[*vars(row).values()][1:]) for row in m.classes],
                     "Counted; van Rijsbergen 1979; Kull et al. 2019",
                 ),
             ),

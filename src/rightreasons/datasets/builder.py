@@ -603,12 +603,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             origin = "local" if found else "hub" if on_hub else "url"
         if origin == "local":
             # The first form that is whole, else the first that is begun.
-            form = next(form for how in (all, any) for form in forms if how(one.path in found for one in form))
+            form = next(form for how in (all, any) for form in forms if how(file.path in found for file in form))
             lacking = next((source for source in form if source.path not in found), None)
             if lacking is not None:
                 raise self._missing(lacking, named)
             files = {source.path: str(found[source.path]) for source in form}
-            checksums = [[one.path, one.verify(files[one.path], other_versions=other_versions)] for one in form]
+            checksums = [[file.path, file.verify(files[file.path], other_versions=other_versions)] for file in form]
             return origin, files, [origin, checksums]
         if origin == "hub":
             if not on_hub or self.hub is None:

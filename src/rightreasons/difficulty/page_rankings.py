@@ -320,8 +320,8 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         **context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit), method)),
     )
     if len(measured) < MIN_ITEMS:
-        told = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
-        raise ValueError(f"{told}: {measured.fisher.failures[0][1]}")
+        sentence = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
+        raise ValueError(f"{sentence}: {measured.fisher.failures[0][1]}")
     flips = dynamics = None
     if context.task == "classification" and split.text_pairs is None:
         running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress")}

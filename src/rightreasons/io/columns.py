@@ -108,8 +108,8 @@ def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str
         >>> usual_column({"ID": [1], "label": [0]}, ("item", "id"))
         'ID'
     """
-    own = {column_key(name): name for name in reversed(_names(table))}
-    return next((own[known] for known in usual if known in own), None)
+    names = {column_key(name): name for name in reversed(_names(table))}
+    return next((names[known] for known in usual if known in names), None)
 
 
 def find_column(
@@ -312,7 +312,7 @@ def one_label_each(labels: Column, where: str) -> Column:
         return labels
     cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
     lists = [cell for cell in cells if isinstance(cell, list)]
-    kinds = {type(one) for held in lists for one in held}
+    kinds = {type(value) for held in lists for value in held}
     one_length, many = len(set(map(len, lists))) == 1, kinds == {int} and max(map(max, filter(None, lists))) > 1
     # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
     counts = many and one_length and len(lists) > 1 and len(set(map(sum, lists))) == 1
@@ -402,9 +402,9 @@ def each_label(
         >>> each_label([rows], ["joy", "fear"], None, "the data")
         {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
     """
-    own = {folded(name): name for name in parts[0].column_names}
-    if label_column is None and all(folded(name) in own for name in names):
-        return {name: own[folded(name)] for name in names}
+    column_of = {folded(name): name for name in parts[0].column_names}
+    if label_column is None and all(folded(name) in column_of for name in names):
+        return {name: column_of[folded(name)] for name in names}
     usual = (*LABEL_COLUMNS, *USUAL_COLUMNS["predictions"]["label"])
     column = str(find_column(parts[0], label_column, usual, "label_column", where, "labels"))
     cells = [in_cell(cell) for part in parts for cell in values_of(part, column)]
@@ -418,10 +418,12 @@ def each_label(
         )
     written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
     cell = in_expression(column)
-    asked = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
+    words_of = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
     if one_hot:
         return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
-    quoted = {name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in asked.items()}
+    quoted = {
+        name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in words_of.items()
+    }
     return {name: f"{{{{ {cell} | whether({words}) }}}}" for name, words in quoted.items()}
 
 
@@ -576,9 +578,9 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
     alone = re.fullmatch(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", expression, re.DOTALL)
     row = -1
     try:
-        asked = read_by(expression)
-        whole = "row" in asked.difference(data.column_names)  # row["a name of several words"]
-        names = [name for name in data.column_names if whole or name in asked]
+        named = read_by(expression)
+        whole = "row" in named.difference(data.column_names)  # row["a name of several words"]
+        names = [name for name in data.column_names if whole or name in named]
         if alone:
             read = _expressions().compile_expression(alone[1], undefined_to_none=False)
         else:
@@ -730,14 +732,14 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
-    told, where = described(source), source_name(source)
-    file, options = told.source, told.options(options)
+    described_source, where = described(source), source_name(source)
+    file, options = described_source.source, described_source.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
         names = sorted(each.name for each in Path(file).iterdir()) if Path(file).is_dir() else []
         held = f"it is a folder with {listing(names)}: name one file" if names else "there is no such file"
         raise FileNotFoundError(f"Expected a file of predictions at {file}, but {held}.")
     form = FileForm(log_filter=getattr(options, "log_filter", None))
-    table = only_part(as_table(told, form=form, where=where), where)
+    table = only_part(as_table(described_source, form=form, where=where), where)
     return columns_in(with_nested(table, named_in(options)), where), options, where
 
 

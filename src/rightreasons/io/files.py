@@ -205,9 +205,9 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
         ValueError: If it is of no such type, is damaged or passes a limit, or has no rows.
     """
     where = where or str(path)
-    kept, asked = _KEPT.get(), f"{path.resolve()} {form}"
-    if asked in kept:
-        return kept[asked]
+    kept, key = _KEPT.get(), f"{path.resolve()} {form}"
+    if key in kept:
+        return kept[key]
     with unpacked(path, where=where) as file:
         kind = data_type(file)
         if kind not in FILE_TYPES:
@@ -237,7 +237,7 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
         if not part.num_rows or not part.num_columns:
             raise ValueError(f"Expected at least one row in {where}, but it has none.")
     if kept is not _NOTHING:
-        kept[asked] = table
+        kept[key] = table
     return table
 
 
@@ -508,10 +508,10 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     """Return the separator of a table by its first lines, the number of lines before it, and whether it is certain."""
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         lines = list(filter(None, (stream.readline(_LONG_LINE) for _ in range(_SAMPLE))))
-    told = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
-    if told or form.separator is not None:
-        separator = form.separator or (told[1] if told else usual)
-        return separator.replace("\\t", "\t"), int(told is not None), True  # as it is typed on a command line
+    first_line = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
+    if first_line or form.separator is not None:
+        separator = form.separator or (first_line[1] if first_line else usual)
+        return separator.replace("\\t", "\t"), int(first_line is not None), True  # as it is typed on a command line
     remarks = 0
     while remarks < len(lines) and lines[remarks].startswith("#"):
         remarks += 1
@@ -813,8 +813,8 @@ def pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _are_class_scores(cells: Any) -> bool:
-    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(one, Mapping) for one in cells)
-    return are_objects and all(one.keys() == {"label", "score"} for one in cells)
+    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
+    return are_objects and all(cell.keys() == {"label", "score"} for cell in cells)
 
 
 def _lines(stream: IO[str], where: str) -> Iterator[str]:
@@ -896,12 +896,12 @@ def split_of(name: str) -> str:
         >>> split_of("my_Dev-2"), split_of("contested")
         ('validation', '')
     """
-    told = [split for split, words in _SPLIT_NAMES.items() if words.fullmatch(name)]
-    if len(told) > 1:
+    splits = [split for split, words in _SPLIT_NAMES.items() if words.fullmatch(name)]
+    if len(splits) > 1:
         raise ValueError(
-            f"Expected each file of one split by its name, but {name} is named after {' and '.join(told)}."
+            f"Expected each file of one split by its name, but {name} is named after {' and '.join(splits)}."
         )
-    return told[0] if told else ""
+    return splits[0] if splits else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- parquet
@@ -1012,8 +1012,8 @@ def described(source: Any) -> Described:
     try:
         content = yaml.safe_load(read_text(path))
     except (yaml.YAMLError, RecursionError) as error:
-        told = str(error).partition("\n")[0]
-        raise ValueError(f"Expected YAML in {path}, but it cannot be read as such: {told}.") from None
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"Expected YAML in {path}, but it cannot be read as such: {reason}.") from None
     if not isinstance(content, dict) or not isinstance(content.get("data"), str):
         raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
     check_options(content, KEYS, str(path))

@@ -82,17 +82,17 @@ def exported_columns(documents: Sequence[Row], logits: Sequence[Sequence[float]]
         {'id': ['a'], 'text': ['Fun.'], 'label': ['good'], 'logit_bad': [-2.0], 'logit_good': [-1.0], 'pair_id': ['p']}
     """
     first = documents[0]
-    tasks = {str(one.get("task", "multiple_choice")) for one in documents}
+    tasks = {str(document.get("task", "multiple_choice")) for document in documents}
     if len(tasks) > 1:
         raise ValueError(f"Expected requests of one task in {where}, but it has those of {listing(sorted(tasks))}.")
-    parts = [[one["label"], one["choices"], one["options"]] for one in documents]
-    ids = [str(one["id"]) for one in documents]
+    parts = [[document["label"], document["choices"], document["options"]] for document in documents]
+    ids = [str(document["id"]) for document in documents]
     check_each(
-        parts if logits is None else [[*own, list(row)] for own, row in zip(parts, logits, strict=True)],
-        lambda own: (
-            all(isinstance(part, list) and len(part) == len(own[1]) for part in own[1:])
-            and isinstance(own[0], int)
-            and -1 <= own[0] < len(own[1])
+        parts if logits is None else [[*part_of, list(row)] for part_of, row in zip(parts, logits, strict=True)],
+        lambda part_of: (
+            all(isinstance(part, list) and len(part) == len(part_of[1]) for part in part_of[1:])
+            and isinstance(part_of[0], int)
+            and -1 <= part_of[0] < len(part_of[1])
         ),
         f"the requests of {where} as they were written, with a label, its choices, and as many options and scores",
         unit="that of",
@@ -101,16 +101,16 @@ def exported_columns(documents: Sequence[Row], logits: Sequence[Sequence[float]]
     columns: LogColumns = {"id": ids}
     if tasks == {"classification"}:
         names = [str(name) for name in first["choices"]]
-        if any(one["choices"] != first["choices"] for one in documents):
+        if any(document["choices"] != first["choices"] for document in documents):
             raise ValueError(f"Expected the same classes in every request of {where}, but they differ.")
-        columns["text"] = [one["prompt"] for one in documents]
-        if any(one.get("text_pair") is not None for one in documents):
-            columns["text_pair"] = [one.get("text_pair") for one in documents]
-        columns["label"] = [names[one["label"]] if one["label"] >= 0 else None for one in documents]
+        columns["text"] = [document["prompt"] for document in documents]
+        if any(document.get("text_pair") is not None for document in documents):
+            columns["text_pair"] = [document.get("text_pair") for document in documents]
+        columns["label"] = [names[document["label"]] if document["label"] >= 0 else None for document in documents]
         if logits is not None:
             columns |= _per_class(names, logits)
     else:
-        columns |= {name: [one[name] for one in documents] for name in EXPORTED}
+        columns |= {name: [document[name] for document in documents] for name in EXPORTED}
         if logits is not None:
             columns["logits"] = [list(row) for row in logits]
     return columns | _shared_fields(documents, {name: name for name in first if name not in {*_TOLD, *columns}})
@@ -147,8 +147,8 @@ def _thought(replies: Sequence[Reply]) -> LogColumns:
     }
 
 
-def _answered(asked: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns) -> LogColumns:
-    return {"text": list(asked), "answer": list(answers), "target": list(targets)} | lacks
+def _answered(texts: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns) -> LogColumns:
+    return {"text": list(texts), "answer": list(answers), "target": list(targets)} | lacks
 
 
 def _lacks(replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False) -> LogColumns:
@@ -171,9 +171,9 @@ def _correct(metrics: Sequence[Row]) -> LogColumns:
     # Of several, such as "is_truncated" beside "extractive_match", those count whose names say that much.
     names = list(metrics[0]) if len(metrics[0]) == 1 else list(filter(_METRIC.search, metrics[0]))
     for name in sorted(names, key=lambda name: (*_METRICS, name).index(name)):
-        values = [own.get(name) for own in metrics]
+        values = [scores.get(name) for scores in metrics]
         right = [_RIGHT.get(str(value)) for value in values]
-        untold = [value for value, own in zip(values, right, strict=True) if own is None]
+        untold = [value for value, scores in zip(values, right, strict=True) if scores is None]
         if len(untold) < len(right) and all(value is None or value != value for value in untold):
             return {"correct": right}
     return {}
@@ -208,11 +208,11 @@ def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]
 
     def per(length: Callable[[str], int]) -> list[list[float]]:
         return [
-            [score / length(text) for score, text in zip(scores, own, strict=True)]
-            for scores, own in zip(logits, texts, strict=True)
+            [score / length(text) for score, text in zip(scores, row, strict=True)]
+            for scores, row in zip(logits, texts, strict=True)
         ]
 
-    if not all(all(own) for own in texts):
+    if not all(all(row) for row in texts):
         return {}
     return {"per_character": per(len), "per_byte": per(lambda text: len(text.encode("utf-8", "surrogatepass")))}
 
@@ -229,7 +229,7 @@ def _at(value: Any, *steps: Any) -> Any:
 
 def _mappings(value: Any) -> list[Row]:
     """Return the objects in a list; none of anything else."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, (list, tuple)) else []
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, (list, tuple)) else []
 
 
 def _listed(value: Any) -> list[Any]:
@@ -287,8 +287,10 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
         return above[2] if above[1] else "", samples[1].rpartition("|")[2]
     if samples is not None:
         return file.parent.name.replace("__", "/"), samples[1]
-    told = [{each if isinstance(each, str) else "" for each in columns.get(name, ())} for name in ("model", "task")]
-    model, task = (next(iter(names)) if len(names) == 1 else "" for names in told)
+    names_in_log = [
+        {each if isinstance(each, str) else "" for each in columns.get(name, ())} for name in ("model", "task")
+    ]
+    model, task = (next(iter(names)) if len(names) == 1 else "" for names in names_in_log)
     return model, task
 
 
@@ -356,27 +358,27 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     samples = _whole(log, where)
     metadata = [sample.get("metadata") or {} for sample in samples]
     if all(map(is_exported, metadata)):
-        if all(isinstance(own.get("number"), int) for own in metadata):  # inspect_ai sorts its samples by their ids
+        if all(isinstance(meta.get("number"), int) for meta in metadata):  # inspect_ai sorts its samples by their ids
             samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
         return _exported(samples, [sample["metadata"] for sample in samples], where, scorer)
     scores = _scores(samples, scorer, where)
-    columns = _units([one["id"] for one in samples], [one.get("epoch", 1) for one in samples])
+    columns = _units([entry["id"] for entry in samples], [entry.get("epoch", 1) for entry in samples])
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
     names = {"model": _at(log, "eval", "model"), "task": str(_at(log, "eval", "task") or "").rpartition("/")[2]}
-    columns |= {name: [told] * len(samples) for name, told in names.items() if told}
+    columns |= {name: [confidences] * len(samples) for name, confidences in names.items() if confidences}
     columns |= field_columns(metadata, columns)
-    told = columns.get("confidence")
-    if told is None:
+    confidences = columns.get("confidence")
+    if confidences is None:
         return _judged(columns, where)
     n_unread = columns.pop("answer").count("")
     if n_unread:
-        columns[LEFT_OUT] = [n_unread] * len(told)
-    _warn(n_unread, len(told), where, "have no answer")
-    _warn(told.count(None) - n_unread, len(told), where, "tell no log-probability of their answer")
-    kept = [row for row, value in enumerate(told) if value is not None]
+        columns[LEFT_OUT] = [n_unread] * len(confidences)
+    _warn(n_unread, len(confidences), where, "have no answer")
+    _warn(confidences.count(None) - n_unread, len(confidences), where, "tell no log-probability of their answer")
+    kept = [row for row, value in enumerate(confidences) if value is not None]
     return {name: [column[row] for row in kept] for name, column in columns.items()}
 
 
@@ -387,15 +389,15 @@ def _whole(log: Row, where: str) -> list[Row]:
         raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
     check_each(
         samples,
-        lambda one: isinstance(one, Mapping) and {"id", "target"} <= one.keys(),
+        lambda entry: isinstance(entry, Mapping) and {"id", "target"} <= entry.keys(),
         f"samples with an id and a target in {where}",
         unit="sample",
     )
-    for one, (name, kind) in itertools.product(samples, _PARTS.items()):
-        if not isinstance(one.get(name), (kind, type(None))):
+    for entry, (name, kind) in itertools.product(samples, _PARTS.items()):
+        if not isinstance(entry.get(name), (kind, type(None))):
             raise ValueError(
                 f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
-                f"that of sample {one_line(one['id'])} is {one_line(one[name], 40)}."
+                f"that of sample {one_line(entry['id'])} is {one_line(entry[name], 40)}."
             )
     ended = [sample for sample in samples if not sample.get("error")]
     if not ended:
@@ -415,32 +417,37 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
     name = one_source("scorer", names, scorer, where)
-    return [score if isinstance(score := _at(one, "scores", name), Mapping) else {} for one in samples]
+    return [score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples]
 
 
 def _exported(samples: Sequence[Row], metadata: Sequence[Row], where: str, scorer: str | None) -> LogColumns:
     """Return the columns of requests that `rightreasons data export` wrote: with scores, or with answers alone."""
-    check_ids([own["id"] for own in metadata], f"request of {where}, in one epoch,")
+    check_ids([meta["id"] for meta in metadata], f"request of {where}, in one epoch,")
     columns = exported_columns(metadata, None, where)
     if "arm" in columns:
         return columns | _thought(list(map(_reply_of, samples)))
-    tops = [first_letters(one.get("output") or {}, own["options"]) for one, own in zip(samples, metadata, strict=True)]
+    tops = [
+        first_letters(sample.get("output") or {}, meta["options"])
+        for sample, meta in zip(samples, metadata, strict=True)
+    ]
     able = [place for place, row in enumerate(tops) if any(map(math.isfinite, row))]
     if able:
         _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
         return exported_columns([metadata[place] for place in able], [tops[place] for place in able], where)
     answers = [_answer(score) for score in _scores(samples, scorer, where)]
     places = [
-        own["options"].index(answer) if answer in own["options"] else -1
-        for answer, own in zip(answers, metadata, strict=True)
+        meta["options"].index(answer) if answer in meta["options"] else -1
+        for answer, meta in zip(answers, metadata, strict=True)
     ]
     if -1 in places:
         columns[UNREAD] = [place < 0 for place in places]
     columns["answer"] = answers
     if "text" in columns:
-        columns["answer"] = [str(own["choices"][n]) if n >= 0 else "" for n, own in zip(places, metadata, strict=True)]
-    if "text" not in columns or all(own["label"] >= 0 for own in metadata):
-        columns["correct"] = [int(n == own["label"] >= 0) for n, own in zip(places, metadata, strict=True)]
+        columns["answer"] = [
+            str(meta["choices"][n]) if n >= 0 else "" for n, meta in zip(places, metadata, strict=True)
+        ]
+    if "text" not in columns or all(meta["label"] >= 0 for meta in metadata):
+        columns["correct"] = [int(n == meta["label"] >= 0) for n, meta in zip(places, metadata, strict=True)]
     return columns
 
 
@@ -457,26 +464,28 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
     right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
-    read = [_letter_of(_answer(score), own) for score, own in zip(scores, choices, strict=True)]
-    picked = [gold if own is None and value else own for own, value, gold in zip(read, right, labels, strict=True)]
-    told = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
+    read = [_letter_of(_answer(score), texts) for score, texts in zip(scores, choices, strict=True)]
+    picked = [
+        gold if place is None and value else place for place, value, gold in zip(read, right, labels, strict=True)
+    ]
+    by_place = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
     columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
     columns["label"] = labels
     # Of answers that were drawn, the scores of all letters would be those of other answers.
     whole = (
-        len(own) == len(texts) and own[place] == max(own.values())
-        for own, texts, place in zip(told, choices, picked, strict=True)
+        len(row) == len(texts) and row[place] == max(row.values())
+        for row, texts, place in zip(by_place, choices, picked, strict=True)
     )
     if all(whole):
-        return columns | {"logits": [[own[place] for place in sorted(own)] for own in told]}
+        return columns | {"logits": [[row[place] for place in sorted(row)] for row in by_place]}
     columns["correct"] = [
-        int(own == gold) if value is None else value for own, value, gold in zip(picked, right, labels, strict=True)
+        int(place == gold) if value is None else value for place, value, gold in zip(picked, right, labels, strict=True)
     ]
     columns["answer"] = ["" if place is None else LETTERS[place] for place in picked]
-    if any(place in own for place, own in zip(picked, told, strict=True)):
+    if any(place in row for place, row in zip(picked, by_place, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
         columns["confidence"] = [
-            math.exp(own[place]) if place in own else None for place, own in zip(picked, told, strict=True)
+            math.exp(row[place]) if place in row else None for place, row in zip(picked, by_place, strict=True)
         ]
         return columns
     return columns | _lacks(map(_reply_of, samples), [place is None for place in picked], read_alone=True)
@@ -497,9 +506,9 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
     letters = [mark for token in _tokens(output) if _letter_of(mark := _bare(token.get("token")), choices) is not None]
     if picked is None or not letters:
         return {}
-    told = letter_log_probabilities(output, len(choices), letters[-1])
-    asked = _asked(sample)
-    for texts in (asked, _said_by_user(sample.get("messages"))):
+    by_mark = letter_log_probabilities(output, len(choices), letters[-1])
+    prompts = _asked(sample)
+    for texts in (prompts, _said_by_user(sample.get("messages"))):
         lines = {line.strip() for text in texts for line in text.split("\n")}
         places = {
             mark: place
@@ -508,14 +517,16 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
             if f"{mark}) {text.strip()}" in lines
         }
         if sorted(places.values()) == [*range(len(choices))] and places[letters[-1]] == picked:
-            return {places[mark]: value for mark, value in told.items()}
-    own = letters[-1] in told and (LETTERS[picked] != letters[-1] or bool(asked))
-    return {picked: told[letters[-1]]} if own else {LETTERS.index(mark): value for mark, value in told.items()}
+            return {places[mark]: value for mark, value in by_mark.items()}
+    is_sure = letters[-1] in by_mark and (LETTERS[picked] != letters[-1] or bool(prompts))
+    return (
+        {picked: by_mark[letters[-1]]} if is_sure else {LETTERS.index(mark): value for mark, value in by_mark.items()}
+    )
 
 
 def _asked(sample: Row) -> list[str]:
     """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
-    events = [one for one in _mappings(sample.get("events")) if one.get("event") == "model"]
+    events = [event for event in _mappings(sample.get("events")) if event.get("event") == "model"]
     pool, refs = _at(sample, "events_data", "messages"), events[-1].get("input_refs") if events else None
     pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
     texts = _said_by_user(events[-1].get("input") or pooled) if events else []
@@ -524,7 +535,7 @@ def _asked(sample: Row) -> list[str]:
 
 def _said_by_user(messages: Any) -> list[str]:
     """Return what the user said in some messages."""
-    return [words_of(one.get("content")) for one in _mappings(messages) if one.get("role") == "user"]
+    return [words_of(message.get("content")) for message in _mappings(messages) if message.get("role") == "user"]
 
 
 def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
@@ -563,11 +574,11 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     Returns:
         Letter -> log-probability, for the letters that the model told.
     """
-    token = next((one for one in reversed(_tokens(output)) if answer and _bare(one.get("token")) == answer), None)
+    token = next((entry for entry in reversed(_tokens(output)) if answer and _bare(entry.get("token")) == answer), None)
     if token is None:
         return {}
-    told = _told_by(_mappings(token.get("top_logprobs"))) | _told_by([{**token, "token": answer}])
-    return {letter: told[letter] for letter in LETTERS[:n_choices] if letter in told}
+    by_letter = _told_by(_mappings(token.get("top_logprobs"))) | _told_by([{**token, "token": answer}])
+    return {letter: by_letter[letter] for letter in LETTERS[:n_choices] if letter in by_letter}
 
 
 def _bare(token: Any) -> str:
@@ -577,7 +588,7 @@ def _bare(token: Any) -> str:
 
 def _told_by(tokens: Sequence[Row], written: Callable[[str], str] = _bare) -> dict[str, float]:
     """Return the log-probability of each token as it is written, the likeliest of equal ones."""
-    pairs = [(written(str(one.get("token"))), one.get("logprob")) for one in reversed(tokens)]
+    pairs = [(written(str(entry.get("token"))), entry.get("logprob")) for entry in reversed(tokens)]
     return {token: float(value) for token, value in pairs if isinstance(value, (int, float))}
 
 
@@ -590,7 +601,7 @@ def inspect_words(content: Any) -> dict[str, str]:
     """
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts: dict[str, str] = {"text": "", "thinking": "", "refusal": ""}
-    for part in (one for one in parts if isinstance(one, Mapping)):
+    for part in (part_of for part_of in parts if isinstance(part_of, Mapping)):
         if part.get("type") == "reasoning":
             shown = "" if part.get("redacted") else part.get("reasoning")
             texts["thinking"] += str(shown or part.get("summary") or "(hidden)")
@@ -607,7 +618,7 @@ def inspect_reply(output: Row) -> Reply:
     """Return what an output of a sample says."""
     message = _at(output, "choices", 0, "message")
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
-    counts = {name: _at(output, "usage", told) for name, told in names.items()}
+    counts = {name: _at(output, "usage", key) for name, key in names.items()}
     said: dict[str, Any] = inspect_words(
         message.get("content") if isinstance(message, Mapping) else output.get("completion")
     )
@@ -630,8 +641,8 @@ def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[flo
     """
     tokens = _tokens(output)[:1]
     likeliest = _mappings(tokens[0].get("top_logprobs")) or tokens if tokens else tokens
-    told = {**_told_by(likeliest), **_told_by(likeliest, str)}
-    return [told.get(option, -math.inf) for option in options]
+    likelihoods = {**_told_by(likeliest), **_told_by(likeliest, str)}
+    return [likelihoods.get(option, -math.inf) for option in options]
 
 
 def _tokens(output: Row) -> list[Row]:
@@ -709,15 +720,17 @@ def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) 
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
     form = _form_of(rows[0]) or {"keys": KEYS}
-    own, keys = form in _forms(), form["keys"]
+    is_form, keys = form in _forms(), form["keys"]
     check_each(
         rows,
-        lambda row: _form_of(row) == form and (not own or all(isinstance(row[key], (Mapping, str)) for key in keys)),
+        lambda row: (
+            _form_of(row) == form and (not is_form or all(isinstance(row[key], (Mapping, str)) for key in keys))
+        ),
         f"a sample with {', '.join(sorted(keys))} in each line of {where}",
         unit="line",
         first=1,
     )
-    return _judged(_by_paths(rows, where, form) if own else _lm_eval(rows, where, log_filter), where)
+    return _judged(_by_paths(rows, where, form) if is_form else _lm_eval(rows, where, log_filter), where)
 
 
 def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
@@ -731,37 +744,37 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     golds, choices, scores, targets = (
         list(map(_listed, held(name))) for name in ("gold", "choices", "scores", "target")
     )
-    choices = [[str(text).removeprefix(" ") for text in own] for own in choices]
-    asked = [str(text or "") for text in held("asked")]
+    choices = [[str(text).removeprefix(" ") for text in entry] for entry in choices]
+    prompts = [str(text or "") for text in held("asked")]
     columns = _units(held("id"), [1] * len(rows))
-    if all(len(own) == len(texts) > 1 for own, texts in zip(scores, choices, strict=True)):
+    if all(len(entry) == len(texts) > 1 for entry, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
-        check_each(golds, lambda own: len(own) == 1, expected, unit="item", names=columns["id"])
-        columns |= {"prompt": asked, "choices": choices, "label": [int(own[0]) for own in golds]}
-        columns["logits"] = [[float(value) for value in own] for own in scores]
+        check_each(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
+        columns |= {"prompt": prompts, "choices": choices, "label": [int(entry[0]) for entry in golds]}
+        columns["logits"] = [[float(value) for value in entry] for entry in scores]
         return columns | _normalized(columns["logits"], choices)
     said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
     thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
     replies = [Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)]
-    for target, gold, own in zip(targets, golds, choices, strict=True):
-        target += [own[place] for place in gold if 0 <= place < len(own)]
+    for target, gold, entry in zip(targets, golds, choices, strict=True):
+        target += [entry[place] for place in gold if 0 <= place < len(entry)]
     columns |= _answered(
-        asked,
+        prompts,
         [reply.text for reply in replies],
-        ["; ".join(map(str, own)) for own in targets],
+        ["; ".join(map(str, entry)) for entry in targets],
         _lacks(replies, [False] * len(replies)),
     )
-    told = held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
-    return columns | _correct([own or {} for own in told])
+    metrics = held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
+    return columns | _correct([entry or {} for entry in metrics])
 
 
 def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColumns:
     """Return the columns of samples of one task of lm-evaluation-harness."""
     filters = [str(row.get("filter", "none")) for row in rows]
     chosen = one_source("filter", set(filters), log_filter, where)
-    rows = [row for row, own in zip(rows, filters, strict=True) if own == chosen]
+    rows = [row for row, pair in zip(rows, filters, strict=True) if pair == chosen]
     requests = [_requests(row, where) for row in rows]
-    kinds = [_kind(row, asked, where) for row, asked in zip(rows, requests, strict=True)]
+    kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
     odd = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
     if odd is not None:
         raise ValueError(
@@ -777,16 +790,16 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     if exported and reasoned:
         columns = exported_columns(documents, None, where) | _thought([Reply.of(str(text)) for text in raw])
     elif generated:
-        replies, texts = ([Reply.of(_text(one)) for one in raw], [_text(one) for one in read])
+        replies, texts = ([Reply.of(_text(resp)) for resp in raw], [_text(resp) for resp in read])
         lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
-        columns = _answered([str(own[0][0]) for own in requests], texts, [str(row["target"]) for row in rows], lacks)
+        columns = _answered([str(pair[0][0]) for pair in requests], texts, [str(row["target"]) for row in rows], lacks)
         columns |= _correct([{name: row[name] for name in _METRICS if name in row} for row in rows])
     else:
-        logits = [[_log_likelihood(one, row, where) for one in row["filtered_resps"]] for row in rows]
+        logits = [[_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows]
         if exported:
             columns = exported_columns(documents, logits, where)
             if "logits" in columns:
-                columns |= _normalized(logits, [[text.removeprefix(" ") for _, text in own] for own in requests])
+                columns |= _normalized(logits, [[text.removeprefix(" ") for _, text in pair] for pair in requests])
         else:
             columns = _scored(rows, requests, logits, where)
     for name in _listed(rows[0].get("metrics")):
@@ -816,17 +829,17 @@ def _requests(row: Row, where: str) -> list[list[Any]]:
     arguments = row["arguments"]
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
     if isinstance(requests, list) and requests:
-        plain = [list(one.values()) if isinstance(one, dict) else one for one in requests]
-        if all(isinstance(one, list) and one for one in plain):
+        plain = [list(request.values()) if isinstance(request, dict) else request for request in requests]
+        if all(isinstance(request, list) and request for request in plain):
             return plain
     raise _odd_item("the requests of each item", where, row, arguments)
 
 
 def _scored(
-    rows: Sequence[Row], asked: Sequence[list[list[Any]]], scores: Sequence[list[float]], where: str
+    rows: Sequence[Row], requests_of: Sequence[list[list[Any]]], scores: Sequence[list[float]], where: str
 ) -> LogColumns:
     prompts, choices, labels, logits, alone = [], [], [], [], []
-    for row, requests, own in zip(rows, asked, scores, strict=True):
+    for row, requests, row_scores in zip(rows, requests_of, scores, strict=True):
         n_choices = len(requests)
         if n_choices % 2 == 0 and all(not context for context, _ in requests[n_choices // 2 :]) and requests[0][0]:
             n_choices //= 2  # the other half asks for the choices without the prompt
@@ -836,9 +849,9 @@ def _scored(
         texts = list(contexts) if in_prompt else [text.removeprefix(" ") for text in continuations]
         prompts.append(continuations[0].removeprefix(" ") if in_prompt else contexts[0])
         choices.append(texts)
-        logits.append(own[:n_choices])
-        alone.append(own[n_choices:])
-        labels.append(_label(row, texts, own[:n_choices], where, in_prompt=in_prompt))
+        logits.append(row_scores[:n_choices])
+        alone.append(row_scores[n_choices:])
+        labels.append(_label(row, texts, row_scores[:n_choices], where, in_prompt=in_prompt))
     shared = len(rows) > 1 and all(texts == choices[0] for texts in choices)
     if shared and all(map(_SIGN.fullmatch, choices[0])):
         choices = [_choice_texts(row["doc"], len(texts)) or texts for row, texts in zip(rows, choices, strict=True)]
@@ -874,9 +887,9 @@ def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str
         places += [texts.index(target)] if texts.count(target) == 1 else []
         # Of choices that are numbers themselves, the metric tells which of the two is meant.
         picked = max(range(len(scores)), key=scores.__getitem__)
-        told = [place for place in places if row.get("acc") == float(place == picked)]
+        fitting = [place for place in places if row.get("acc") == float(place == picked)]
         if places:
-            return (told or places)[0]
+            return (fitting or places)[0]
     # Where the choices are in the prompt, the target is what follows them; of two, the metric tells which was right.
     if in_prompt and len(choices) == 2 and row.get("acc") in (0, 1):
         picked = int(scores[1] > scores[0])

@@ -47,15 +47,15 @@ class SourceOptions(DataOptions):
             ValueError: If an option is about the other task.
         """
         given = {name: getattr(self, name, None) for name in (*_EVERY_TASK, *_TEXTS, *_CHOICES)}
-        own, others = (_TEXTS, _CHOICES)
+        of_task, others = (_TEXTS, _CHOICES)
         if task == "multiple_choice":
-            own, others = others, own
+            of_task, others = others, of_task
             given |= {"prompt_column": listed(self.prompt_column) or given["text_column"], "text_column": None}
         odd = next((name for name in others if given[name] is not None), None)
         if odd is not None:
             raise ValueError(f"Expected no `{odd}` for {task}, but got {given[odd]!r}.")
         given |= {"choices_column": one_or_more(self.choices_column), "label_names": listed(given["label_names"])}
-        return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *own)}}
+        return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *of_task)}}
 
 
 class ItemOptions(SourceOptions):

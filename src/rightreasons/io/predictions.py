@@ -355,9 +355,9 @@ def find_predictions(
             label_names = values.names
     if values is not None and label_names is None and (headings or getattr(table, "ndim", 2) == 1):
         words = _words(values)
-        own = chosen.class_names or chosen.columns
-        endings = tuple(_ending(name, words) for name in own)
-        in_words = {*map(folded, own)} & words.keys() if headings else ()
+        classes = chosen.class_names or chosen.columns
+        endings = tuple(_ending(name, words) for name in classes)
+        in_words = {*map(folded, classes)} & words.keys() if headings else ()
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
@@ -413,13 +413,13 @@ def each_score(
     shown, table = read.taken["scores"], read.predictions
     if isinstance(table, list) or table.ndim < 2:
         raise ValueError(f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}.")
-    own = tuple(class_column(name)[1] for name in shown)
+    classes = tuple(class_column(name)[1] for name in shown)
     if len(shown) == 1:
-        own = tuple(map(str, range(table.shape[1])))
-        shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in own)
-    names, order = own if label_names is None else check_label_names(label_names), np.arange(len(own))
-    if label_names is not None and (numbers_said(own) is None or len(names) != len(own)):
-        order = match_columns(own, names, where=f"the columns of scores in {where}", classes_of="`label_names`")
+        classes = tuple(map(str, range(table.shape[1])))
+        shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in classes)
+    names, order = classes if label_names is None else check_label_names(label_names), np.arange(len(classes))
+    if label_names is not None and (numbers_said(classes) is None or len(names) != len(classes)):
+        order = match_columns(classes, names, where=f"the columns of scores in {where}", classes_of="`label_names`")
     return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
 
 
@@ -461,15 +461,15 @@ def roles_of(columns: Columns, where: str, options: PredictionOptions) -> Roles:
     answers = _called(columns, "answer")
     answers += [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
     correct = _called(columns, "correct", options.correct_column)
-    labels = own = _called(columns, "label", options.label_column)
-    if not own and not correct:  # by a name that items have
+    labels = named_label = _called(columns, "label", options.label_column)
+    if not named_label and not correct:  # by a name that items have
         labels = [name for name in columns if column_key(name) in LABEL_COLUMNS]
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     scores, named = _candidates(others), dict[str, Column]()
     if not scores and len(labels) == 1 and labels[0] in columns:
         named = named_by_labels(others, columns[labels[0]])
         scores = _candidates(named)
-    labels = labels if scores or options.score_columns else own
+    labels = labels if scores or options.score_columns else named_label
     confident = _called(columns, "confidence", options.confidence_column)
     return Roles(columns, where, options, labels, answers, confident, correct, scores, named)
 
@@ -502,13 +502,18 @@ def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
     if isinstance(lists, list) and scores is not None and all(map(_are_words, lists)):
         # Of zero-shot classification: each item has its classes in an order of its own.
         by_class = [dict(zip(labels, each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
-        if all(len(own) == len(each) for own, each in zip(by_class, scores, strict=True)):
+        if all(len(row) == len(each) for row, each in zip(by_class, scores, strict=True)):
             return rest | {"scores": by_class}
-    told = _called(rest, "label", options.label_column)
-    if not {"label", "score"} <= columns.keys() or len(told) != 1 or "label" in told or _called(rest, "answer"):
+    label_columns = _called(rest, "label", options.label_column)
+    if (
+        not {"label", "score"} <= columns.keys()
+        or len(label_columns) != 1
+        or "label" in label_columns
+        or _called(rest, "answer")
+    ):
         return columns
     given = {*_met(columns["label"])} if _are_words(columns["label"]) else set()
-    known = {*map(folded, map(str, _met(columns[told[0]])))}
+    known = {*map(folded, map(str, _met(columns[label_columns[0]])))}
     if known & {*map(folded, given)} or (given and numbers_said([*given])):  # LABEL_0 and LABEL_1
         score = {} if options.score_columns else {"confidence": columns["score"]}
         return rest | {"score": columns["score"], "prediction": columns["label"]} | score
@@ -675,17 +680,19 @@ def _chosen_scores(roles: Roles) -> _Scores:
     unlabeled = {name: columns[name] for name in columns if name not in roles.labels}
     candidates = fitting = roles.scores or _candidates(unlabeled)  # answers in their place are refused as such
     if options.scores is not None:
-        fitting = [one for kind in (_settled(options.scores), None) for one in candidates if one.kind == kind]
-        fitting = [one for one in fitting if one.kind == fitting[0].kind]
+        fitting = [
+            candidate for kind in (_settled(options.scores), None) for candidate in candidates if candidate.kind == kind
+        ]
+        fitting = [candidate for candidate in fitting if candidate.kind == fitting[0].kind]
         if candidates and not fitting:
-            shown = listing([name for one in candidates for name in one.columns])
+            shown = listing([name for candidate in candidates for name in candidate.columns])
             raise OptionError(
                 f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
             )
     if len(fitting) == 1:
         return _in_order(fitting[0], where)
     if fitting:
-        groups = " and ".join(listing(one.columns) for one in fitting)
+        groups = " and ".join(listing(candidate.columns) for candidate in fitting)
         raise OptionError(
             f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
             option=("scores", "score_columns"),
@@ -750,9 +757,9 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
         numbers = list(map(number_in, column))
         wrong = [row for row, number in enumerate(numbers) if number is None or (number != number and not missing)]
         if wrong:
-            told = one_line(column[wrong[0]], 60)
-            told += ": if that is a second heading, delete it" if wrong == [0] and len(numbers) > 1 else ""
-            raise ValueError(f"Expected numbers in column {name!r}, but item {wrong[0]} holds {told}.") from None
+            value = one_line(column[wrong[0]], 60)
+            value += ": if that is a second heading, delete it" if wrong == [0] and len(numbers) > 1 else ""
+            raise ValueError(f"Expected numbers in column {name!r}, but item {wrong[0]} holds {value}.") from None
         texts = [cell for cell in column if isinstance(cell, str)]
         first, other = (next((text for text in texts if mark in text), "") for mark in ",.")
         if first and other:
@@ -832,17 +839,17 @@ def _class_names(
             f"{where}, but got {len(names)}: {listing(names)}.",
             option="label_names",
         )
-    own = scores.class_names
-    if own is None or isinstance(table, list):
+    classes = scores.class_names
+    if classes is None or isinstance(table, list):
         return names, table
-    said, whose = numbers_said(own), {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
+    said, whose = numbers_said(classes), {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
     if table.ndim == 1:  # of one of two classes
-        place = _place_of(own[0], names)
+        place = _place_of(classes[0], names)
         place = said[0] if place is None and said in ([0], [1]) else place
-        return names, table if (match_columns(own, names, **whose)[0] if place is None else place) else 1 - table
+        return names, table if (match_columns(classes, names, **whose)[0] if place is None else place) else 1 - table
     if said is not None:
         return names, table
-    return names, table[:, match_columns(own, names, **whose)]
+    return names, table[:, match_columns(classes, names, **whose)]
 
 
 @naming("label_names", "first_label")
@@ -943,10 +950,10 @@ def _of_answers(
     roles: Roles, confidence: NDArray[Any], taken: Mapping[str, tuple[str, ...]], **more: Any
 ) -> Predictions:
     """Return the confidence in each answer, a probability unless more is said, and whether it was right."""
-    right, told, doubt = correctness(roles)
+    right, columns_of_right, doubt = correctness(roles)
     if doubt:
         warnings.warn(doubt, stacklevel=2)
-    columns, taken = roles.columns, {**taken, "right": told}
+    columns, taken = roles.columns, {**taken, "right": columns_of_right}
     if UNREAD in columns:
         right = right & ~np.array(columns[UNREAD], dtype=np.bool_)
     more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "doubt": doubt, **more}

@@ -100,9 +100,9 @@ def as_table(
     """
     check_kind(config, "config", str | None)
     check_kind(form, "form", FileForm)
-    told = described(source)
-    source, config = told.source, config or told.given.get("config")
-    form = told.options(form)
+    description = described(source)
+    source, config = description.source, config or description.given.get("config")
+    form = description.options(form)
     if not isinstance(source, (str, os.PathLike)):
         return _in_memory(source, form, where or "the data set")
     name = os.fspath(source)
@@ -340,8 +340,8 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
                 del splits[split]
                 splits |= _variants(split, held)
         if splits:
-            told = {*itertools.chain(*splits.values())}
-            unread = [file for file in files if file not in told and data_type(file) in map(data_type, told)]
+            read = {*itertools.chain(*splits.values())}
+            unread = [file for file in files if file not in read and data_type(file) in map(data_type, read)]
             if unread:
                 warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
             order = ["train", "validation", "test", *splits]

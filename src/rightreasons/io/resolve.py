@@ -95,18 +95,18 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         >>> resolve({"text": ["Fine.", "Dull."], "label": ["up", "down"]}).label_names
         ('down', 'up')
     """
-    told = described(table)
+    description = described(table)
     if label_names is not None:
-        told = dataclasses.replace(told, given={**told.given, "label_names": label_names})
-    where = source_name(told)
+        description = dataclasses.replace(description, given={**description.given, "label_names": label_names})
+    where = source_name(description)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        opened = as_table(told, where=where)
+        opened = as_table(description, where=where)
     doubts = [str(warning.message) for warning in caught]
     parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
-    named = named_in(told.options(PredictionOptions()))
+    named = named_in(description.options(PredictionOptions()))
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
-    kind = kind or _kind(told, columns, parts, where)
+    kind = kind or _kind(description, columns, parts, where)
     if kind != "predictions":
         parts = tables.parts_of(opened)
     only = str(getattr(opened, "split", None) or tables.ONLY_SPLIT)
@@ -120,7 +120,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
     }
     reader = readers[check_one_of(kind, tuple(readers), "kind")]
     try:
-        found = reader(found, told, columns if kind == "predictions" else parts, where)
+        found = reader(found, description, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, items=_rows(columns), doubts=(str(error), *doubts), readable=False)
     without = [row for row in found.mapping if row.rule == "no label"]
@@ -133,8 +133,8 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
     return dataclasses.replace(found, columns=taken, doubts=(*found.doubts, *doubts))
 
 
-def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) -> str:
-    given = told.given
+def _kind(description: Described, columns: Columns, parts: tables.Parts, where: str) -> str:
+    given = description.given
     if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
         return "question_answering"
     if given.keys() & set(ScoreOptions.names()):
@@ -146,7 +146,7 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
     if lower & GIVEN_ANSWERS and not (form or given or lower & {*TEXT_COLUMNS, *LABEL_COLUMNS}):
         return "predictions"  # which lack labels
     try:
-        roles = roles_of(columns, where, told.options(PredictionOptions()))
+        roles = roles_of(columns, where, description.options(PredictionOptions()))
         scored = roles.scored or bool(roles.confident) or without_scores(roles) is not None
     except ValueError:
         scored = form is None  # "correct" may be the right choice of an item
@@ -155,8 +155,8 @@ def _kind(told: Described, columns: Columns, parts: tables.Parts, where: str) ->
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
 
-def _predictions(found: Resolution, told: Described, columns: Columns, where: str) -> Resolution:
-    options = told.options(PredictionOptions())
+def _predictions(found: Resolution, description: Described, columns: Columns, where: str) -> Resolution:
+    options = description.options(PredictionOptions())
     read = find_predictions(columns, where, answers_alone=True, options=options)
     check_logits(read.predictions, scores=read.scores or "probabilities")
     return dataclasses.replace(
@@ -169,8 +169,8 @@ def _predictions(found: Resolution, told: Described, columns: Columns, where: st
     )
 
 
-def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
-    options = told.options(TextOptions(require_labels=False))
+def _texts(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
+    options = description.options(TextOptions(require_labels=False))
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
     data = next(iter(parts.values()))
@@ -216,8 +216,8 @@ def _texts(found: Resolution, told: Described, parts: tables.Parts, where: str) 
     )
 
 
-def _choices(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
-    options = told.options(ChoiceOptions(require_labels=False))
+def _choices(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
+    options = description.options(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
     data, form = choice_form(next(iter(parts.values())), options, where)
@@ -237,9 +237,9 @@ def _choices(found: Resolution, told: Described, parts: tables.Parts, where: str
     )
 
 
-def _questions(found: Resolution, told: Described, parts: tables.Parts, where: str) -> Resolution:
+def _questions(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
     first = next(iter(parts.values()))
-    opened = tables.open_questions(told.source if "paragraphs" in first.column_names else first)
+    opened = tables.open_questions(description.source if "paragraphs" in first.column_names else first)
     return dataclasses.replace(
         found,
         splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},

@@ -411,11 +411,11 @@ def open_task_items(
 
 def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Parts, OptionsOfTable]:
     """Return what a data set is called in errors, its tables, and the options that its description completes."""
-    told = described(name_or_path)
-    options = told.options(options)
-    name = os.fspath(told.source) if isinstance(told.source, (str, os.PathLike)) else "the data set"
+    description = described(name_or_path)
+    options = description.options(options)
+    name = os.fspath(description.source) if isinstance(description.source, (str, os.PathLike)) else "the data set"
     form = FileForm(**{name: getattr(options, name) for name in FileForm.names()})
-    tables = as_table(told, config, data_dir=options.data_dir, revision=options.revision, form=form)
+    tables = as_table(description, config, data_dir=options.data_dir, revision=options.revision, form=form)
     parts = parts_of(tables)
     return name, {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
 

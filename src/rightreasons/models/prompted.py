@@ -138,8 +138,8 @@ class Prompted:
 
     def asking(self, **changes: Any) -> Prompted:
         """Return the same with other settings of the prompt; what was left open stays as it was settled."""
-        asked = self.rendering
-        settled = {"chat": "on" if asked.chat else "off", "style": asked.style, "scoring": asked.scoring}
+        rendering = self.rendering
+        settled = {"chat": "on" if rendering.chat else "off", "style": rendering.style, "scoring": rendering.scoring}
         prompt = self.prompt.replaced(**{**settled, **changes})
         return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
 
@@ -176,27 +176,27 @@ class Prompted:
         return self._digest(self.prompt.replaced(pattern=None))
 
     def _digest(self, prompt: Prompt) -> str:
-        asked = self.rendering
+        rendering = self.rendering
         parts = [
-            self.engine.fingerprint, prompt.to_dict(), asked.task, asked.template, asked.style, asked.scoring,
-            asked.chat, asked.answer_prefix, asked.label_words, asked.form, self.seed,
-            [(item.id, dict(item.fields), item.label) for item in self.examples.items]
+            self.engine.fingerprint, prompt.to_dict(), rendering.task, rendering.template, rendering.style,
+            rendering.scoring, rendering.chat, rendering.answer_prefix, rendering.label_words, rendering.form,
+            self.seed, [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
         ]  # fmt: skip
         return digest_of_value(parts)
 
     def describe(self) -> dict[str, Any]:
         """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
-        asked = self.rendering
-        example = self._example or asked.request(self._placeholder())
+        rendering = self.rendering
+        example = self._example or rendering.request(self._placeholder())
         return {
-            **{name: getattr(asked, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
+            **{name: getattr(rendering, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
             **{
                 name: getattr(self.prompt, name)
                 for name in ("system", "shots", "draw", "pattern", "samples", "thinking")
             },
-            "label_words": list(asked.label_words),
-            "form": asked.form if asked.scoring == "generated" else "",
+            "label_words": list(rendering.label_words),
+            "form": rendering.form if rendering.scoring == "generated" else "",
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
@@ -267,15 +267,15 @@ class Prompted:
 
     def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
         """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
-        asked = self.rendering
+        rendering = self.rendering
         if gold is not None:
             items = [dataclasses.replace(item, label=int(label)) for item, label in zip(items, gold, strict=True)]
-        requests = [asked.request(item, self.shots(item)) for item in items]
+        requests = [rendering.request(item, self.shots(item)) for item in items]
         if self._example is None and requests:
             self._example = requests[0]
-        ask = self._generated if asked.scoring == "generated" else self._likely
+        ask = self._generated if rendering.scoring == "generated" else self._likely
         names, answers = [item.id for item in items], [request.continuations for request in requests]
-        empty = {} if asked.scoring == "generated" else wordless(names, names, answers)
+        empty = {} if rendering.scoring == "generated" else wordless(names, names, answers)
         places = [place for place, item in enumerate(items) if item.id not in empty]
         if empty and not places:
             raise ValueError(next(iter(empty.values())))
@@ -311,13 +311,13 @@ class Prompted:
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
-        asked, out = self.rendering, how.get("out")
-        ask = self.engine.next_words if asked.scoring == "next_words" else self.engine.likelihoods
+        rendering, out = self.rendering, how.get("out")
+        ask = self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
         seen = _Distinct(requests)
         found = ask(seen.requests, progress=how.get("progress", True), out=part_of(out, "items"))
         rows = seen.rows(found.values)
         failures = seen.failures(found.failures)
-        if asked.scoring == "mean":
+        if rendering.scoring == "mean":
             lengths = seen.rows(found.lengths)
             rows = [row / size for row, size in zip(rows, lengths, strict=True)]
         # What failed is not asked again: it would take along the items that share its request.
@@ -328,33 +328,37 @@ class Prompted:
             known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, name))
             empty.append(alone.rows(known.values))
             failures |= alone.failures(known.failures)
-        for place, *own in zip(able, *empty, strict=True):
-            if asked.scoring == "unconditional":
-                rows[place] = rows[place] - own[0]
-            elif asked.scoring == "calibrated":
-                rows[place] = log_softmax(rows[place]) - np.log(np.mean([np.exp(log_softmax(row)) for row in own], 0))
+        for place, *baselines in zip(able, *empty, strict=True):
+            if rendering.scoring == "unconditional":
+                rows[place] = rows[place] - baselines[0]
+            elif rendering.scoring == "calibrated":
+                rows[place] = log_softmax(rows[place]) - np.log(
+                    np.mean([np.exp(log_softmax(row)) for row in baselines], 0)
+                )
         return rows, failures, found.truncated, found.way
 
     def _without_content(self) -> dict[str, Callable[[Item], Request]]:
         """Return what is asked about an item beside it, by names: the answers where the item is without content."""
-        asked = self.rendering
+        rendering = self.rendering
 
         def with_word(word: str, item: Item) -> Request:
-            return dataclasses.replace(asked.request(asked.content_free(item, word), self.shots(item)), name=item.id)
+            return dataclasses.replace(
+                rendering.request(rendering.content_free(item, word), self.shots(item)), name=item.id
+            )
 
-        if asked.scoring == "unconditional":
-            return {"alone": asked.without_item}
-        words = CONTENT_FREE if asked.scoring == "calibrated" else ()
+        if rendering.scoring == "unconditional":
+            return {"alone": rendering.without_item}
+        words = CONTENT_FREE if rendering.scoring == "calibrated" else ()
         return {f"content_free_{n}": functools.partial(with_word, word) for n, word in enumerate(words)}
 
     def _generated(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
-        prompt, asked = self.prompt, self.rendering
+        prompt, rendering = self.prompt, self.rendering
         found = self.engine.generate(
             requests,
-            options=self.generation(n=prompt.samples).replaced(constrained=asked.form == "constrained"),
+            options=self.generation(n=prompt.samples).replaced(constrained=rendering.form == "constrained"),
             progress=how.get("progress", True),
             out=part_of(how.get("out"), "answers"),
         )
@@ -362,7 +366,7 @@ class Prompted:
         lacks: Counter[str] = Counter()
         for item, replies in zip(items, found.replies, strict=True):
             self.replies[item.id] = replies
-            counts, lacking = [0] * len(asked.texts(item)), list[str]()
+            counts, lacking = [0] * len(rendering.texts(item)), list[str]()
             for reply in replies:
                 place = self.read(item, reply)
                 if place == NO_ANSWER:
@@ -377,9 +381,9 @@ class Prompted:
                     failures[item.id] = lacking[0]
             rows.append(counts)
         # A share of 0 has no logarithm; the least positive number stands for it.
-        told = Ragged.of(np.array([*itertools.chain(*rows)], dtype=np.float64), [*map(len, rows)])
-        shares = told.values / np.repeat(np.maximum(told.reduce(np.add), 1), told.lengths)
-        logs = Ragged.of(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), told.lengths)
+        counted = Ragged.of(np.array([*itertools.chain(*rows)], dtype=np.float64), [*map(len, rows)])
+        shares = counted.values / np.repeat(np.maximum(counted.reduce(np.add), 1), counted.lengths)
+        logs = Ragged.of(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), counted.lengths)
         total = sum(map(len, found.replies))
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
@@ -399,10 +403,10 @@ class Prompted:
             brief: Maximum tokens where the prompt names none and the model answers at once.
         """
         prompt, chat = self.prompt, self.rendering.chat
-        own = prompt.temperature if temperature is None else temperature
+        degree = prompt.temperature if temperature is None else temperature
         return Generation(
             n=n,
-            temperature=(0.0 if n == 1 else 1.0) if own is None else own,
+            temperature=(0.0 if n == 1 else 1.0) if degree is None else degree,
             top_p=prompt.top_p,
             max_new_tokens=prompt.max_new_tokens or (max(brief, self.engine.budget) if chat else brief),
             stop=prompt.stop or (() if chat else ("\n\n",)),
@@ -455,7 +459,9 @@ class _Distinct:
         self._asked = requests
         texts, self._places = distinct_texts(map(_key, requests), [request.continuations for request in requests])
         first = dict(zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True))
-        self.requests = [dataclasses.replace(first[group], continuations=tuple(own)) for group, own in enumerate(texts)]
+        self.requests = [
+            dataclasses.replace(first[group], continuations=tuple(texts_of)) for group, texts_of in enumerate(texts)
+        ]
 
     def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
         """Return the values of each request, in the order of its answers."""

@@ -54,8 +54,8 @@ class Kind:
 
 
 KINDS = {
-    name: Kind(name, **{**told, "roles": tuple(told["roles"])})
-    for name, told in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
+    name: Kind(name, **{**fields, "roles": tuple(fields["roles"])})
+    for name, fields in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
 }
 """The kinds of hints, by name: `hints.yaml`."""
 

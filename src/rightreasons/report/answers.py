@@ -140,8 +140,16 @@ class AnswerFigures(Result):
                 Column("p", "p that the others are right as often", "p_value"),
             ),
             rows=tuple(
-                (one.kind, one.name, one.n_items, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.p_value)
-                for one in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
+                (
+                    group.kind,
+                    group.name,
+                    group.n_items,
+                    group.accuracy.value,
+                    group.accuracy.low,
+                    group.accuracy.high,
+                    group.p_value,
+                )
+                for group in (AnswerGroup("all", "", self.n_items, self.accuracy), *self.groups)
             ),
         )
 
@@ -169,7 +177,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     if accuracy is None:
         return None
     squares = (np.bincount(codes, hits - hits.mean()) ** 2).sum()
-    told = Counter(lack for lack in (*unread, *more) if lack)
+    counts = Counter(lack for lack in (*unread, *more) if lack)
     readable = np.array([not lack for lack in unread], dtype=np.bool_)
     return AnswerFigures(
         split=split.name,
@@ -178,9 +186,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         accuracy=accuracy,
         standard_error=None if n_units < 2 else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
         low=float(hits.mean()),
-        high=float(hits.mean()) + sum(told.values()) / len(hits),
+        high=float(hits.mean()) + sum(counts.values()) / len(hits),
         of_read=rate(right[readable], context.resampling, clusters_of(units, readable)),
-        lacks=dict(told.most_common()),
+        lacks=dict(counts.most_common()),
         agreement=_agreement(right, units, split, context),
         groups=tuple(_groups(split, right, known, units, context)),
     )
@@ -226,7 +234,7 @@ def at_bounds(context: AuditContext, section: Section, options: Options) -> list
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for assumed in ("wrong", "right"):
-            asked = dataclasses.replace(
+            bounded = dataclasses.replace(
                 context,
                 source=context.prompted.assuming(assumed),
                 out=Path(folder) / assumed,
@@ -234,7 +242,7 @@ def at_bounds(context: AuditContext, section: Section, options: Options) -> list
                 drawn=False,
             )
             try:
-                found.append(section.run(asked.scored([section.reads]), options).verdict)
+                found.append(section.run(bounded.scored([section.reads]), options).verdict)
             except ValueError:  # it needs what was asked of the engine itself
                 return []
     return found

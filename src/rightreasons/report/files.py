@@ -194,10 +194,10 @@ def figures_table(audit: Mapping[str, Any]) -> str:
         Comma-separated values, the first row with the names of the columns.
     """
     rows: list[tuple[Any, ...]] = [("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n")]
-    for one in audit_figures(audit).values():
-        it = one.estimate
-        cells = (one.path, one.name, it.value, it.low, it.high, it.level)
-        rows.append((*cells, one.unit, one.better, one.split, one.n))
+    for figure in audit_figures(audit).values():
+        it = figure.estimate
+        cells = (figure.path, figure.name, it.value, it.low, it.high, it.level)
+        rows.append((*cells, figure.unit, figure.better, figure.split, figure.n))
     return csv_text(rows)
 
 
@@ -290,16 +290,16 @@ class Report:
         about = {name: value for name, value in settings.items() if name not in _BESIDE}
         return cls(context, digest_of_value([context.digest, about]))
 
-    def sections(self, asked: Sequence[str]) -> list[Section]:
+    def sections(self, questions: Sequence[str]) -> list[Section]:
         """Return the sections of the questions that are asked and of those that the report has."""
-        return load_sections([*asked, *self._earlier(asked)])
+        return load_sections([*questions, *self._earlier(questions)])
 
-    def to_ask_again(self, asked: Sequence[str]) -> list[tuple[Section, QuestionOptions]]:
+    def to_ask_again(self, questions: Sequence[str]) -> list[tuple[Section, QuestionOptions]]:
         """Return the questions of the earlier report whose answers are gone or of other code, with their options."""
-        kept = {one.question for one, _ in self._kept(asked)}
+        kept = {outcome.question for outcome, _ in self._kept(questions)}
         return [
             (section, options)
-            for question, options in self._earlier(asked).items()
+            for question, options in self._earlier(questions).items()
             if question not in kept
             for section in load_sections([question])
         ]
@@ -327,9 +327,9 @@ class Report:
                     write_record(self._kept_in(outcome.question), value, inputs)
             kept = self._kept(list(options))
             place = {question: number for number, question in enumerate(available_questions())}
-            whole = sorted([*outcomes, *(one for one, _ in kept)], key=lambda one: place[one.question])
-            its = {**options, **{one.question: options for one, options in kept}}
-            yield whole, {one.question: its[one.question] for one in whole}
+            whole = sorted([*outcomes, *(each for each, _ in kept)], key=lambda each: place[each.question])
+            its = {**options, **{each.question: options for each, options in kept}}
+            yield whole, {each.question: its[each.question] for each in whole}
 
     def write(
         self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str, again: Mapping[str, Any]
@@ -352,7 +352,9 @@ class Report:
                     save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
             replies = {} if self.context.prompted is None else self.context.prompted.replies
             if replies:
-                rows = ({"id": name, "replies": [one.to_dict() for one in own]} for name, own in replies.items())
+                rows = (
+                    {"id": name, "replies": [reply.to_dict() for reply in of_item]} for name, of_item in replies.items()
+                )
                 write_text(new / REPLIES_FILE, json_lines(rows))
             for outcome in outcomes:
                 for plot in outcome.result.plots if outcome.result else ():
@@ -383,20 +385,20 @@ class Report:
             return read_audit(self.context.out)
         return None
 
-    def _earlier(self, asked: Sequence[str]) -> dict[str, QuestionOptions]:
+    def _earlier(self, questions: Sequence[str]) -> dict[str, QuestionOptions]:
         """Return the options of the questions of the report that is there, if it is about the same subject."""
         audit = self._read()
         if audit is None or audit.get("subject") != self.subject:
             return {}
-        others = {name: its for name, its in audit["settings"]["options"].items() if name not in asked}
+        others = {name: its for name, its in audit["settings"]["options"].items() if name not in questions}
         with contextlib.suppress(TypeError, ValueError):
             return question_options(others, others)
         return {}  # of a version with other options
 
-    def _kept(self, asked: Sequence[str]) -> list[tuple[Outcome, Options]]:
+    def _kept(self, questions: Sequence[str]) -> list[tuple[Outcome, Options]]:
         """Return the outcomes of other questions that the report has, where they still hold."""
         kept: list[tuple[Outcome, Options]] = []
-        for question, options in self._earlier(asked).items():
+        for question, options in self._earlier(questions).items():
             stored = read_record(self._kept_in(question), self._inputs(question, options))
             with contextlib.suppress(ValidationError):  # of another version of these parts
                 kept += [] if stored is None else [(_ANSWER.validate_json(json.dumps(stored)), options)]
@@ -462,8 +464,8 @@ def record_of(
         subject: A digest of model, items and settings.
         answers: From `measure_answers`.
     """
-    asked: Any = context.source if context.prompted is None else getattr(context.prompted.engine, "scorer", None)
-    told = asked.describe() if hasattr(asked, "describe") else {}
+    scorer: Any = context.source if context.prompted is None else getattr(context.prompted.engine, "scorer", None)
+    description = scorer.describe() if hasattr(scorer, "describe") else {}
     # A server batches by itself, and what is said of answers that cannot be read is told elsewhere.
     way = context.scores().way if context.server is None and context.has_scores(context.primary) else ""
     prompted = context.prompted
@@ -482,7 +484,7 @@ def record_of(
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
-            "weights": told.get("weights") or None,
+            "weights": description.get("weights") or None,
             "batching": way or None,
             # Where no question reads scores, nothing was asked in this way.
             "prompt": prompted.describe() | {"failed": failed} if prompted is not None and context.answers else None,
@@ -543,18 +545,18 @@ def page_of(
         if rows:
             tables.append(Table(key, title, columns, tuple(rows)))
     say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
-    asked = []
+    prompts = []
     if context.prompted is not None and record["model"]["prompt"] is not None:
         # No section says how many generated answers are right, as they have no confidence.
         right = answers.sentence if answers is not None and context.answers_once else ""
-        asked = [Asked(context.prompted.describe(), right, context.server)]
+        prompts = [Asked(context.prompted.describe(), right, context.server)]
     return render_page(
         Page(
             title=f"Audit of {shown} on {context.dataset_name}",
             heading=f"Is {shown} right for the right reasons?",
             facts=say.pairs("facts"),
             outcomes=outcomes,
-            asked=asked,
+            asked=prompts,
             made=say.pairs("made"),
             made_tables=tables,
             command=command,

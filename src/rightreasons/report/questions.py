@@ -95,11 +95,11 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     return sorted(sections, key=lambda section: section.order)
 
 
-def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:
+def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:
     """Make the options of the questions that are asked; what nobody reads is refused.
 
     Args:
-        asked: Names of questions.
+        questions: Their names.
         given: Question -> its options, by name or as an instance of its class.
 
     Returns:
@@ -115,9 +115,9 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
         Traceback (most recent call last):
         ...
         ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: distractors, \
-ks, orders, templates.
+ks, orders.
     """
-    names, settings = list(asked), dict(given or {})
+    names, settings = list(questions), dict(given or {})
     for question in settings:
         if question not in QUESTIONS:
             raise unknown_name("question", question, QUESTIONS)

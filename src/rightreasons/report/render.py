@@ -252,7 +252,7 @@ def first_screen(page: Page) -> FirstScreen | None:
         rows = [(outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None]
     if not rows:
         return None
-    asked = {outcome.question for outcome, _ in rows}
+    questions = {outcome.question for outcome, _ in rows}
     actions: dict[str, tuple[Action, ...]] = {}
     for outcome, result in rows:
         chosen = []
@@ -262,7 +262,7 @@ def first_screen(page: Page) -> FirstScreen | None:
                 continue
             asks = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
             question = asks and (asks[1] or asks[2])
-            here = question in asked - {outcome.question}  # its section, in the place of the command that asks it
+            here = question in questions - {outcome.question}  # its section, in the place of the command that asks it
             chosen.append(Action(action.text, link=f"#{question}") if here else action)
         actions[outcome.question] = tuple(chosen)
     finding = finding_of(rows[0][1])

@@ -82,7 +82,8 @@ class AuditResult:
     def __repr__(self) -> str:
         """Say the verdicts, and where the report is: all that was found fills many screens."""
         verdicts = [
-            f"{one['question']}: {one['result']['verdict']['label']}" for one in answers_worst_first(self.audit)
+            f"{answer['question']}: {answer['result']['verdict']['label']}"
+            for answer in answers_worst_first(self.audit)
         ]
         return f"<AuditResult in {self.out}: {'; '.join(verdicts) or 'nothing answered'}>"
 
@@ -196,8 +197,8 @@ def audit(
     sections = {section.question: section for section in load_sections(questions)}
     for several in ("split", "label_names", "text_column", "choices_column"):
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
-            one = settings[several][0] if len(settings[several]) == 1 else None
-            settings[several] = one if one and several == "text_column" else as_listed(settings[several])
+            single = settings[several][0] if len(settings[several]) == 1 else None
+            settings[several] = single if single and several == "text_column" else as_listed(settings[several])
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     predictions = settings.pop("predictions", None)
@@ -255,8 +256,10 @@ def audit(
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
     # Of answers without confidences, the accuracy is a report all the same.
     if questions is not None and all(why_not.values()) and not context.answers_once:
-        told = " ".join(f"{name}: {reason}" for name, reason in why_not.items())
-        raise ValueError(f"Expected a question that applies, but got {told} With none named, all that apply are asked.")
+        reasons = " ".join(f"{name}: {reason}" for name, reason in why_not.items())
+        raise ValueError(
+            f"Expected a question that applies, but got {reasons} With none named, all that apply are asked."
+        )
     if general.plan:
         plan = plan_of(context, sections, chosen, why_not)
         for line in plan.lines:
@@ -287,11 +290,11 @@ def audit(
         ),
     ):
         say(line)
-    asked = dict(sections)
+    sections_asked = dict(sections)
     for section, its in report.to_ask_again(list(sections)):
         name = section.question
-        asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
-    outcomes, answers = _answered(unscored, context, asked, chosen, why_not, raise_errors=raise_errors)
+        sections_asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
+    outcomes, answers = _answered(unscored, context, sections_asked, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)

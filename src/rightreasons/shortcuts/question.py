@@ -192,8 +192,8 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
         before = (split.texts[row], split.text_pairs[row]) if split.text_pairs else (split.texts[row],)
         marks, becomes = _becomes(before, after)
         example = example_of(m.context, split, row, marks=() if stays else marks)
-        told = f"Where {' and '.join(becomes)}: {'still ' if stays else ''}{m.context.label_name(label)}."
-        yield dataclasses.replace(example, note=told)
+        note = f"Where {' and '.join(becomes)}: {'still ' if stays else ''}{m.context.label_name(label)}."
+        yield dataclasses.replace(example, note=note)
 
 
 def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, ...], list[str]]:
@@ -266,11 +266,11 @@ def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
         (
             name,
             [
-                estimate_of(one.shortcut_reliance, one.interval),
-                *map(Estimate, (one.lexicon_cued, one.grammar_cued, one.null["frequency"].rate)),
+                estimate_of(result.shortcut_reliance, result.interval),
+                *map(Estimate, (result.lexicon_cued, result.grammar_cued, result.null["frequency"].rate)),
             ],
         )
-        for name, one in found.items()
+        for name, result in found.items()
     ]
     return dot_rows(key, rows=rows, series=TYPES, xlabel="share of predictions")
 

@@ -366,7 +366,7 @@ WAYS_ASKED = Question(
         Part(
             "ways",
             (
-                Table("ways", lambda m: ((one.way.name, one.accuracy, one.n_unread) for one in m.ways)),
+                Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),
                 Table(
                     "levels",
                     lambda m: (

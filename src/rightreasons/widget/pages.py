@@ -529,8 +529,8 @@ class ColumnPicker:
         if not columns:
             return problem(error), self.hidden()
         lists = [gr.update(choices=list(columns), value=[] if several else None) for several in self.several]
-        told = problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
-        return told, [gr.update(visible=True), *lists]
+        sentence = problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
+        return sentence, [gr.update(visible=True), *lists]
 
     def hidden(self) -> list[Any]:
         """Return the updates that hide the lists."""

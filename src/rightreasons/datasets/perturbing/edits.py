@@ -623,11 +623,11 @@ class WordNet:
 
     def antonyms(self, word: str) -> list[str]:
         """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
-        own, opposed = {word.lower()}, list[Any]()
+        forms, opposed = {word.lower()}, list[Any]()
         for part, form in self.base_forms(word.lower()):
-            own.add(form)
+            forms.add(form)
             opposed += self._opposed(part, form)
-        return self._single(own, opposed)
+        return self._single(forms, opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
         """Return the (part of speech, base form) pairs of a word, the likeliest first."""
@@ -640,10 +640,10 @@ class WordNet:
         return [(part, forms[part]) for part in sorted(seen, key=seen.__getitem__, reverse=True)]
 
     @staticmethod
-    def _single(own: set[str], lemmas: Iterable[Any]) -> list[str]:
+    def _single(left_out: set[str], lemmas: Iterable[Any]) -> list[str]:
         """Return the words of lemmas, each once, without those of several words and a word's own forms."""
         names = (lemma.name().lower() for lemma in lemmas)
-        return list(dict.fromkeys(name for name in names if name not in own and "_" not in name))
+        return list(dict.fromkeys(name for name in names if name not in left_out and "_" not in name))
 
     def _opposed(self, part: str, form: str) -> Iterator[Any]:
         senses = self._senses(form, part)

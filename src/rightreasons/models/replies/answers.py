@@ -30,8 +30,8 @@ def _patterns() -> tuple[dict[str, list[Any]], dict[str, re.Pattern[str]]]:
     """Return the lists and the patterns of answer_patterns.yaml, in which <name> stands for any entry of a list."""
     import yaml
 
-    told = Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8")
-    lists = yaml.safe_load(unicodedata.normalize("NFKC", told))
+    yaml_text = Path(__file__).with_name("answer_patterns.yaml").read_text("utf-8")
+    lists = yaml.safe_load(unicodedata.normalize("NFKC", yaml_text))
     patterns = lists.pop("patterns")
     groups = {name: f"(?:{'|'.join(each)})" for name, each in lists.items() if name != "markup"}
 
@@ -213,9 +213,9 @@ class _Known:
         """Return the answer at a position in a text, and where it ends; `NO_ANSWER` if there is none."""
         first, letter = (NO_ANSWER, start), text[start : start + 1].lower()
         names = self._names.get(letter, ())
-        own = [pair for pair in self.texts if pair[0][:1].lower() == letter and len(pair[0]) > 1]
-        if own:
-            names = sorted((*names, *own), key=_shorter)
+        longer = [pair for pair in self.texts if pair[0][:1].lower() == letter and len(pair[0]) > 1]
+        if longer:
+            names = sorted((*names, *longer), key=_shorter)
         for name, place in names:
             end = start + len(name)
             part = text[start:end]
@@ -258,7 +258,7 @@ _known = functools.lru_cache(maxsize=256)(_Known)
 _IN_BRACKETS = re.compile(r"\s*\(.\)")
 _DIGITS = re.compile(r"[.,]?\d")
 
-_FIRSTS = {each.partition(" ")[0] for told in (*_LISTS["kind"], *_LISTS["before"]) for each in told.split("|")}
+_FIRSTS = {each.partition(" ")[0] for words in (*_LISTS["kind"], *_LISTS["before"]) for each in words.split("|")}
 """Words that a line with a mark may begin with."""
 
 
@@ -392,8 +392,8 @@ class _Reading:
         gap = _past("gap", text, end)
         if text[gap : gap + 1].strip():
             # Its text may stand between the answer and what is joined to it.
-            own, more = self.known.at(text, gap)
-            more = more if own == place and not text[more : more + 1].isalnum() else end
+            exact, more = self.known.at(text, gap)
+            more = more if exact == place and not text[more : more + 1].isalnum() else end
             for begin in (more, _past("aside", text, more)):
                 second, behind = self.known.after(text, _past("more", text, begin))
                 another = second not in (NO_ANSWER, place) and _SAID["listed"].match(text, behind)
@@ -430,9 +430,9 @@ class _Reading:
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
             texts = [(name.lower(), of) for name, of in known.texts if known.marks and len(name) > 1]
-            own = next((name for name, of in texts if of == place), "")
-            at = rest.lower().find(own)
-            rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(own) :]}"
+            answer = next((name for name, of in texts if of == place), "")
+            at = rest.lower().find(answer)
+            rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(answer) :]}"
             lower = rest.lower()
             another = any(name in lower for name, of in texts if of != place)
             if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest) and not _hangs(rest):
@@ -489,10 +489,10 @@ def read_probability(text: str) -> float | None:
     found = list(_SAID["number"].finditer(text))
     labels = list(_SAID["probability"].finditer(text))
     named = [
-        one
-        for one in found
+        number
+        for number in found
         if any(
-            label.end() <= one.start() and re.fullmatch(r"[^\d.\n]*", text[label.end() : one.start()])
+            label.end() <= number.start() and re.fullmatch(r"[^\d.\n]*", text[label.end() : number.start()])
             for label in labels
         )
     ]
@@ -500,9 +500,9 @@ def read_probability(text: str) -> float | None:
         not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
     ):
         return None
-    shares = [one for one in found if one[2] or one[3]]
+    shares = [number for number in found if number[2] or number[3]]
     alone = len(found) == 1 and not text.replace(found[0][0], "").strip(" .!%")
-    found = named or shares or [one for one in found if alone or not one[1].isdecimal()]
+    found = named or shares or [number for number in found if alone or not number[1].isdecimal()]
     values = {_share(match) for match in found}
     is_denied = any(
         _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found

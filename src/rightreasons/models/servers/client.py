@@ -135,9 +135,9 @@ def read_stream(data: bytes) -> dict[str, Any]:
     for event in events:
         part = {} if event == b"[DONE]" else json.loads(event)
         for choice in part.get("choices") or ():
-            own = {"message" if name == "delta" else name: value for name, value in choice.items()}
-            place = own.pop("index", 0)
-            choices[place] = _joined(choices.get(place), own)
+            delta = {"message" if name == "delta" else name: value for name, value in choice.items()}
+            place = delta.pop("index", 0)
+            choices[place] = _joined(choices.get(place), delta)
         reply |= {name: value for name, value in part.items() if value is not None}
     if b"[DONE]" not in events and not all(choice.get("finish_reason") for choice in choices.values()):
         raise BadReplyError("a stream that was cut")
@@ -159,7 +159,7 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         if choice.get("finish_reason") in DIALECTS["broken"]:
             raise BadReplyError(f"an answer that ended by {choice['finish_reason']!r}")
     with _reading("log-probabilities that cannot be read", choice.get("logprobs")):
-        told = _read_logprobs(choice.get("logprobs"))
+        reported = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
     thinking = [*(words_of(said.get(name)) for name in DIALECTS["thinking"]), words_of(content, "thinking")]
     reply = Reply.of(
@@ -170,7 +170,7 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         usage=usage,
         tags=tags,
     )
-    tokens, logprobs, tops = zip(*told, strict=True) if told else ((), (), ())
+    tokens, logprobs, tops = zip(*reported, strict=True) if reported else ((), (), ())
     return Completion(reply, tokens, logprobs, tops)
 
 
@@ -179,16 +179,20 @@ def _read_logprobs(reported: Any) -> list[tuple[str, float | None, Mapping[str, 
     if not reported:
         return []
     if reported.get("content") is not None:
-        told = [
-            (one["token"], one["logprob"], {top["token"]: top["logprob"] for top in one.get("top_logprobs") or ()})
-            for one in reported["content"]
+        rows = [
+            (
+                entry["token"],
+                entry["logprob"],
+                {top["token"]: top["logprob"] for top in entry.get("top_logprobs") or ()},
+            )
+            for entry in reported["content"]
         ]
     else:
         tokens, values, tops = (reported.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs"))
-        told = [*zip(tokens, values, [*tops, *[None] * (len(tokens) - len(tops))], strict=True)]
+        rows = [*zip(tokens, values, [*tops, *[None] * (len(tokens) - len(tops))], strict=True)]
     return [
         (str(token), None if value is None else float(value), {str(each): float(top[each]) for each in top or {}})
-        for token, value, top in told
+        for token, value, top in rows
     ]
 
 
@@ -277,9 +281,11 @@ def read_prompt(reply: Any) -> Completion:
         return read_choices(reply)[0]
     with _reading("log-probabilities that cannot be read", entries):
         # The first token has no log-probability.
-        told = [next(iter(entry.values())) if entry else None for entry in entries]
-        tokens = tuple("" if token is None else str(token["decoded_token"]) for token in told)
-        return Completion(Reply(), tokens, tuple(None if token is None else float(token["logprob"]) for token in told))
+        reported = [next(iter(entry.values())) if entry else None for entry in entries]
+        tokens = tuple("" if token is None else str(token["decoded_token"]) for token in reported)
+        return Completion(
+            Reply(), tokens, tuple(None if token is None else float(token["logprob"]) for token in reported)
+        )
 
 
 def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
@@ -419,15 +425,15 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         reply = self._pool.request("GET" if body is None else "POST", self.url + path, body=data, headers=self._headers)
         try:
-            told = read_stream(reply.data) if reply.data.lstrip().startswith(b"data:") else json.loads(reply.data)
+            answer = read_stream(reply.data) if reply.data.lstrip().startswith(b"data:") else json.loads(reply.data)
         except ValueError:
-            told = reply.data.decode("utf-8", "replace")
+            answer = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
-                raise BadReplyError(f"what is no JSON: {one_line(told, 120)}") from None
-        status = reply.status if reply.status >= 300 else _told_status(told)
+                raise BadReplyError(f"what is no JSON: {one_line(answer, 120)}") from None
+        status = reply.status if reply.status >= 300 else _told_status(answer)
         if status >= 300:
-            raise self._refusal(status, told, reply.headers)
-        return told
+            raise self._refusal(status, answer, reply.headers)
+        return answer
 
     def models(self) -> list[str]:
         """Return the names of the server's models.
@@ -645,8 +651,8 @@ CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
 
 def _schema(answers: Sequence[str]) -> Mapping[str, Any]:
     fields = {"type": "object", "required": ["answer"], "additionalProperties": False}
-    own = {**fields, "properties": {"answer": {"type": "string", "enum": list(answers)}}}
-    return {"name": "answer", "strict": True, "schema": own}
+    fields_here = {**fields, "properties": {"answer": {"type": "string", "enum": list(answers)}}}
+    return {"name": "answer", "strict": True, "schema": fields_here}
 
 
 def unwrapped(reply: Reply) -> Reply:
@@ -774,8 +780,8 @@ class Endpoint:
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.streams else {}
-        asked = {**streaming, **parameters}
-        known = {name: value for name, value in asked.items() if name not in self.refused}
+        wanted = {**streaming, **parameters}
+        known = {name: value for name, value in wanted.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
         body |= {**self.extra, **self.client.more}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
@@ -801,11 +807,11 @@ class Journal:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a+b", buffering=0) as opened:
             opened.seek(self.end)
-            told = opened.read()
-            if told and not told.endswith(b"\n"):
+            text = opened.read()
+            if text and not text.endswith(b"\n"):
                 opened.write(b"\n")
             self.end = opened.tell()
-            for line in told.splitlines():
+            for line in text.splitlines():
                 if _digest(line[16:]) == line[:16]:
                     key, row = json.loads(line[16:])
                     self.rows[key] = row
@@ -824,7 +830,7 @@ def _digest(line: bytes) -> bytes:
 
 def flown(
     client: Client,
-    asked: Mapping[str, Request],
+    requests: Mapping[str, Request],
     ask: Callable[[Request], Row],
     keep: Callable[[str, Row], object],
 ) -> Generator[tuple[str, RequestError | None]]:
@@ -834,12 +840,12 @@ def flown(
 
     Args:
         client: The server.
-        asked: The requests by their keys.
+        requests: The requests by their keys.
         ask: Asks a request, and returns its row, of values that JSON has.
         keep: Told each key and row when it comes, by the thread that asked.
     """
     answers: queue.SimpleQueue[tuple[str, Exception | None]] = queue.SimpleQueue()
-    left, stopped = iter(asked.items()), threading.Event()
+    left, stopped = iter(requests.items()), threading.Event()
 
     def work() -> None:
         for key, request in left:
@@ -857,12 +863,12 @@ def flown(
             answers.put((key, failure))
 
     # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
-    for _ in range(min(client.options.in_flight, len(asked))):
+    for _ in range(min(client.options.in_flight, len(requests))):
         threading.Thread(target=work, daemon=True).start()
     in_a_row, interval = 0, sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        for _ in asked:
+        for _ in requests:
             with waits():
                 key, failure = answers.get()
             if failure is not None and not isinstance(failure, RequestError):

@@ -264,9 +264,9 @@ class ServerEngine:
             while len(answers) < n:
                 left = n - len(answers)
                 several = {"n": left} if left > 1 else {}
-                asked = {**settings, **several, "seed": first + len(answers)}
-                asked |= self.endpoint.constrained(request.continuations) if options.constrained else {}
-                answers += self.endpoint.ask(request.prompt, **asked)[:left]
+                settings_of = {**settings, **several, "seed": first + len(answers)}
+                settings_of |= self.endpoint.constrained(request.continuations) if options.constrained else {}
+                answers += self.endpoint.ask(request.prompt, **settings_of)[:left]
             replies = [unwrapped(answer.reply) if options.constrained else answer.reply for answer in answers]
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
@@ -385,9 +385,9 @@ class ServerEngine:
         rows, failures = flown
         total = sum(row[counted] for row in rows.values())
         counts = [len(request.continuations) for request in requests]
-        told = [rows.get(place) or dict.fromkeys(_RAGGED, [np.nan] * count) for place, count in enumerate(counts)]
+        reported = [rows.get(place) or dict.fromkeys(_RAGGED, [np.nan] * count) for place, count in enumerate(counts)]
         values, lengths = (
-            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in told)]), counts) for name in _RAGGED
+            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts) for name in _RAGGED
         )
         return Likelihoods(
             values, lengths, failures, 0, self._way(way, f"{total:,} continuations {words}" if total else "")

@@ -76,10 +76,10 @@ class ServerOptions(Options):
         Raises:
             ValueError: If there is no environment variable of a name.
         """
-        own = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
-        held = {name: value[1:] for name, value in own.items() if value.startswith("$")}
+        given = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
+        held = {name: value[1:] for name, value in given.items() if value.startswith("$")}
         secrets = {name: _held_in(variable, f"the header {name}", "header") for name, variable in held.items()}
-        return {**own, **secrets}, [*secrets.values()]
+        return {**given, **secrets}, [*secrets.values()]
 
     def key(self) -> str:
         """Return the server's key; "" for none."""

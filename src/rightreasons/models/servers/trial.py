@@ -89,9 +89,9 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it found as plain values."""
-        told = {**vars(self.endpoint), "refused": sorted(self.endpoint.refused)}
-        del told["client"], told["tags"]
-        return {"endpoint": told, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+        paths = {**vars(self.endpoint), "refused": sorted(self.endpoint.refused)}
+        del paths["client"], paths["tags"]
+        return {"endpoint": paths, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
@@ -102,8 +102,8 @@ class Trial:
     def signature(self) -> list[str]:
         """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
         counted = self.endpoint.client.item()
-        asked = _prompts(self.endpoint.path)[0]
-        said = _said(self.endpoint.ask(asked, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
+        question = _prompts(self.endpoint.path)[0]
+        said = _said(self.endpoint.ask(question, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
         return [counted.served, said]
 
 
@@ -119,8 +119,8 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
         ValueError: If its thinking cannot be turned on or off as asked.
     """
     options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
-    asked = [client.more, list(options.header), options.key_variable]
-    place = trial_file([client.url, model, thinking, chat, asked, package_code(), today])
+    settings = [client.more, list(options.header), options.key_variable]
+    place = trial_file([client.url, model, thinking, chat, settings, package_code(), today])
     if place is None:
         return try_server(client, model, thinking, chat)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
@@ -228,7 +228,7 @@ class _Attempt:
             )
         if endpoint.extra:
             self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
-        told = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
+        note = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
         # What it writes about an easy question is the least: an answer to a hard one has room for eight times that.
         reached, wished = endpoint.budget, max(LONG if endpoint.thinks else BRIEF, 8 * (used or 0))
         if used is None and endpoint.thinks:
@@ -237,16 +237,16 @@ class _Attempt:
             endpoint.budget = min(wished, reached)
         if not endpoint.thinks:
             if wanted == "off":
-                self._find(part, True, f"It answers without thinking{told}.")
+                self._find(part, True, f"It answers without thinking{note}.")
             return
         if wanted.isdecimal():
             bound = next((name for name in BOUNDED if name in endpoint.extra or self._takes({name: int(wanted)})), "")
             endpoint.budget = int(wanted) + BRIEF
-            told = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
-            self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{told}.")
+            note = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
+            self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{note}.")
             return
         words = f"{used or f'more than {reached:,}'} tokens for an easy question"
-        self._find(part, True, f"It thinks before it answers{told}: {words}, and may take {endpoint.budget:,}.")
+        self._find(part, True, f"It thinks before it answers{note}: {words}, and may take {endpoint.budget:,}.")
 
     def _counts_tokens(self) -> int | None:
         """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
@@ -269,12 +269,12 @@ class _Attempt:
         What it allows becomes the budget; None where that is no more than is known.
         """
         while room > known:
-            told = _tried(self._negotiate, _asked(CHOICE), room)
-            if not isinstance(told, RequestError):
+            outcome = _tried(self._negotiate, _asked(CHOICE), room)
+            if not isinstance(outcome, RequestError):
                 self.endpoint.budget = room
-                return told
-            if told.gone:
-                raise told
+                return outcome
+            if outcome.gone:
+                raise outcome
             room //= 2
         return None
 
@@ -290,9 +290,9 @@ class _Attempt:
         endpoint, part = self.endpoint, "answers held to given ones"
         for way in CONSTRAINTS:
             endpoint.constraint = way
-            asked = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
-            told = _tried(endpoint.ask, self._prompts[0], **asked)
-            reply = Reply() if isinstance(told, RequestError) else told[0].reply
+            settings = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
+            outcome = _tried(endpoint.ask, self._prompts[0], **settings)
+            reply = Reply() if isinstance(outcome, RequestError) else outcome[0].reply
             # A constraint that stops the thinking asks another model.
             if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
                 self._find(part, True, f"They are held by {way}.")
@@ -364,10 +364,10 @@ class _Attempt:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
-        asked = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
+        settings = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
         for seed, prompt in enumerate(self._prompts):
             try:
-                completion = self.endpoint.ask(prompt, seed=seed, **asked)[0]
+                completion = self.endpoint.ask(prompt, seed=seed, **settings)[0]
                 if not completion.logprobs:
                     break
                 echoed = self.endpoint.continued(prompt, [completion.reply.text])[0]
