@@ -223,7 +223,7 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     n = n_wrong + n_right
     predicted = np.arange(n) < n_wrong  # all labels are 0
     texts = [str(i) for i in range(n)]
-    split = SimpleNamespace(name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), asked="text")
+    split = SimpleNamespace(name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), text_column="text")
     split.ids, split.data = Cells(pa.array(texts)), datasets.Dataset.from_dict({"text": texts})
     split.mislabeled = np.arange(n) == n_wrong - 1
     scores = SimpleNamespace(predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1))

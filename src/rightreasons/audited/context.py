@@ -404,7 +404,7 @@ def example_of(
         label = ""
     return Example(
         id=split.ids[item],
-        text=split.data[item][split.asked],
+        text=split.data[item][split.text_column],
         text_pair=split.text_pairs[item] if split.text_pairs else "",
         label=label,
         prediction=prediction,

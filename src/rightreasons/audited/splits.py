@@ -86,7 +86,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     )
     columns = {
         "id": split.ids.arrow,
-        "text": arrow_of(split.data, split.asked),
+        "text": arrow_of(split.data, split.text_column),
         "label": split.labels,
         "prediction": scores.predicted,
         "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),
@@ -183,14 +183,14 @@ class AuditSplit:
         return Cells(arrow_of(self.data, "id"))
 
     @property
-    def asked(self) -> str:
+    def text_column(self) -> str:
         """The column of the texts, or prompts."""
         return "text" if self.choices is None else "prompt"
 
     @functools.cached_property
     def texts(self) -> list[str]:
         """N texts, or prompts."""
-        texts: list[str] = self.data[self.asked][:]
+        texts: list[str] = self.data[self.text_column][:]
         return texts
 
     @functools.cached_property

@@ -173,7 +173,7 @@ def items_of(context: AuditContext) -> Items | None:
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
-        texts = Cells(arrow_of(split.data, split.asked))
+        texts = Cells(arrow_of(split.data, split.text_column))
         ids = sortable(split.ids[rows])
         order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right))
         n_wrong = int((~right).sum())
