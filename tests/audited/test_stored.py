@@ -193,7 +193,7 @@ def test_votes_of_people(tmp_path):
         assert "1,200 votes, 20.0 per item" in made.page.read_text("utf-8")
     for columns, kind, sentence in (
         ("votes_neutral,text", "counts", "votes in each item of the column 'text'"),
-        ("votes_neutral,votes_entailment", "counts", "a column of votes for each of the classes"),
+        ("votes_neutral,votes_entailment", "counts", "a column for each class"),
         ("vote", "counts", "column of data in `votes_columns`, but got 'vote'"),
         ("counts", "distributions", "row 0 has .*: say votes='counts'"),
     ):
