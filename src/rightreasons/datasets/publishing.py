@@ -259,7 +259,7 @@ def _front_matter(
     """
     configs: list[dict[str, Any]] = []
     for config, splits in files.items():
-        first = {} if configs or config == "default" else {"default": True}
+        first = {} if configs or (config == "default" and builder is None) else {"default": True}
         paths = [{"split": split, "path": file} for split, file in splits.items()]
         configs.append({"config_name": config, **first, "data_files": paths})
     about: dict[str, Any] = {"pretty_name": name or None, "task_categories": [task] if task else None}
