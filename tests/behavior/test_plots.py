@@ -21,7 +21,7 @@ def texts_of(drawing) -> list[str]:
 
 
 def numbers_of(drawing) -> list[str]:
-    """What stands in the cells, by rows."""
+    """The numbers in the cells, row by row."""
     layers = [part for part in drawing.spec["layer"] if part["encoding"].get("text", {}).get("field") == "text"]
     rows = [row for part in layers for row in part["data"]["values"]]
     return [row["text"] for row in sorted(rows, key=lambda row: (row["y"], row["x"] == "mean", str(row["x"])))]

@@ -165,13 +165,13 @@ def read_choices(
         columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
     parts = zip(*(columns.texts_of(data, each, name).to_pylist() for each in form.prompt), strict=True)
     # A passage that an item does not have is left out.
-    prompts = [" ".join(filter(None, (part.strip() for part in cells_of_row if part))) for cells_of_row in parts]
+    prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
     choices, marks = [], []
     for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in form.choices), strict=True)):
-        texts, cells_of_row = _choices(cells, row, name)
+        texts, mark = _choices(cells, row, name)
         choices.append(texts)
-        marks.append(cells_of_row)
+        marks.append(mark)
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     return prompts, choices, _labels(data, choices, marks, form, name)

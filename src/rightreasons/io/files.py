@@ -508,10 +508,10 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     """Return the separator of a table by its first lines, the number of lines before it, and whether it is certain."""
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         lines = list(filter(None, (stream.readline(_LONG_LINE) for _ in range(_SAMPLE))))
-    first_line = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
-    if first_line or form.separator is not None:
-        separator = form.separator or (first_line[1] if first_line else usual)
-        return separator.replace("\\t", "\t"), int(first_line is not None), True  # as it is typed on a command line
+    declared = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
+    if declared or form.separator is not None:
+        separator = form.separator or (declared[1] if declared else usual)
+        return separator.replace("\\t", "\t"), int(declared is not None), True  # as it is typed on a command line
     remarks = 0
     while remarks < len(lines) and lines[remarks].startswith("#"):
         remarks += 1

@@ -88,11 +88,11 @@ def exported_columns(documents: Sequence[Row], logits: Sequence[Sequence[float]]
     parts = [[document["label"], document["choices"], document["options"]] for document in documents]
     ids = [str(document["id"]) for document in documents]
     check_each(
-        parts if logits is None else [[*part_of, list(row)] for part_of, row in zip(parts, logits, strict=True)],
-        lambda part_of: (
-            all(isinstance(part, list) and len(part) == len(part_of[1]) for part in part_of[1:])
-            and isinstance(part_of[0], int)
-            and -1 <= part_of[0] < len(part_of[1])
+        parts if logits is None else [[*fields, list(row)] for fields, row in zip(parts, logits, strict=True)],
+        lambda fields: (
+            all(isinstance(part, list) and len(part) == len(fields[1]) for part in fields[1:])
+            and isinstance(fields[0], int)
+            and -1 <= fields[0] < len(fields[1])
         ),
         f"the requests of {where} as they were written, with a label, its choices, and as many options and scores",
         unit="that of",
@@ -171,9 +171,9 @@ def _correct(metrics: Sequence[Row]) -> LogColumns:
     # Of several, such as "is_truncated" beside "extractive_match", those count whose names say that much.
     names = list(metrics[0]) if len(metrics[0]) == 1 else list(filter(_METRIC.search, metrics[0]))
     for name in sorted(names, key=lambda name: (*_METRICS, name).index(name)):
-        values = [scores.get(name) for scores in metrics]
+        values = [row.get(name) for row in metrics]
         right = [_RIGHT.get(str(value)) for value in values]
-        untold = [value for value, scores in zip(values, right, strict=True) if scores is None]
+        untold = [value for value, is_right in zip(values, right, strict=True) if is_right is None]
         if len(untold) < len(right) and all(value is None or value != value for value in untold):
             return {"correct": right}
     return {}
@@ -368,7 +368,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
     names = {"model": _at(log, "eval", "model"), "task": str(_at(log, "eval", "task") or "").rpartition("/")[2]}
-    columns |= {name: [confidences] * len(samples) for name, confidences in names.items() if confidences}
+    columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= field_columns(metadata, columns)
     confidences = columns.get("confidence")
     if confidences is None:
