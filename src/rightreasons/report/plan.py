@@ -22,7 +22,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage, cost_of, keys_of
+from rightreasons.models.servers.usage import Usage, cost_of, echoes_of, keys_of
 from rightreasons.page.prose import aligned
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Counting:
         )
 
     def _count(self, requests: Sequence[Request], kind: str, how: Mapping[str, Any]) -> None:
+        served = hasattr(self._engine, "cost")
+        requests = echoes_of(requests) if served and kind == "likelihoods" else requests
         by_key = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
         new = [request for key, request in by_key.items() if key not in self._asked]  # what is known is not asked again
         self._asked |= by_key.keys()

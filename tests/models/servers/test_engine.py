@@ -133,7 +133,7 @@ def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
         # A line that was cut or changed is no answer.
         file = tmp_path / "run" / "answers.jsonl"
         lines = file.read_bytes().splitlines(keepends=True)
-        assert len(lines) == len(REQUESTS)
+        assert len(lines) == 27  # a line per echo
         file.write_bytes(b"".join([lines[0].replace(b"-", b"", 1), *lines[1:-1], lines[-1][:-9]]))
         fake.reset()
         third = open_server(fake.url, chat="off", retries=0, progress=False)
@@ -141,6 +141,28 @@ def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
         told = third.likelihoods(REQUESTS, progress=False, out=tmp_path / "run")
         np.testing.assert_array_equal(told.values.values, whole.values.values)
         assert len({body["prompt"][:16] for body in fake.bodies}) == 2
+
+
+def test_an_echo_that_two_requests_need_is_asked_once():
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        fake.reset()
+        two, three = Request("a", "Is it", (" A", " B")), Request("b", "Is it", (" A", " B", " C"))
+        found = engine.likelihoods([two, three], progress=False)
+        assert len(fake.bodies) == 3
+        texts = [*two.continuations, *three.continuations]
+        np.testing.assert_allclose(found.values.values, [fake.model.likelihood("Is it", text) for text in texts])
+        assert list(found.values.lengths) == [2, 3]
+
+
+def test_nothing_before_an_answer_is_a_line_break():
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False, in_flight=1)
+        fake.reset()
+        # The first token of an echo has no log-probability: the first request finds that out, and the others know.
+        found = engine.likelihoods([Request(f"item {n}", "", (" A",)) for n in range(3)], progress=False)
+        assert [body["prompt"] for body in fake.bodies] == [" A", "\n A"]
+        assert found.values[2].tolist() == pytest.approx([fake.model.likelihood("\n", " A")])
 
 
 def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):

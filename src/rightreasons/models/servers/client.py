@@ -688,6 +688,7 @@ class Endpoint:
         extra: What it wants beside, such as to think or not.
         tags: (open, close) of thinking that is not usual.
         constraint: The one of `CONSTRAINTS` that holds answers to given ones; "" for none.
+        start: What stands for an empty text: a line break where an echo begins with a token without log-probability.
     """
 
     client: Client
@@ -706,6 +707,7 @@ class Endpoint:
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
     tags: tuple[tuple[str, str], ...] = ()
     constraint: str = ""
+    start: str = ""
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -756,12 +758,20 @@ class Endpoint:
             RequestError: If there is no answer.
         """
         if self.path == TEXT:
-            return [continuation(self._echo, prompt, text) for text in texts]
+            return [self._continued_text(prompt, text) for text in texts]
         turns = list(prompt)
         begun = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
         alone = self._prompt_of(prompt)
         answers = [{"role": "assistant", "content": begun + text} for text in texts]
         return [added(self._prompt_of([*turns, answer]), alone) for answer in answers]
+
+    def _continued_text(self, prompt: str, text: str) -> Continued:
+        begun = prompt or self.start
+        row = continuation(self._echo, begun, text)
+        if begun or row.logprobs[0] is not None:
+            return row
+        self.start = "\n"
+        return continuation(self._echo, self.start, text)
 
     def _echo(self, text: str) -> Completion:
         # One new token, as some servers take 0 for no bound.

@@ -41,7 +41,7 @@ from rightreasons.models.servers.client import (
 )
 from rightreasons.models.servers.options import INSPECT, ServerOptions
 from rightreasons.models.servers.trial import Finding, Trial, kept_trial
-from rightreasons.models.servers.usage import Usage, cost_of, keys_of
+from rightreasons.models.servers.usage import PART, Usage, cost_of, echoes_of, keys_of
 from rightreasons.models.wording import SWITCHED
 
 if TYPE_CHECKING:
@@ -193,9 +193,17 @@ class ServerEngine:
                 "shared": sum(row.shared for row in rows),
             }
 
-        flown = self._fly("likelihoods", requests, ask, **how)
+        parts = echoes_of(requests)
+        flown = self._fly("likelihoods", parts, ask, **how)
         way = "log-probabilities echoed by the server"
-        return self._likelihoods(requests, flown, way, "shared", "share a token with their prompt")
+        found = self._likelihoods(parts, flown, way, "shared", "share a token with their prompt")
+        counts = [len(request.continuations) for request in requests]
+        return dataclasses.replace(
+            found,
+            values=Ragged.of(found.values.values, counts),
+            lengths=Ragged.of(found.lengths.values, counts),
+            failures={part.rpartition(PART)[0]: reason for part, reason in found.failures.items()},
+        )
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.

@@ -17,6 +17,9 @@ from rightreasons.models.servers.options import ServerOptions
 
 MILLION = 1_000_000
 
+PART = "\n"
+"""What comes between the name of a request and the number of one of its continuations."""
+
 _PIECE = re.compile(r"[A-Za-z]{1,4}|[!-~\n]")
 
 
@@ -155,6 +158,17 @@ def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
         answer, thinking = (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
     used = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
     return {name: count for name, count in used.items() if isinstance(count, int)}
+
+
+def echoes_of(requests: Sequence[Request]) -> list[Request]:
+    """Return a request per continuation of a text, as an echo holds one: equal ones of two requests are asked once."""
+    return [
+        Request(f"{request.name}{PART}{place}", request.prompt, texts)
+        for request in requests
+        for place, texts in enumerate(
+            zip(request.continuations, strict=True) if isinstance(request.prompt, str) else [request.continuations]
+        )
+    ]
 
 
 def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
