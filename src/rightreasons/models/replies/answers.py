@@ -298,7 +298,22 @@ class _Reading:
         if said is None:
             return self._begun()
         start, end, place = said
-        return NO_ANSWER if self._joined(start, place) or self._taken_back(end, place) else place
+        unsaid = self._quoted(start, end) or self._joined(start, place) or self._contradicted(start, place)
+        return NO_ANSWER if unsaid or self._taken_back(end, place) else place
+
+    def _quoted(self, start: int, end: int) -> bool:
+        """Return whether a statement is within quotation marks that its line does not begin with: it is mentioned."""
+        before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+        opened = before.count('"') % 2 == 1 and before.find('"') + before.count('"') > 1
+        return opened and self.text[start] != "□" and '"' not in self.text[start : end - 1]
+
+    def _contradicted(self, start: int, place: int) -> bool:
+        """Return whether the statement before says another answer, and nothing between says that it no longer holds."""
+        said = self._statement(0, start)
+        if said is None or said[2] in (NO_ANSWER, place):
+            return False
+        begin = max(self.lower.rfind("\n", 0, said[0]), self.lower.rfind(". ", 0, said[0])) + 1
+        return _SAID["revised"].search(self.lower[begin:start]) is None
 
     def _joined(self, start: int, place: int) -> bool:
         """Return whether another answer was said directly before a statement."""
@@ -314,6 +329,8 @@ class _Reading:
     def _taken_back(self, end: int, place: int) -> bool:
         """Return whether what follows a statement takes it back, or says another answer as well."""
         if _SAID["recanted"].search(self.lower, end) or _hangs(self.text, end):
+            return True
+        if _SAID["retracted"].search(self.lower, end):
             return True
         if not self.known.mentions(self.text[end:]) - {place}:
             return False
