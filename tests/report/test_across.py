@@ -105,7 +105,7 @@ def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_tabl
     other = next((logs / "org__second").glob("samples_generated*"))
     apart = run(capsys, "compare", one, other, "--out", tmp_path / "apart", *few)
     assert apart.code == 0
-    assert "No two models share enough items of a task to be compared." in " ".join(apart.out.split())
+    assert "No two models share enough items of a task to be compared: items are joined" in " ".join(apart.out.split())
     assert ["Model", "choices", "generated"] in [line.split() for line in apart.out.splitlines()]
     assert "right in the first alone" not in apart.out
     assert "Models by tasks" in (tmp_path / "apart" / "index.html").read_text("utf-8")
