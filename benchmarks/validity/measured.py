@@ -311,7 +311,7 @@ HANDED_ON = {
         ),
         ("pass_rates",),
     ),
-    **dict.fromkeys(("ShortcutMeasurement.cues", "ShortcutMeasurement.suspected_cues"), ("poisson_binomial_p_value",)),
+    "ShortcutMeasurement.cues": ("poisson_binomial_p_value",),
     "ShortcutMeasurement.bin_accuracies": ("share",),
     "ShortcutMeasurement.detection": ("detection_quality",),
     "ShortcutMeasurement.types": ("share",),

@@ -1,4 +1,3 @@
-from .groups import worst_group_accuracy as worst_group_accuracy
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
@@ -17,5 +16,4 @@ __all__ = [
     "measure_swaps",
     "shortcut_reliance",
     "shortcut_tradeoff",
-    "worst_group_accuracy",
 ]

@@ -7,18 +7,17 @@ import functools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.errors import OptionError, one_line
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, poisson_binomial_p_value, share
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
-from rightreasons.core.tokens import words as tokenize
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
@@ -56,22 +55,12 @@ def occlusion_attributions(
         `Attributions` over words, signed. Items without an answer, or without one for some of their words, are not
         valid, and their numbers are 0. `gap` and `baseline_value` are NaN; `nodes` is how often the scorer was asked.
 
-    Raises:
-        ValueError: If label="gold" and an item has none.
-
     References:
         Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, equation 1.
     """
-    explained = occlusion.predicted
-    if label == "gold":
-        if occlusion.labels is None or (occlusion.labels < 0).any():
-            raise ValueError("Expected a gold label of each item with label='gold', but there are items without.")
-        explained = occlusion.labels
-    scores, n_items, lengths = (
-        occlusion.importances(explained, target=target),
-        len(occlusion),
-        np.diff(occlusion.offsets),
-    )
+    explained = occlusion.labels if label == "gold" and occlusion.labels is not None else occlusion.predicted
+    scores, n_items = occlusion.importances(explained, target=target), len(occlusion)
+    lengths = np.diff(occlusion.offsets)
     valid = occlusion.answered & ~np.array([np.isnan(row).any() for row in scores])
     scores.values[~np.repeat(valid, lengths)] = 0.0
     explained = np.maximum(explained, 0)
@@ -136,11 +125,6 @@ class Cue(Result):
     lmi: float
     planted: bool | None
     p_value: float
-
-    @property
-    def excess(self) -> float:
-        """Predictions that it cues beyond blind picks."""
-        return self.found - self.expected
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,81 +215,34 @@ class ShortcutMeasurement:
             n_cues: Maximum number of words per label.
             planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
-        known, tops, cues = _known(planted), self._tops(), []
+        known = None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
+        cues = []
         for label in range(self.probabilities.shape[1]):
-            head, hits, expected = set(heads[label].head), Counter[str](), defaultdict[str, float](float)
+            table, hits, chances = heads[label], Counter[str](), defaultdict[str, list[float]](list)
+            head = set(table.head)
             for item in np.flatnonzero(self.attributions.explained == label).tolist():
                 tokens = Counter(self.attributions.tokens[item])
                 hits.update(set(self.reliance.examples[item].tokens))
                 for token in tokens.keys() & head:
-                    expected[token] += self._chance(item, tokens[token])
+                    chances[token].append(_chance(tokens.total(), tokens[token], self.protocol.top_n))
             # By excess; the p-value, which takes longest, of those that are named alone.
-            above = sorted((expected[token] - count, token) for token, count in hits.items() if count > expected[token])
-            cues += [self._cue(heads, label, token, known, tops) for _, token in above[:n_cues]]
+            above = sorted((sum(chances[token]) - n, token) for token, n in hits.items() if n > sum(chances[token]))
+            for _, token in above[:n_cues]:
+                row = table.tokens.index(token)
+                cues.append(
+                    Cue(
+                        label,
+                        token,
+                        hits[token],
+                        sum(chances[token]),
+                        len(chances[token]),
+                        float(table.p_label[row]),
+                        float(table.lmi[row]),
+                        None if known is None else token.lstrip(SPACES).lower() in known,
+                        poisson_binomial_p_value(hits[token], chances[token]),
+                    )
+                )
         return cues
-
-    def suspected_cues(
-        self,
-        heads: LmiResult,
-        words: Sequence[str],
-        planted: Sequence[Sequence[Mapping[str, Any]]] | None = None,
-        *,
-        without: Sequence[Cue] = (),
-    ) -> list[Cue]:
-        """Return words that a user suspects as cues of every label that they point at, in its head or not.
-
-        A word points at a label where its LMI is above 0: its share of the label is above that of all words.
-
-        Args:
-            heads: The `LmiResult` of the training data.
-            words: The words.
-            planted: As in `cues`.
-            without: Cues to leave out, such as those that are named already.
-
-        Raises:
-            ValueError: If one is not a single word, or not in the training data.
-        """
-        known, tops, cues = _known(planted), self._tops(), []
-        others = {(cue.label, cue.token) for cue in without}
-        for word in suspected_words(heads, words):
-            labels = [label for label in heads.labels if word in heads[label].tokens and (label, word) not in others]
-            of_word = [self._cue(heads, label, word, known, tops) for label in labels]
-            cues += [cue for cue in of_word if cue.lmi > 0]
-        return cues
-
-    def _tops(self) -> list[set[str]]:
-        """Return the words that each prediction rests on."""
-        tops = []
-        for row, tokens in enumerate(self.attributions.tokens):
-            scores = np.asarray(self.attributions.scores[row])
-            sizes = np.abs(scores) if self.protocol.rank_by == "magnitude" else scores
-            order = np.argsort(-sizes, kind="stable")[: self.protocol.top_n]
-            tops.append({tokens[place] for place in order})
-        return tops
-
-    def _cue(self, heads: LmiResult, label: int, token: str, known: set[str] | None, tops: Sequence[set[str]]) -> Cue:
-        """Count the predictions of a label that rest on a word, and those that would if words were picked blindly."""
-        table = heads[label]
-        row = table.tokens.index(token)
-        items = np.flatnonzero(self.attributions.explained == label).tolist()
-        times = {item: self.attributions.tokens[item].count(token) for item in items}
-        chances = [self._chance(item, count) for item, count in times.items() if count]
-        n_cued = sum(token in tops[item] for item in items)
-        return Cue(
-            label,
-            token,
-            n_cued,
-            sum(chances),
-            len(chances),
-            float(table.p_label[row]),
-            float(table.lmi[row]),
-            None if known is None else token.lstrip(SPACES).lower() in known,
-            poisson_binomial_p_value(n_cued, chances),
-        )
-
-    def _chance(self, item: int, times: int) -> float:
-        """Return the chance that one of a number of occurrences is among the top tokens, were these picked blindly."""
-        return _chance(len(self.attributions.tokens[item]), times, self.protocol.top_n)
 
     def detection(
         self, planted: Sequence[Sequence[Mapping[str, Any]]] | None, resampling: Resampling
@@ -434,27 +371,6 @@ class ShortcutRecord(Result):
         return cls(**fields)
 
 
-def suspected_words(heads: LmiResult, words: Sequence[str]) -> list[str]:
-    """Return the words that a user suspects, lower-case and each once.
-
-    Args:
-        heads: The `LmiResult` of the training data.
-        words: The words.
-
-    Raises:
-        ValueError: If one is not a single word, or not in the training data.
-    """
-    frequencies, checked = heads.frequencies(), list(dict.fromkeys(word.strip().lower() for word in words))
-    for word in checked:
-        if tokenize(word) != [word]:
-            raise OptionError(f"Expected single words in `words`, but got {one_line(word)}.", option="words")
-        if word not in frequencies:
-            raise OptionError(
-                f"Expected words of the training data in `words`, but none of its texts has {word!r}.", option="words"
-            )
-    return checked
-
-
 def measure_shortcuts(
     classifier: Classifier | Scorer,
     texts: Sequence[str],
@@ -509,7 +425,7 @@ def measure_shortcuts(
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
     """
-    settings = protocol_of(protocol)
+    settings, model = protocol_of(protocol), cast("Any", classifier)
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
     gold = check_labels(labels, len(classifier.label_names), name="labels")
@@ -549,7 +465,7 @@ def measure_shortcuts(
         heads,
         top_n=settings.top_n,
         rank_by=settings.rank_by,
-        piece_style=_piece_style(classifier, settings),
+        piece_style="word" if settings.unit == "word" else piece_style(model.tokenizer.get_vocab()),
         kinds=settings.kinds,
     )
     reliance = summarize(
@@ -627,12 +543,6 @@ def training_heads(
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def _piece_style(classifier: Classifier | Scorer, settings: Protocol) -> str:
-    if settings.unit == "word" or not hasattr(classifier, "tokenizer"):
-        return "word"
-    return piece_style(classifier.tokenizer.get_vocab())
-
-
 def _left_out(classifier: Classifier | Scorer, attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
     n_given, failed = len(attributions) + len(attributions.failures), ""
@@ -691,10 +601,6 @@ def _max_length(classifier: Any, settings: Protocol) -> int | None:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return None if interval is None else (interval.low, interval.high)
-
-
-def _known(planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> set[str] | None:
-    return None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
 
 
 @functools.cache

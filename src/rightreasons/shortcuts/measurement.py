@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
-from rightreasons.shortcuts.families.training import Training
-from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues, near_duplicates
+from rightreasons.shortcuts.families.training import Training, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,
@@ -31,7 +30,6 @@ from rightreasons.shortcuts.measure import (
     ShortcutRecord,
     WithheldError,
     measure_shortcuts,
-    suspected_words,
     training_heads,
     with_pairs,
 )
@@ -49,6 +47,9 @@ if TYPE_CHECKING:
 
 MIN_HALVED = 100
 """The labeled items that the audited split must have for half of them to stand for absent training texts."""
+
+NAMED_P = 0.05
+"""A cue is named where as many predictions by blind picks would be rarer than this."""
 
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
@@ -80,9 +81,7 @@ class ShortcutAnswers:
         protocol: How shortcuts were found.
         splits: What was measured, first of the primary split; none where too few of its attributions are valid.
         withheld: Why nothing is said of the primary split, or else of others.
-        cues: The words that the detector names, then those that a user suspects.
-        n_suspected: How many the user suspects.
-        groups: Accuracy by the cues in the text.
+        cues: The words that the detector names.
         quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
         remembered: (N,) which items of the primary split are near duplicates of training texts.
@@ -96,8 +95,6 @@ class ShortcutAnswers:
     splits: Sequence[SplitShortcuts]
     withheld: Sequence[str] = ()
     cues: Sequence[Cue] = ()
-    n_suspected: int = 0
-    groups: WorstGroup | None = None
     quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
     remembered: NDArray[np.bool_] | None = None
@@ -174,23 +171,19 @@ class ShortcutAnswers:
         """The shares of lexicon-cued and of grammar-cued predictions."""
         return self.measured.types(self.context.resampling) if self.splits else {}
 
-    @property
-    def named(self) -> Sequence[Cue]:
-        """The cues that the detector names."""
-        return self.cues[: len(self.cues) - self.n_suspected]
-
-    @property
-    def suspected(self) -> Sequence[Cue]:
-        """The cues that the user suspects."""
-        return self.cues[len(self.named) :]
-
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on each split."""
     halved = context.train is None
     context = with_training(context)
     detector = _Detector(context, options)
-    suspected_words(detector.heads, options.words)  # refused before anything that takes long
+    known = detector.heads.frequencies()
+    for word in options.words:  # refused before anything that takes long
+        if word.strip().lower() not in known:
+            raise OptionError(
+                f"Expected single words of the training data in `words`, but none of its texts has {one_line(word)}.",
+                option="words",
+            )
     swaps = detector.swaps()
     answers = functools.partial(
         ShortcutAnswers,
@@ -212,17 +205,11 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
                 return answers((), (str(error),))
             withheld.append(f"Nothing is said of “{split.name}”: {error}")
     measured, planted = splits[0].measured, splits[0].split.planted
-    named = named_cues(measured.cues(detector.heads, N_CUES, planted))
-    suspected = measured.suspected_cues(detector.heads, options.words, planted, without=named)
-    cues = [*named, *suspected]
     file = Path(context.scorer.name) / RECORDS
     return answers(
         splits,
         withheld=withheld,
-        cues=cues,
-        n_suspected=len(suspected),
-        # A piece of a word is looked for in no text.
-        groups=_cue_groups(context, cues if detector.protocol.unit == "word" else []),
+        cues=[cue for cue in measured.cues(detector.heads, N_CUES, planted) if cue.p_value < NAMED_P],
         quality=measured.detection(planted, context.resampling),
         records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
     )
@@ -393,18 +380,3 @@ class _Detector:
                 **context.running(self.folder("shortcuts", split)),
             )
         return SplitShortcuts(items.take(measured.rows), int(split.labeled.sum()), measured)
-
-
-def _cue_groups(context: AuditContext, cues: Sequence[Cue]) -> WorstGroup:
-    """Compare all labeled items of the primary split, whose predictions are there already."""
-    rows = np.flatnonzero(context.primary.labeled)
-    split = context.primary.take(rows)
-    return cue_groups(
-        split.texts,
-        np.asarray(context.scores().logits).argmax(axis=1)[rows],
-        split.labels,
-        cues,
-        text_pairs=split.text_pairs,
-        cue_labels=split.cue_labels,
-        resampling=context.resampling,
-    )

@@ -251,14 +251,6 @@ def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
             yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
 
 
-def group_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the accuracy by cue and label."""
-    for group in m.groups.groups:
-        cue = "no label" if group.cue_label is None else m.context.label_name(group.cue_label)
-        accuracy = estimate_of(group.accuracy, group.interval)
-        yield cue, m.context.label_name(group.label), group.n_items, accuracy, Estimate(group.follows)
-
-
 def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the types of shortcuts of each split."""
     found = {row.split.name: row.measured.reliance for row in m.splits}
@@ -354,9 +346,7 @@ def figures_of_paper(m: Any) -> dict[str, Any]:
         "splits": {name: record.to_dict() for name, record in records.items()},
         "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
         "bins": [row.to_dict() for row in m.reliance.bins],
-        "cues": [cue.to_dict() for cue in m.named],
-        "suspected": [cue.to_dict() for cue in m.suspected],
-        "groups": m.groups and m.groups.to_dict(),
+        "cues": [cue.to_dict() for cue in m.cues],
         "detection": m.quality and m.quality.to_dict(),
         "over_training": [record.to_dict() for record in m.records],
         "attribution": m.measured.attributions.definition,
@@ -450,11 +440,6 @@ SHORTCUTS = Question(
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
         ),
         Part("withheld", when=lambda m: not m.splits),
-        Part(
-            "groups",
-            (Table("accuracy_by_cue", group_rows, "Sagawa et al. 2020"),),
-            when=lambda m: m.groups and (m.cues or m.context.primary.cue_labels is not None),
-        ),
         Part(
             "overview",
             (
