@@ -23,13 +23,13 @@ from rightreasons.calibration.errors import (
     calibration_of,
     draws_of,
     gap_of_rows,
-    macro_of,
+    macro_ce,
 )
-from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
+from rightreasons.calibration.human import HumanCalibration, check_votes, human_calibration
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import auroc, brier_of, label_log_probability, ranked, selective_of
+from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability, ranked, selective_scores
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
-from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
+from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
@@ -304,7 +304,7 @@ def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> l
     """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
     curve, confidence = [], items.top.confidence
     codes = intervals.cluster_codes(items.clusters, len(items))
-    for point in selective_of(items.top).curve:
+    for point in selective_scores(items.top).curve:
         above, equal = confidence > point.confidence, confidence == point.confidence
         # Of equal confidences some are left out at random: each counts by its chance to be kept.
         kept = above + equal * (point.coverage * len(items) - above.sum()) / equal.sum()
@@ -435,12 +435,12 @@ _BY_ITEM: Mapping[str, tuple[Values, float | None, float | None]] = {
 """The figures of `TESTED` that are means over the items: their values (N,), and the bounds of these where known."""
 
 STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
-    "smooth_ece": lambda top: smooth_of(top).smooth_ece,
-    "ece_sweep": lambda top: sweep_of(top).ece,
-    "macro_ce": lambda top: macro_of(top).macro_ce,
-    "brier_reliability": lambda top: brier_of(top, n_bins=BRIER_BINS).reliability,
-    "brier_resolution": lambda top: brier_of(top, n_bins=BRIER_BINS).resolution,
-    "brier_uncertainty": lambda top: brier_of(top).uncertainty,
+    "smooth_ece": lambda top: smooth_ece(top).smooth_ece,
+    "ece_sweep": lambda top: ece_sweep(top).ece,
+    "macro_ce": lambda top: macro_ce(top).macro_ce,
+    "brier_reliability": lambda top: brier_score(top, n_bins=BRIER_BINS).reliability,
+    "brier_resolution": lambda top: brier_score(top, n_bins=BRIER_BINS).resolution,
+    "brier_uncertainty": lambda top: brier_score(top).uncertainty,
     "aurc": lambda top: ranked(top.confidence, top.correct)[0],
     "e_aurc": lambda top: ranked(top.confidence, top.correct)[1],
     "auroc": lambda top: auroc(top.confidence, top.correct),
@@ -617,7 +617,7 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
     if items.clusters is not None:
         drawn = items.draws(CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling).calibrated
         calibrated = None if drawn is None else drawn[:, 0]
-    return consistency_of(_binned(items), calibrated, resampling)
+    return consistency(_binned(items), calibrated=calibrated, resampling=resampling)
 
 
 def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
@@ -708,14 +708,12 @@ class VotesMeasurement:
     Attributes:
         figures: The figures of `VOTE_FIGURES` with their intervals.
         result: The same and more, as the kernel gives it.
-        gaps: The comparison item by item.
         shares: (K,) share of all votes that each class has; of distributions, their mean.
         majority: Share of labeled items whose label has the most votes, equal ones included; None without labels.
     """
 
     figures: Mapping[str, Estimate]
     result: HumanCalibration
-    gaps: HumanGaps
     shares: Floats
     majority: float | None
 
@@ -742,8 +740,7 @@ def measure_votes(
         >>> round(measured.figures["dist_ce"].value, 6), measured.majority
         (0.2, 0.5)
     """
-    gaps = human_gaps(probabilities, votes, votes=kind)
-    result = human_of(gaps, resampling)
+    result = human_calibration(probabilities, votes, votes=kind, resampling=resampling)
     table = check_votes(votes, kind)
     intervals = {
         "dist_ce": result.interval,
@@ -756,7 +753,6 @@ def measure_votes(
     return VotesMeasurement(
         figures={key: estimate_of(getattr(result, key), interval) for key, interval in intervals.items()},
         result=result,
-        gaps=gaps,
         shares=np.asarray(table.sum(axis=0) / table.sum()),
         majority=float(most.mean()) if len(rows) else None,
     )

@@ -75,7 +75,7 @@ class NllResult(Result):
 
 def brier_score(
     predictions: Any,
-    references: Any,
+    references: Any = None,
     *,
     kind: str = "multiclass",
     n_bins: int = 15,
@@ -126,11 +126,6 @@ def brier_score(
     n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    return brier_of(top, kind=kind, n_bins=n_bins, strategy=strategy)
-
-
-def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
-    """Compute `brier_score` from precomputed top labels."""
     sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins, strategy)
     n, (count, score, event) = len(top), sums.parts
     sizes = np.maximum(count, 1.0)
@@ -270,7 +265,7 @@ class SelectiveResult(Result):
 
 
 def selective_scores(
-    predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any, references: Any = None, *, kind: str = "top_label", scores: str = "probabilities"
 ) -> SelectiveResult:
     r"""Measure how well the confidence of a model ranks its right predictions above its wrong ones.
 
@@ -306,11 +301,7 @@ def selective_scores(
         (0.145833, 0.083333, 0.666667)
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    return selective_of(top_label(predictions, references, scores=scores, kind=kind))
-
-
-def selective_of(top: TopLabel) -> SelectiveResult:
-    """Compute `selective_scores` from precomputed top labels."""
+    top = top_label(predictions, references, scores=scores, kind=kind)
     n_items = len(top)
     aurc, e_aurc, confidence, risk = ranked(top.confidence, top.correct)
     points = np.unique(np.ceil(np.arange(1, CURVE_POINTS + 1) * n_items / CURVE_POINTS).astype(np.intp)) - 1
