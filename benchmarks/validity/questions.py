@@ -24,7 +24,7 @@ from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
 from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
-from rightreasons.probes.distractors import none_of_the_above
+from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.shortcuts.mutual_information import lmi

@@ -11,9 +11,8 @@ from rightreasons.core.intervals import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.verdict import Decision
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.probes.measure import ProbeScores, ProbeTables
+from rightreasons.probes.measure import Picked, PickFigures, ProbeScores, ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decisions
-from rightreasons.probes.picks import Picked, PickFigures
 from rightreasons.probes.question import PROBES, kept_items
 
 N_CHOICES = 4

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from rightreasons.calibration.elicit import BY_GROUP, OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES, CalibrationMeasurement
 from rightreasons.calibration.measurement import (
     COMPARED,
@@ -15,8 +17,7 @@ from rightreasons.calibration.measurement import (
     change,
     measure,
 )
-from rightreasons.calibration.sources import OF_SOURCES, source_rows
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.intervals import Estimate, estimate_of
 from rightreasons.core.verdict import Power
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
@@ -108,6 +109,35 @@ def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     shares = m.votes.shares
     names = m.context.label_names or [f"choice {k + 1}" for k in range(len(shares))]
     yield from zip(names, map(float, shares), strict=True)
+
+
+OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
+OF_COMMAND = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
+PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
+"""The figures of sources of confidence: on a page, by `rightreasons confidence`, and in its tests of each two."""
+
+
+def source_rows(measured: ConfidenceMeasurement, keys: Sequence[str] = OF_SOURCES) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each source of confidence."""
+    for source in measured.sources:
+        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, keys)
+
+
+def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
+    """Return the paired tests of each two sources of confidence."""
+    for pair in measured.pairs:
+        for key in PAIRED:
+            test = pair.differences.get(key)
+            if test is not None and test.interval is not None:
+                name, value = FIGURES[OF_ANSWERS.get(key, key)].name, estimate_of(test.difference, test.interval)
+                yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
+
+
+def group_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each source of confidence by group."""
+    for group, (n_items, figures) in measured.groups.items():
+        for name, estimates in figures.items():
+            yield group or "(no group)", name, n_items, *map(estimates.get, BY_GROUP)
 
 
 def data(m: CalibrationAnswers) -> dict[str, Any]:
@@ -297,3 +327,21 @@ CALIBRATION = Question(
     ),
     data=data,
 )
+
+
+SOURCES = Question(
+    name="confidence",
+    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND, BY_GROUP=BY_GROUP),
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "sources",
+            (
+                Table("sources", lambda m: source_rows(m, OF_COMMAND)),
+                Table("pairs", difference_rows, when=lambda m: m.pairs),
+                Table("groups", group_rows, when=lambda m: m.groups),
+            ),
+        ),
+    ),
+)
+"""What `rightreasons confidence` prints of several sources of confidence."""

@@ -33,7 +33,7 @@ from rightreasons.probes.options import JudgmentOptions
 if TYPE_CHECKING:
     from rightreasons.calibration.elicit import Elicited
     from rightreasons.cues.measure import CueFigures
-    from rightreasons.probes.judgments import Judgments
+    from rightreasons.probes.judges import Judgments
 
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
@@ -71,7 +71,7 @@ def confidence(
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.confidence_tables import read_confidence
     from rightreasons.calibration.elicit import measure_confidence
-    from rightreasons.calibration.sources import SOURCES
+    from rightreasons.calibration.question import SOURCES
     from rightreasons.core.options import listed
     from rightreasons.core.store import json_lines, write_text
 
@@ -167,9 +167,8 @@ def judges(
     **declared: Any,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
-    from rightreasons.probes.judges import measure_judges
-    from rightreasons.probes.judgments import read_judgments
-    from rightreasons.probes.preferences import JUDGES
+    from rightreasons.probes.judges import measure_judges, read_judgments
+    from rightreasons.probes.question import JUDGES
 
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
@@ -197,8 +196,7 @@ def _judged(
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.tables import chosen_rows
-    from rightreasons.probes.judges import judge_pairs
-    from rightreasons.probes.judgments import read_judgments, read_pairs
+    from rightreasons.probes.judges import judge_pairs, read_judgments, read_pairs
     from rightreasons.report.plan import plan_of_one
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)

@@ -1,10 +1,10 @@
 from .bias import measure_reading as measure_reading
 from .bias import prior_bias as prior_bias
-from .distractors import none_of_the_above as none_of_the_above
 from .judges import judge_bias as judge_bias
-from .judgments import read_judgments as read_judgments
+from .judges import read_judgments as read_judgments
 from .measure import measure_option_order as measure_option_order
 from .measure import measure_probes as measure_probes
+from .measure import none_of_the_above as none_of_the_above
 from .measure import probe_tables as probe_tables
 from .option_order import contextual_calibration as contextual_calibration
 from .option_order import permutation_consistency as permutation_consistency

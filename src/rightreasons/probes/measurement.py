@@ -16,28 +16,29 @@ from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect, Reading
-from rightreasons.probes.distractors import DistractorFigures, added_choices, measure_distractors
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
+    DistractorFigures,
     OrderFigures,
+    PickFigures,
     ProbeFigures,
     ProbeScores,
     ProbeTables,
     Score,
+    added_choices,
+    ask_for_orders,
+    ask_for_picks,
+    measure_distractors,
     measure_option_order,
+    measure_picks,
     measure_probes,
     near_choices_name,
+    orders_in_words,
     probe_tables,
     stored_orders,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
-from rightreasons.probes.picks import (
-    PickFigures,
-    ask_for_orders,
-    ask_for_picks,
-    measure_picks,
-)
 
 Hits = tuple[NDArray[np.bool_], Any]
 
@@ -223,7 +224,7 @@ class ProbesMeasurement:
     def in_words(self) -> str:
         """Which orders were asked."""
         figures = self.orders or self.picks
-        return "" if figures is None else figures.in_words
+        return "" if figures is None else orders_in_words(figures.orders, figures.n_orders)
 
     @property
     def n_ordered(self) -> int:
