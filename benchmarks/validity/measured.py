@@ -313,7 +313,6 @@ HANDED_ON = {
     ),
     "ShortcutMeasurement.cues": ("poisson_binomial_p_value",),
     "ShortcutMeasurement.bin_accuracies": ("share",),
-    "ShortcutMeasurement.detection": ("detection_quality",),
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "measure_judges": ("judge_bias",),

@@ -28,9 +28,8 @@ from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import shortcut_reliance
+from rightreasons.shortcuts.reliance import detection_quality, shortcut_reliance, shortcut_tradeoff
 from rightreasons.shortcuts.swaps import deciding_share
-from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
 
 # --------------------------------------------------------------------------------------------------------- calibration
 

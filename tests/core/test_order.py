@@ -32,7 +32,7 @@ from rightreasons.probes.option_order import choices_only, position_bias, pride_
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.reasons.early import early_answers
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import detection_quality, shortcut_tradeoff
 
 N, FEW = 90, Resampling(resamples=40)
 BY_ITEM = ("differences", "consistent", "predictions", "cued")

@@ -58,14 +58,12 @@ def test_it_names_the_planted_cues(outcome, planted):
     for label in (0, 1):
         rows = [row for row in found.data["cues"] if row["label"] == label]
         assert rows[0]["token"] in cues  # the first of the list is planted
-        assert rows[0]["planted"]
         assert rows[0]["found"] > 2 * rows[0]["expected"]
         assert rows[0]["p_label"] > 0.9
     # Two words decide nearly everything, and the data calls them planted.
     assert (found.verdict.tone, found.verdict.label) == ("bad", "Follows a shortcut")
     assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
     assert "The data declares this shortcut as planted." in found.verdict.summary
-    assert found.data["detection"]["recall"] > 0.8
     assert cues == set(CUES["lexical"][:2])  # one for each class
 
 
@@ -130,7 +128,7 @@ def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
     result = audit(planted_model, data, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "shortcuts"]})
     calibration, shortcuts = (found.result for found in result.outcomes)
     assert set(calibration.data["splits"]) == {"test", "test_absent", "test_flipped"}
-    assert shortcuts.data["detection"]["n_planted"] > 0
+    assert {"copper", "marble"} & {word for row in shortcuts.data["swaps"]["families"] for word in row["words"]}
 
 
 def _marks(item):

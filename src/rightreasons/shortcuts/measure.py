@@ -25,8 +25,15 @@ from rightreasons.models.occlusion import Occlusion, occlude
 from rightreasons.models.protocol import Scorer
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
-from rightreasons.shortcuts.reliance import Heads, ShortcutReliance, chance_of_hit, find_shortcuts, summarize
-from rightreasons.shortcuts.tradeoff import DetectionQuality, ShortcutTradeoff, detection_quality, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import (
+    Heads,
+    ShortcutReliance,
+    ShortcutTradeoff,
+    chance_of_hit,
+    find_shortcuts,
+    shortcut_tradeoff,
+    summarize,
+)
 
 DEFINITION = (
     "Occlusion: the {target} of the {label} label, minus the same where the word is left out of the text. One number "
@@ -89,9 +96,6 @@ def occlusion_attributions(
     )
 
 
-SPACES = "Ġ▁"
-"""What byte-level and metaspace pieces have in place of the space before them."""
-
 UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
 """What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
 
@@ -111,7 +115,6 @@ class Cue(Result):
         texts: Texts with this prediction that contain the word.
         p_label: Share of its occurrences in the training data that are in texts of the label.
         lmi: Its LMI.
-        planted: Whether it is known to be planted; None where nothing is known.
         p_value: Two-sided p-value of "it cues as many predictions as blind picks would", not corrected for the number
             of words.
     """
@@ -123,27 +126,7 @@ class Cue(Result):
     texts: int
     p_label: float
     lmi: float
-    planted: bool | None
     p_value: float
-
-
-@dataclasses.dataclass(frozen=True)
-class AttributedWord:
-    """A word of a first text with its part in the prediction.
-
-    Attributes:
-        start: First character.
-        end: One past the last character.
-        shortcut: Whether it is a shortcut of the prediction.
-        weight: Its attribution, divided by the largest magnitude of the text, in [-1, 1].
-        share: The share of the attribution that falls on it, in [0, 1].
-    """
-
-    start: int
-    end: int
-    shortcut: bool
-    weight: float
-    share: float
 
 
 class WithheldError(ValueError):
@@ -207,15 +190,13 @@ class ShortcutMeasurement:
             share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in self.reliance.bins
         ]
 
-    def cues(self, heads: LmiResult, n_cues: int, planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> list[Cue]:
+    def cues(self, heads: LmiResult, n_cues: int) -> list[Cue]:
         """Return the words that cue most predictions of each label, beyond what blind picks would.
 
         Args:
             heads: The `LmiResult` of the training data.
             n_cues: Maximum number of words per label.
-            planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
-        known = None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
         cues = []
         for label in range(self.probabilities.shape[1]):
             table, hits, chances = heads[label], Counter[str](), defaultdict[str, list[float]](list)
@@ -238,49 +219,27 @@ class ShortcutMeasurement:
                         len(chances[token]),
                         float(table.p_label[row]),
                         float(table.lmi[row]),
-                        None if known is None else token.lstrip(SPACES).lower() in known,
                         poisson_binomial_p_value(hits[token], chances[token]),
                     )
                 )
         return cues
 
-    def detection(
-        self, planted: Sequence[Sequence[Mapping[str, Any]]] | None, resampling: Resampling
-    ) -> DetectionQuality | None:
-        """Return how well the shortcuts agree with planted words.
+    def words(self, row: int) -> list[tuple[int, int, bool, float, float]]:
+        """Return the words of an item's first text: where each begins and ends, and its part in the answer.
 
-        Args:
-            planted: N lists of planted tokens {token, start, end}.
-            resampling: Level, resamples and seed of the intervals.
-
-        Returns:
-            Precision and recall; None where nothing is known or nothing is planted.
+        That is whether a word is a shortcut, its attribution divided by the largest magnitude of the text, in [-1, 1],
+        and the share of the attribution that falls on it, in [0, 1].
         """
-        if planted is None or not any(planted):
-            return None
-        shortcuts, truth = [], []
-        for row, tokens in enumerate(planted):
-            starts, ends = self._spans(row)
-            shortcuts.append(np.isin(np.arange(len(starts)), self.reliance.examples[row].positions))
-            overlaps = [(starts < token["end"]) & (ends > token["start"]) for token in tokens]
-            truth.append(np.any(overlaps, axis=0) if overlaps else np.zeros(len(starts), dtype=np.bool_))
-        return detection_quality(shortcuts, truth, resampling=resampling) if np.concatenate(truth).any() else None
-
-    def words(self, row: int) -> list[AttributedWord]:
-        """Return the words of an item's first text with their part in the prediction."""
-        scores, (starts, ends) = self.attributions.scores[row], self._spans(row)
+        scores = self.attributions.scores[row]
         first, last = self.attributions.scores.offsets[row : row + 2]
+        starts, ends = self.attributions.starts[first:last], self.attributions.ends[first:last]
         sizes, shortcuts = np.abs(scores), self.reliance.examples[row].positions
         weights = scores / (float(sizes.max(initial=0.0)) or 1.0)
         shares = sizes / (float(sizes.sum()) or 1.0)
         return [
-            AttributedWord(int(starts[at]), int(ends[at]), at in shortcuts, float(weights[at]), float(shares[at]))
+            (int(starts[at]), int(ends[at]), at in shortcuts, float(weights[at]), float(shares[at]))
             for at in np.flatnonzero((self.attributions.parts[first:last] == 0) & (ends > starts)).tolist()
         ]
-
-    def _spans(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        first, last = self.attributions.scores.offsets[row : row + 2]
-        return self.attributions.starts[first:last], self.attributions.ends[first:last]
 
     def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
         """Return the figures alone, as one row of a table over training."""

@@ -38,7 +38,6 @@ from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
-from rightreasons.shortcuts.tradeoff import DetectionQuality
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
@@ -82,7 +81,6 @@ class ShortcutAnswers:
         splits: What was measured, first of the primary split; none where too few of its attributions are valid.
         withheld: Why nothing is said of the primary split, or else of others.
         cues: The words that the detector names.
-        quality: How well planted words are found; None where none is known.
         records: What a callback has recorded over training.
         remembered: (N,) which items of the primary split are near duplicates of training texts.
         halved: Whether half of the audited items stand for training texts, as none are given.
@@ -95,7 +93,6 @@ class ShortcutAnswers:
     splits: Sequence[SplitShortcuts]
     withheld: Sequence[str] = ()
     cues: Sequence[Cue] = ()
-    quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
     remembered: NDArray[np.bool_] | None = None
     halved: bool = False
@@ -204,13 +201,11 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
             if split is context.primary:
                 return answers((), (str(error),))
             withheld.append(f"Nothing is said of “{split.name}”: {error}")
-    measured, planted = splits[0].measured, splits[0].split.planted
     file = Path(context.scorer.name) / RECORDS
     return answers(
         splits,
         withheld=withheld,
-        cues=[cue for cue in measured.cues(detector.heads, N_CUES, planted) if cue.p_value < NAMED_P],
-        quality=measured.detection(planted, context.resampling),
+        cues=[cue for cue in splits[0].measured.cues(detector.heads, N_CUES) if cue.p_value < NAMED_P],
         records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
     )
 

@@ -237,11 +237,9 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
 
 
 def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the cues, and whether they are planted where that is known of some."""
+    """Return the cues."""
     for cue in m.cues:
-        counts = cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
-        planted = () if m.quality is None else ("yes" if cue.planted else "no",)
-        yield m.context.label_name(cue.label), cue.token, *counts, *planted
+        yield m.context.label_name(cue.label), cue.token, cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
 
 
 def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
@@ -303,9 +301,9 @@ def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
     """Show the surest predictions of a kind with what they rest on."""
     for row in surest(m, kind)[:N_EXAMPLES].tolist():
         marks = []
-        for word in m.measured.words(row):
-            note = f"{'shortcut, ' if word.shortcut else ''}{100 * word.share:.0f}% of the attribution"
-            marks.append(Mark(word.start, word.end, "cue" if word.shortcut else "weight", word.weight, note))
+        for start, end, is_shortcut, weight, share in m.measured.words(row):
+            note = f"{'shortcut, ' if is_shortcut else ''}{100 * share:.0f}% of the attribution"
+            marks.append(Mark(start, end, "cue" if is_shortcut else "weight", weight, note))
         yield shown(m, row, marks)
 
 
@@ -347,7 +345,6 @@ def figures_of_paper(m: Any) -> dict[str, Any]:
         "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
         "bins": [row.to_dict() for row in m.reliance.bins],
         "cues": [cue.to_dict() for cue in m.cues],
-        "detection": m.quality and m.quality.to_dict(),
         "over_training": [record.to_dict() for record in m.records],
         "attribution": m.measured.attributions.definition,
         **protocol,
