@@ -50,12 +50,11 @@ class TestBrier:
         rows, labels = softmax_rows(500, 4)
         assert brier_score(rows, labels).brier == pytest.approx(((rows - np.eye(4)[labels]) ** 2).sum(axis=1).mean())
 
-    @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
     @pytest.mark.parametrize("n_bins", [1, 5, 15])
     @pytest.mark.parametrize("k", [2, 5])
-    def test_parts_add_up(self, strategy, n_bins, k):
+    def test_parts_add_up(self, n_bins, k):
         rows, labels = softmax_rows(300, k)
-        r = brier_score(rows, labels, strategy=strategy, n_bins=n_bins)
+        r = brier_score(rows, labels, n_bins=n_bins)
         parts = r.reliability - r.resolution + r.uncertainty + r.within_bin_variance - r.within_bin_covariance
         assert parts == pytest.approx(r.brier, abs=1e-12)
         assert r.skill == pytest.approx(1 - r.brier / r.uncertainty)
@@ -250,6 +249,6 @@ class TestSummary:
 def test_brier_parts_always_add_up(raw, data):
     rows = raw / raw.sum(axis=1, keepdims=True)
     labels = data.draw(hnp.arrays(np.int64, len(rows), elements=st.integers(0, rows.shape[1] - 1)))
-    r = brier_score(rows, labels, strategy=data.draw(st.sampled_from(["uniform", "quantile"])), n_bins=4)
+    r = brier_score(rows, labels, n_bins=4)
     parts = r.reliability - r.resolution + r.uncertainty + r.within_bin_variance - r.within_bin_covariance
     assert parts == pytest.approx(r.brier, abs=1e-12)

@@ -153,13 +153,12 @@ def human_calibration(
     )
 
 
-def check_votes(references: Any, votes: str, name: str = "references") -> Floats:
+def check_votes(references: Any, votes: str) -> Floats:
     """Check the votes of people: (N, K) whole numbers, or shares that sum to 1.
 
     Args:
         references: (N, K) votes.
         votes: "counts" or "distributions".
-        name: What the caller calls them.
 
     Returns:
         (N, K) float64, unchanged.
@@ -171,31 +170,33 @@ def check_votes(references: Any, votes: str, name: str = "references") -> Floats
         ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
-    table = as_floats(references, name)
+    table = as_floats(references, "references")
     if votes == "distributions":
         counts = np.argwhere(table > 1.5 if table.ndim == 2 else np.zeros((0, 2)))
         if len(counts):
             row, column = counts[0]
             raise OptionError(
-                f"Expected shares of the votes in `{name}`, but row {row} has {table[row, column]:g}: say "
+                f"Expected shares of the votes in `references`, but row {row} has {table[row, column]:g}: say "
                 "votes='counts'.",
                 option="votes",
             )
-        return check_scores(table, name=name, allow_vector=False)
+        return check_scores(table, name="references", allow_vector=False)
     if table.size == 0:
-        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+        raise ValueError("Expected at least one row in `references`, but it is empty.")
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError(f"Expected `{name}` of shape (N, K), the votes for each class, but got shape {table.shape}.")
+        raise ValueError(
+            f"Expected `references` of shape (N, K), the votes for each class, but got shape {table.shape}."
+        )
     wrong = ~np.isfinite(table) | (table < 0) | (table != np.floor(table))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         hint = ": say votes='distributions'" if 0 < table[row, column] < 1 else ""
         raise ValueError(
-            f"Expected whole numbers of votes in `{name}`, but row {row} has {table[row, column]:g}{hint}."
+            f"Expected whole numbers of votes in `references`, but row {row} has {table[row, column]:g}{hint}."
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if empty.size:
-        raise ValueError(f"Expected at least one vote in each row of `{name}`, but row {empty[0]} has none.")
+        raise ValueError(f"Expected at least one vote in each row of `references`, but row {empty[0]} has none.")
     return table
 
 

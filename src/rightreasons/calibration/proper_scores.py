@@ -79,7 +79,6 @@ def brier_score(
     *,
     kind: str = "multiclass",
     n_bins: int = 15,
-    strategy: str = "uniform",
     scores: str = "probabilities",
 ) -> BrierResult:
     r"""Compute the Brier score and split it into parts that add up to it exactly.
@@ -99,8 +98,7 @@ def brier_score(
         kind: "multiclass" (sum over the classes, as Brier defined it), "positive" (class 1 of a binary task alone,
             which is half of it), "top_label" (the largest probability with whether its class is the label) or
             "confidence".
-        n_bins: Number of bins.
-        strategy: "uniform" or "quantile".
+        n_bins: Number of bins of equal width.
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
@@ -124,9 +122,8 @@ def brier_score(
     """
     check_one_of(kind, BRIER_KINDS, "kind")
     n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
-    check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins, strategy)
+    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins)
     n, (count, score, event) = len(top), sums.parts
     sizes = np.maximum(count, 1.0)
     probability, frequency = score / sizes, event / sizes

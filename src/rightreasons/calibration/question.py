@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.calibration.elicit import BY_GROUP, OF_ANSWERS, ConfidenceMeasurement
-from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES, CalibrationMeasurement
+from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
     MARGIN,
@@ -42,9 +42,9 @@ def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
     return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
 
 
-def draw_reliability(key: str, measured: CalibrationMeasurement) -> Drawing:
+def draw_reliability(key: str, m: Any) -> Drawing:
     """Draw the reliability diagram with its consistency bars."""
-    null = measured.consistency
+    measured, null = m.measured, m.measured.consistency
     return plots.reliability_diagram(
         key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
     )
@@ -76,7 +76,7 @@ def bin_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures that are not in the overview."""
-    for key, it in m.headlines(m.measured).items():
+    for key, it in m.headlines(m.estimates).items():
         if key not in OVERVIEW:
             yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
 
@@ -91,7 +91,7 @@ def split_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
 
 def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures before and after."""
-    before = m.headlines(m.measured)
+    before = m.headlines(m.estimates)
     for key, after in m.headlines(m.scaled).items():
         pair = (Amount(headline.estimate, headline.unit) for headline in (before[key], after))
         yield before[key].name, *pair, before[key].better or ""
@@ -153,7 +153,7 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
         **elicited,
         "votes": m.votes and m.votes.result.to_dict(),
         "temperature": m.fit and m.fit.to_dict(),
-        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured).items()},
+        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
         "figures_at_temperature": {key: figure.to_dict() for key, figure in m.headlines(m.scaled).items()},
         "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
     }
@@ -225,7 +225,7 @@ CALIBRATION = Question(
         Part(
             "overview",
             (
-                Plot("reliability", lambda key, m: draw_reliability(key, m.measured), RELIABILITY),
+                Plot("reliability", draw_reliability, RELIABILITY),
                 Table("bins", bin_rows, RELIABILITY, folded=True),
             ),
             figures=OVERVIEW,
@@ -265,10 +265,7 @@ CALIBRATION = Question(
         ),
         Part(
             "temperature",
-            (
-                Plot("reliability_scaled", lambda key, m: draw_reliability(key, m.scaled), RELIABILITY),
-                Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),
-            ),
+            (Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),),
             when=lambda m: m.fit,
         ),
         Part(

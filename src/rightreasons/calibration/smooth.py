@@ -126,7 +126,6 @@ def ece_sweep(
     predictions: Any,
     references: Any = None,
     *,
-    strategy: str = "quantile",
     kind: str = "top_label",
     norm: str = "l1",
     scores: str = "probabilities",
@@ -143,7 +142,6 @@ def ece_sweep(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
             kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        strategy: "quantile" (equal mass, the paper's choice) or "uniform" (equal width; empty bins are skipped).
         kind: "top_label", "positive" or "confidence".
         norm: "l1" or "l2".
         scores: "probabilities", "logits" or "log_probabilities".
@@ -166,7 +164,6 @@ def ece_sweep(
         >>> result.n_bins, round(result.ece, 6)
         (2, 0.148333)
     """
-    check_one_of(strategy, ("uniform", "quantile"), "strategy")
     check_one_of(kind, ONE_LABEL_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = top_label(predictions, references, scores=scores, kind=kind)
@@ -184,32 +181,20 @@ def ece_sweep(
         n_bins = n_items
     else:
         while n_bins < n_items:
-            cuts = _cuts(ordered, n_bins + 1, strategy)
+            cuts = np.arange(n_bins + 2) * n_items // (n_bins + 1)
             if (np.diff(np.diff(events_to[cuts]) / np.diff(cuts)) < -1e-12).any():
                 break
             n_bins += 1
-    best = _cuts(ordered, n_bins, strategy)
+    best = np.arange(n_bins + 1) * n_items // n_bins
     size = np.diff(best)
     gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
     power = 1 if norm == "l1" else 2
     error = float((size / n_items * gap**power).sum() ** (1 / power))
-    words = (
-        f"ECE-sweep of the {WORDS[kind]}: the most bins of equal "
-        f"{'mass' if strategy == 'quantile' else 'width'} whose accuracies rise, {norm} norm."
-    )
+    words = f"ECE-sweep of the {WORDS[kind]}: the most bins of equal mass whose accuracies rise, {norm} norm."
     return SweepResult(error, n_bins, n_items, words)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _cuts(ordered: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
-    """Return the places where ordered scores are cut into bins that are not empty; (B + 1,) from 0 to N."""
-    n_items = len(ordered)
-    if strategy == "quantile":
-        return np.asarray(np.arange(n_bins + 1) * n_items // n_bins, dtype=np.intp)
-    inner = np.searchsorted(ordered, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], side="right")
-    return np.unique(np.concatenate(([0], inner, [n_items]))).astype(np.intp)
 
 
 def _on_grid(values: Floats, weights: Floats) -> Floats:
