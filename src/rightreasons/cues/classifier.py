@@ -12,7 +12,7 @@ from rightreasons.core import validation
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
-from rightreasons.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues, group_index
+from rightreasons.cues.statistics import CueTable, check_answers, extract_cues, group_index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,6 @@ def cue_classifier(
     prompts: Sequence[str] | None = None,
     groups: Sequence[Hashable] | None = None,
     features: Sequence[str] = ("unigram", "bigram", "length", "negation"),
-    tokenizer: Tokenizer | None = None,
     n_folds: int = 10,
     n_permutations: int = 200,
     confidence_level: float = 0.95,
@@ -81,7 +80,6 @@ def cue_classifier(
         groups: N keys of what belongs together, such as the `source_id` of a mirrored pair. A group is never split
             between training and test; without it a mirrored pair would teach the classifier the wrong answer.
         features: Families of cues, as in `cue_statistics`.
-        tokenizer: As in `cue_statistics`.
         n_folds: Folds, at least 2 and at most the number of groups.
         n_permutations: Number of permutations for the p-value, each a cross-validation; default 200, 0 leaves it out.
         confidence_level: Of the interval, `cluster_wilson` over groups.
@@ -103,7 +101,7 @@ def cue_classifier(
         >>> result.accuracy, result.chance, result.p_value < 0.05
         (1.0, 0.5, True)
     """
-    table = extract_cues(data, prompts=prompts, features=features, tokenizer=tokenizer)
+    table = extract_cues(data, prompts=prompts, features=features)
     right = check_answers(labels, table.n_choices)
     n_items = len(table.n_choices)
     group = group_index(groups, n_items)

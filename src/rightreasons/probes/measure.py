@@ -37,7 +37,6 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
-    check_fraction,
     check_labels,
     check_one_of,
     check_ragged,
@@ -50,7 +49,6 @@ from rightreasons.probes.option_order import (
     PositionBias,
     choices_only,
     contextual_calibration,
-    permutation_consistency,
     position_bias,
     pride_debias,
     pride_prior,
@@ -258,11 +256,6 @@ class ProbeFigures(Result):
     paralysis: Mapping[int, ChoiceParalysis]
     position_bias: PositionBias | None
     choices_only: ChoicesOnly
-
-    @property
-    def largest_k(self) -> int:
-        """The largest number of added choices."""
-        return max(self.paralysis)
 
 
 def extra_choices_name(k: int) -> str:
@@ -583,23 +576,19 @@ class OrderFigures(Result):
     calibrated: OrderAccuracy
     steady: tuple[bool, ...]
 
-    @property
-    def n_held_out(self) -> int:
-        """Number of items on which the corrections are tested."""
-        return self.n_items - self.n_estimation
-
 
 def measure_option_order(
     items: Mapping[str, Sequence[Any]],
     score: Score,
     *,
     orders: str = "auto",
-    share: float = 0.25,
     clusters: Any = None,
     seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Score several orders of the choices, and take the preference for positions out.
+
+    PriDe's prior is estimated on the first quarter of the items, and tested on the others.
 
     In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
     drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
@@ -612,7 +601,6 @@ def measure_option_order(
             at a time gives the same scores in every order.
         orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
             cyclic ones.
-        share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
         clusters: (N,) names of what belongs together; None (default) where each item is on its own.
         seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
@@ -632,7 +620,7 @@ def measure_option_order(
     check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
     turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
     n_orders, size, n = turned.places.shape
-    n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
+    n_estimation = min(math.ceil(size / 4), size - 1)
     logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
@@ -666,7 +654,7 @@ def measure_option_order(
         n_choices=n,
         orders=turned.kind,
         n_orders=n_orders,
-        consistency=permutation_consistency(contents),
+        consistency=float(steady.mean()),
         consistency_interval=rate_interval(steady, resampling, units),
         prior=prior.tolist(),
         prior_intervals=pride_prior_intervals(

@@ -133,7 +133,7 @@ class ProbesMeasurement:
     @property
     def k(self) -> int:
         """The largest number of added choices."""
-        return 0 if self.scored is None else self.scored.largest_k
+        return 0 if self.scored is None else max(self.scored.paralysis)
 
     @property
     def effect(self) -> ChoiceParalysis:
@@ -166,12 +166,6 @@ class ProbesMeasurement:
         """The share of each position in PriDe's prior."""
         orders = self.orders
         return [] if orders is None else list(map(estimate_of, orders.prior, orders.prior_intervals))
-
-    @property
-    def preference(self) -> Estimate | None:
-        """The prior bias without the question."""
-        bias = None if self.scored is None else self.scored.prior_bias["no_question"]
-        return None if bias is None else estimate_of(bias.prior_bias, bias.interval)
 
     @property
     def drop(self) -> Drop | None:

@@ -18,6 +18,7 @@ from rightreasons.page.parts import Table as ItemTable
 from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
 
@@ -126,6 +127,11 @@ def kept_items(m: Any) -> Iterator[Example]:
         yield Example(str(item["id"]), item["prompt"], right, answer, confidence, note=note)
 
 
+def mean_bias(bias: PriorBias) -> Estimate:
+    """Return a prior bias with its interval."""
+    return estimate_of(bias.prior_bias, bias.interval)
+
+
 def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the prior bias of the unchanged items, and under each probe without an answer."""
     intervals = m.scored.pseudo_correct_intervals
@@ -133,7 +139,7 @@ def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         old = bias.pseudo_correct
         yield (
             NAMES[name],
-            estimate_of(bias.prior_bias, bias.interval),
+            mean_bias(bias),
             bias.normalized_prior_bias,
             bias.normalized_divergence,
             bias.mean_top_confidence,
@@ -312,7 +318,13 @@ PROBES = Question(
             for name, key in KEPT.items()
         ),
         Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
-        Figure("prior_bias_no_question", lambda m: m.preference, SHEN, unit="ratio", better="lower"),
+        Figure(
+            "prior_bias_no_question",
+            lambda m: m.scored and mean_bias(m.scored.prior_bias["no_question"]),
+            SHEN,
+            unit="ratio",
+            better="lower",
+        ),
         Figure(
             "pseudo_correct",
             lambda m: m.read and m.read.accuracy_without,
