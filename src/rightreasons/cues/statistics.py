@@ -278,8 +278,8 @@ def cue_statistics(
         \pi_k    = \frac{1}{\alpha_k} \sum_i 1[\exists! j: k \in T_{ij} \wedge j = y_i]
         \xi_k    = \alpha_k / n
 
-    Tokens are lower-cased words and punctuation marks, which reproduces the published tables: by white space alone, "in"
-    has applicability 46 on COPA instead of 47, because "in." is another word.
+    Tokens are lower-cased words and punctuation marks, which reproduces the published tables; by white space "in" would
+    have an applicability of 46 on COPA instead of 47, because "in." is another word.
 
     α is the applicability, π the productivity and ξ the coverage. A cue is worth exploiting when π_k differs from
     chance 1/m in either direction. Of groups of items that belong together, the tests are those of `chances_p_value`,
