@@ -41,7 +41,6 @@ class BrierResult(Result):
         uncertainty: Variance of the labels, which no model can change.
         within_bin_variance: Variance of the probabilities inside the bins.
         within_bin_covariance: Twice the covariance of probabilities and labels inside the bins.
-        skill: 1 - brier / uncertainty, the gain over always giving the base rates; None where all labels are equal.
         n_items: Number of items.
         n_bins: Number of bins (for each class).
     """
@@ -52,7 +51,6 @@ class BrierResult(Result):
     uncertainty: float
     within_bin_variance: float
     within_bin_covariance: float
-    skill: float | None
     n_items: int
     n_bins: int
 
@@ -102,7 +100,7 @@ def brier_score(
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `BrierResult`: brier, its five parts, the skill, number of items and bins.
+        A `BrierResult`: brier, its five parts, number of items and bins.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -139,7 +137,6 @@ def brier_score(
         uncertainty=uncertainty,
         within_bin_variance=float((squares - count * probability**2).sum() / n),
         within_bin_covariance=float(2 * (products - count * probability * frequency).sum() / n),
-        skill=1 - brier / uncertainty if uncertainty > 0 else None,
         n_items=n,
         n_bins=n_bins,
     )

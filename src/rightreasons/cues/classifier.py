@@ -27,7 +27,6 @@ class CueClassifier(Result):
         p_value: Two-sided permutation test of accuracy: twice the smaller of the shares of permuted label sets on which
             it does at least, and at most, as well; None when not asked for.
         n_items: How many items.
-        n_decided: How many items have one choice that scores highest.
         n_groups: Number of groups, none of which is split across folds.
         n_folds: Folds of the cross-validation.
         n_permutations: How many permutations p_value rests on.
@@ -41,7 +40,6 @@ class CueClassifier(Result):
     chance: float
     p_value: float | None
     n_items: int
-    n_decided: int
     n_groups: int
     n_folds: int
     n_permutations: int
@@ -115,13 +113,13 @@ def cue_classifier(
     rng = np.random.default_rng([validation.check_seed(seed), 0])
     fold = (rng.permutation(n_groups) % folds)[group]
 
-    credit, decided = _cross_validate(table, right, fold, folds)
+    credit = _cross_validate(table, right, fold, folds)
     accuracy = float(credit.mean())
     at_least = at_most = 0
     for _ in range(rounds):
         # One shift a group keeps what the labels of its items have to do with each other.
         shift = np.floor(rng.random(n_groups)[group] * table.n_choices).astype(np.int64)
-        permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
+        permuted = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
         at_most += bool(permuted.mean() <= accuracy + 1e-12)
     sums, sizes = np.bincount(group, weights=credit), np.bincount(group)
@@ -133,7 +131,6 @@ def cue_classifier(
         chance=float((1.0 / table.n_choices).mean()),
         p_value=min(1.0, 2 * (1 + min(at_least, at_most)) / (1 + rounds)) if rounds else None,
         n_items=n_items,
-        n_decided=int(np.count_nonzero(decided)),
         n_groups=n_groups,
         n_folds=folds,
         n_permutations=rounds,
@@ -178,8 +175,7 @@ def cue_transfer(
     right = check_answers(labels, table.n_choices)
     # Fold 1 is tested on what fold 0, the training set, has counted.
     fold = (np.arange(len(data)) >= len(train)).astype(np.int64)
-    credit, _ = _cross_validate(table, right, fold, 2)
-    return credit[len(train) :]
+    return _cross_validate(table, right, fold, 2)[len(train) :]
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -187,8 +183,8 @@ def cue_transfer(
 
 def _cross_validate(
     table: CueTable, right: NDArray[np.int64], fold: NDArray[np.int64], n_folds: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the credit of each item, and whether one choice scored highest."""
+) -> NDArray[np.float64]:
+    """Return the credit of each item."""
     n_cues = max(len(table.names), 1)
     entry_fold = fold[table.item]
     hit = table.choice == right[table.item]
@@ -216,6 +212,4 @@ def _cross_validate(
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
     # Votes that cancel exactly in theory leave rounding behind; that must not break a tie.
     best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
-    ties = best.sum(axis=1)
-    credit = best[np.arange(n_items), right] / ties
-    return credit, ties == 1
+    return np.asarray(best[np.arange(n_items), right] / best.sum(axis=1))

@@ -62,10 +62,8 @@ class ChoiceParalysis(Result):
         restricted_confidence: The same after, among the item's own choices.
         accuracy: Accuracy before.
         perturbed_accuracy: Accuracy after.
-        accuracy_drop: The difference.
         restricted_accuracy: Accuracy after, among the item's own choices.
         n_items: How many items.
-        mean_added: Mean number of added choices.
         reading: Which part of the drop is mechanical, in words.
         definition: The measure in words.
     """
@@ -80,10 +78,8 @@ class ChoiceParalysis(Result):
     restricted_confidence: float
     accuracy: float
     perturbed_accuracy: float
-    accuracy_drop: float
     restricted_accuracy: float
     n_items: int
-    mean_added: float
     reading: str
     definition: str = DEFINITION
 
@@ -179,10 +175,8 @@ def choice_paralysis(
         restricted_confidence=float(restricted.mean()),
         accuracy=accuracy,
         perturbed_accuracy=perturbed_accuracy,
-        accuracy_drop=accuracy - perturbed_accuracy,
         restricted_accuracy=float((best - after.starts == moved).mean()),
         n_items=len(before),
-        mean_added=float(added.mean()),
         reading=_reading(float(drop.mean()), mechanical, restricted_drop),
     )
 

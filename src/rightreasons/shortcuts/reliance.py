@@ -323,7 +323,6 @@ class ShortcutReliance(Result):
         null: The null models "random" and "frequency", each a `NullModel`.
         correct: Shortcuts among right predictions; None without references.
         wrong: Shortcuts among wrong predictions; None without references.
-        by_label: For each predicted label, the number of predictions, and the shortcut rate among them.
         cues: For each predicted label, its most common shortcuts with the number of predictions that they cue.
         bins: Types and numbers of shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
@@ -342,7 +341,6 @@ class ShortcutReliance(Result):
     null: Mapping[str, NullModel]
     correct: OutcomeShare | None
     wrong: OutcomeShare | None
-    by_label: Mapping[int, Mapping[str, float | int]]
     cues: Mapping[int, tuple[Mapping[str, str | int], ...]]
     bins: tuple[ConfidenceBin, ...]
     examples: tuple[ShortcutExample, ...]
@@ -585,10 +583,6 @@ def summarize(
         null=null,
         correct=None if correct is None else _outcome(cued, correct, resampling.level),
         wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
-        by_label={
-            label: {"n_items": int((of_label := shortcuts.predictions == label).sum()), "rate": _share(cued[of_label])}
-            for label in np.unique(shortcuts.predictions).tolist()
-        },
         cues=_commonest(shortcuts, top_cues),
         bins=() if trust is None else _bins(trust, types, shortcuts.counts, correct, n_bins),
         examples=_examples(shortcuts, types),
