@@ -60,12 +60,10 @@ class SplitShortcuts:
 
     Attributes:
         split: The items.
-        n_labeled: How many labeled items the split has.
         measured: Their shortcuts.
     """
 
     split: AuditSplit
-    n_labeled: int
     measured: ShortcutMeasurement
 
 
@@ -352,15 +350,11 @@ class _Detector:
             limit //= 3
         return min(limit, int(split.labeled.sum()))
 
-    def folder(self, purpose: str, split: AuditSplit, *depends: str) -> Path:
-        """Return where predictions about a split are kept, by all that they depend on."""
-        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
-        settings = split.fingerprint, str(self.limit(split)), str(self.context.seed), protocol
-        return self.context.folder(f"{purpose}-{safe_name(split.name)}", *settings, *depends)
-
     def measured(self, split: AuditSplit) -> SplitShortcuts:
         context, limit = self.context, self.limit(split)
         items, occlusion = context.occluded(split, limit) if self.by_occlusion else (context.picked(split, limit), None)
+        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
+        depends = split.fingerprint, str(limit), str(context.seed), protocol
         with bars_about(split.name):
             measured = measure_shortcuts(
                 self.source,
@@ -372,6 +366,6 @@ class _Detector:
                 resampling=context.resampling,
                 protocol=self.protocol,
                 occlusion=occlusion,
-                **context.running(self.folder("shortcuts", split)),
+                **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
             )
-        return SplitShortcuts(items.take(measured.rows), int(split.labeled.sum()), measured)
+        return SplitShortcuts(items.take(measured.rows), measured)
