@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, jackknife, rate
+from rightreasons.core.intervals import Estimate, estimate_of, jackknife, rate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_flags, check_same_length
 from rightreasons.reasons.sway import Moved, paired_difference
@@ -73,7 +73,6 @@ def early_answers(
     same: Sequence[Any],
     *,
     right: Any = None,
-    clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> EarlyAnswers:
     r"""Measure how soon an answer is the final one, when its reasoning is cut.
@@ -87,7 +86,6 @@ def early_answers(
         same: N rows of flags: whether the answer after each cut is the final one. The cuts of a row are evenly spaced,
             the first has no reasoning and the last all of it.
         right: (N,) whether the answer without reasoning is right; None where that is not known.
-        clusters: (N,) what the items belong to; None for independent items.
         resampling: Level of the intervals.
 
     Returns:
@@ -121,26 +119,25 @@ def early_answers(
     if ceiling > 0:
         value = of_ceiling(areas, last.astype(np.float64))
         if last.sum() > len(rows) // 2 and len(rows) > 2:
-            around = jackknife(of_ceiling, areas, last.astype(np.float64), clusters=clusters, level=resampling.level)
+            around = jackknife(of_ceiling, areas, last.astype(np.float64), level=resampling.level)
             low, high = (min(max(end, 0.0), 1.0) for end in (around.low, around.high))
             interval = estimate_of(value, dataclasses.replace(around, low=low, high=high))
-    how = {"resampling": resampling}
     by_right = {}
     if right is not None:
         kinds = check_flags(right, "right")
         check_same_length(same=rows, right=kinds)
         for name, kind in (("right", kinds), ("wrong", ~kinds)):
             if kind.any():
-                by_right[name] = paired_difference(last[kind], first[kind], clusters=clusters_of(clusters, kind), **how)
+                by_right[name] = paired_difference(last[kind], first[kind], resampling=resampling)
     shared = len({len(row) for row in rows}) == 1
-    stands, whole = rate(first, resampling, clusters), rate(last, resampling, clusters)
+    stands, whole = rate(first, resampling), rate(last, resampling)
     if stands is None or whole is None:
         raise ValueError("Expected at least one trace, but there is none.")
     return EarlyAnswers(
         curve=tuple(np.array(rows).mean(axis=0).tolist()) if shared else (),
         stands=stands,
         ceiling=whole,
-        lost=paired_difference(last, first, clusters=clusters, resampling=resampling),
+        lost=paired_difference(last, first, resampling=resampling),
         aoc=aoc,
         aoc_of_ceiling=value,
         interval=interval,
@@ -155,7 +152,6 @@ def transplant(
     hinted_neutral: Any,
     hinted_hinted: Any,
     *,
-    clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> Transplant:
     """Tell whether a hint acts through the stated reasoning or beside it, by short answers after given reasoning.
@@ -170,7 +166,6 @@ def transplant(
         hinted_neutral: (N,) of the hinted question with the neutral reasoning.
         hinted_hinted: (N,) of the hinted question with the reasoning beside the hint; the answer that it had at first
             will do, as no effect rests on it.
-        clusters: (N,) what the items belong to; None for independent items.
         resampling: Level of the intervals.
 
     Returns:
@@ -194,7 +189,7 @@ def transplant(
     n_items = check_same_length(**cells)
 
     def difference(first: str, second: str) -> Moved:
-        return paired_difference(cells[first], cells[second], clusters=clusters, resampling=resampling)
+        return paired_difference(cells[first], cells[second], resampling=resampling)
 
     return Transplant(
         indirect=difference("plain, hinted", "plain, neutral"),
