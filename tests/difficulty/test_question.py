@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from command_line import run
-from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT, difficulty_scatter
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
@@ -273,16 +272,9 @@ class TestCommand:
         file = tmp_path / "mine.jsonl"
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        for epoch, p in enumerate((0.2, 0.8), start=1):
-            scores = EpochScores(epoch, epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool))
-            write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
         out = tmp_path / "out"
-        told = ("--neighbors", "any", "--data-map", tmp_path / "map")
-        code, said, _ = run(
-            capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told
-        )
+        code, said, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50)
         assert code == 0
-        assert "Variability in training" in (out / "index.html").read_text("utf-8")
         assert "Ranking of 40 items" in said
         assert "words that move it" in said
         with (out / "ranking.csv").open(encoding="utf-8") as stream:

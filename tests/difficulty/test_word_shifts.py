@@ -107,7 +107,7 @@ def test_shifts_are_total_variation_over_all_classes():
     assert (measured.predicted.tolist(), measured.correct.tolist()) == ([0, 0], [False, True])
     assert measured.words(0, 2) == ["bad", "good"]
     assert measured.flipped(Resampling()).value == 0.5
-    assert {"words", "mean_shift", "wrong"} <= set(measured.correlations(Resampling(resamples=10)))
+    assert {"words", "mean_shift", "confidence", "wrong"} <= set(measured.correlations(Resampling(resamples=10)))
 
 
 def test_what_has_no_answer_is_left_out():

@@ -190,12 +190,12 @@ class RankedItems:
             resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
 
         Returns:
-            Name of the measure -> its correlation: "small_margin" (minus the margin), "entropy",
+            Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
             "gradient_norm" of eigenvalues, "words" where the words are known, and "wrong" (1 for a wrong prediction)
             among items with a label.
         """
         fewer = resampling.at_most(CORRELATION_RESAMPLES)
-        others = {"small_margin": -self.margin, "entropy": self.entropy, **self.others}
+        others = {"confidence": self.confidence, "small_margin": -self.margin, "entropy": self.entropy, **self.others}
         found = {name: Correlation.of(self.values, values, fewer) for name, values in others.items()}
         if (known := self.labeled).any():
             wrong = (~self.correct[known]).astype(np.float64)
