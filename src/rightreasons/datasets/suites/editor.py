@@ -19,13 +19,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rightreasons.core.errors import one_line, unknown_name
+from rightreasons.core.errors import one_line
 from rightreasons.core.options import check_options
 from rightreasons.core.suites import TEST_TYPES
 from rightreasons.core.validation import check_kind, check_number, check_one_of, check_seed
 from rightreasons.datasets.perturbing.edits import Perturbation, changes, find_perturbation
 from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.templates import fill, has_slot
+from rightreasons.datasets.suites.templates import fill
 
 __all__ = ["directional", "fill", "functionality_from_row", "inv", "mft"]
 
@@ -35,7 +35,6 @@ Items = Sequence[Case | str | Sequence[str]]
 _ROW = ("functionality", "functionality_class", "test_type", "expectation", "label", "lexicons", "seed")
 _TEMPLATE = ("template", "n", "across")
 _DATA = ("data",)
-_WORD_LISTS = ("names", "places", "phrases")
 
 
 def mft(
@@ -45,9 +44,6 @@ def mft(
     *,
     label: Any = None,
     expectation: Mapping[str, Any] | None = None,
-    perturbation: str | Perturbation | None = None,
-    seed: int = 0,
-    **options: Any,
 ) -> Functionality:
     """Make a minimum functionality test: every example has a right answer.
 
@@ -55,39 +51,27 @@ def mft(
         name: The name of the functionality.
         functionality_class: The capability that it tests.
         items: Cases of `fill`, or texts.
-        label: The right answer of every example, a list with one per item, or a mapping from the items' own labels to
-            others (as where a template denies them); None for the items' own.
+        label: The right answer of every example, or a list with one per item; None for the items' own.
         expectation: The expectation; {"name": "equal"} by default.
-        perturbation: Changes the items; the test asks only the changed texts. Items to which it does not apply are left
-            out.
-        seed: Decides, with the texts of an item, how it is changed.
-        **options: `copies`, `columns`, and options of the perturbation.
 
     Returns:
         The functionality.
 
     Raises:
-        ValueError: If an example lacks a label that the expectation needs, the perturbation does not keep labels and
-            `label` is None, or the perturbation applies to no item.
+        ValueError: If an example lacks a label that the expectation needs.
 
     Example:
-        >>> short = mft("short", "Robustness", ["It was not good."], label=0, perturbation="contractions")
+        >>> short = mft("short", "Negation", ["It was not good."], label=0)
         >>> short.cases[0].examples, short.cases[0].labels
-        ((("It wasn't good.",),), (0,))
+        ((('It was not good.',),), (0,))
     """
     cases = _cases(items, name)
-    if isinstance(label, str) and has_slot(label) and any(isinstance(item, Case) for item in items):
-        raise ValueError(
-            f"Expected the label {label!r} of the MFT {name!r}, which has a slot, with its template: say it in `fill`."
-        )
-    cases = _labeled(cases, label, name)
-    chosen = _known(perturbation, options, name)
-    if chosen is not None and label is None and not chosen.keeps_label(options.get("columns")):
-        raise ValueError(
-            f"Expected the labels of the changed items of the MFT {name!r}, as {chosen.name!r} does not keep those "
-            "of the originals: say which with label."
-        )
-    cases = _perturbed(cases, chosen, name, seed, with_original=False, **options)
+    if label is not None:
+        each = list(label) if isinstance(label, (list, tuple)) else [label] * len(cases)
+        if len(each) != len(cases):
+            raise ValueError(f"Expected one label for each of the {len(cases)} items of {name!r}, but got {len(each)}.")
+        pairs = zip(cases, each, strict=True)
+        cases = [dataclasses.replace(case, labels=(its,) * len(case.examples), meta=None) for case, its in pairs]
     spec = _expected(expectation, name) or {"name": "equal"}
     bare = next((case for case in cases if None in (case.labels or (None,))), None)
     if bare is not None and spec.get("name") == "equal" and "value" not in spec:
@@ -114,7 +98,7 @@ def inv(
         perturbation: A perturbation that keeps the label. Items to which it does not apply are left out.
         tolerance: How far the probability of the first answer may move where the answer differs.
         seed: Decides, with the texts of an item, how it is changed.
-        **options: `copies`, `columns`, and options of the perturbation.
+        **options: `copies`, and options of the perturbation.
 
     Returns:
         The functionality.
@@ -133,12 +117,11 @@ def inv(
     cases = _cases(items, name)
     spec = {"name": "invariant", "tolerance": check_number(tolerance, "tolerance", minimum=0)}
     chosen = _known(perturbation, options, name)
-    if chosen is not None and not chosen.keeps_label(options.get("columns")):
-        why = "changes it" if not chosen.preserves_label else "keeps it only where all texts of an item are changed"
+    if chosen is not None and not chosen.preserves_label:
         raise ValueError(
-            f"Expected a perturbation that keeps the label for the INV test {name!r}, but {chosen.name!r} {why}."
+            f"Expected a perturbation that keeps the label for the INV test {name!r}, but {chosen.name!r} changes it."
         )
-    cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
+    cases = _perturbed(cases, chosen, name, seed, **options)
     return Functionality(name, functionality_class, "INV", spec, tuple(cases))
 
 
@@ -162,7 +145,7 @@ def directional(
         expectation: The expectation, such as {"name": "monotonic", "increasing": False}; None for the default of the
             perturbation, where it has one.
         seed: Decides, with the texts of an item, how it is changed.
-        **options: `copies`, `columns`, and options of the perturbation.
+        **options: `copies`, and options of the perturbation.
 
     Returns:
         The functionality.
@@ -182,14 +165,13 @@ def directional(
             f"Expected an expectation of the DIR test {name!r}, such as "
             '{"name": "monotonic", "increasing": false}, but there is none.'
         )
-    cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
+    cases = _perturbed(cases, chosen, name, seed, **options)
     return Functionality(name, functionality_class, "DIR", dict(spec), tuple(cases))
 
 
 def functionality_from_row(
     row: Mapping[str, Any],
     *,
-    text_columns: Sequence[str] = ("text",),
     lexicons: Mapping[str, Sequence[Any]] | None = None,
     seed: int = 0,
 ) -> Functionality:
@@ -197,10 +179,8 @@ def functionality_from_row(
 
     Args:
         row: `functionality`, `functionality_class`, `test_type`, and `template` (with `lexicons`, `n`, `across`) or
-            `data` (a list of texts); `label`, `perturbation` (a name, or a mapping of `name` and options),
-            `expectation` and `seed` as in `mft`, `inv` and `directional`. `columns` of a perturbation are names, and a
-            list of words may be the name of a lexicon.
-        text_columns: The names of the texts of an example.
+            `data` (a list of texts); `label`, `perturbation` (a name, or a mapping of `name` and options; not of an
+            MFT), `expectation` and `seed` as in `mft`, `inv` and `directional`.
         lexicons: Lexicons of the whole suite; those of the row win.
         seed: The seed where the row has none.
 
@@ -217,7 +197,8 @@ def functionality_from_row(
     if len(sources) != 1:
         raise ValueError(f"Expected cases, or a template, or data, but there is {' and '.join(sources) or 'none'}.")
     fields = _TEMPLATE if sources == ["template"] else _DATA
-    check_options(row, (*_ROW, *fields, "perturbation"), "a functionality")
+    more = () if row.get("test_type") == "MFT" else ("perturbation",)
+    check_options(row, (*_ROW, *fields, *more), "a functionality")
     for key in ("functionality", "functionality_class", "test_type"):
         if not isinstance(row.get(key), str):
             raise ValueError(f"Expected the {key} of a functionality to be a text, but got {row.get(key)!r}.")
@@ -230,24 +211,15 @@ def functionality_from_row(
         words.update(each)
     own_seed = check_seed(row.get("seed", seed))
     label, expectation = row.get("label"), row.get("expectation")
-    perturbation, options = _perturbation(row.get("perturbation"), text_columns, words)
-    # For a template, a list of labels has one per example, and a text may have slots; `mft` handles other labels.
-    of_template = label if test_type != "MFT" or isinstance(label, (list, str)) else None
+    perturbation, options = _perturbation(row.get("perturbation"))
     items: Items
     if sources == ["template"]:
-        items = fill(
-            row["template"], n=row.get("n"), across=row.get("across"), label=of_template, seed=own_seed, lexicons=words
-        )
-        if isinstance(label, list):
-            label = None
-        elif of_template is not None and test_type == "MFT":
-            label = {name: name for case in items for name in case.labels or ()}  # also that of changed texts
+        n, across = row.get("n"), row.get("across")
+        items = fill(row["template"], n=n, across=across, label=label, seed=own_seed, lexicons=words)
     else:
         items = row["data"]
     if test_type == "MFT":
-        return mft(
-            name, kind, items, label=label, expectation=expectation, perturbation=perturbation, seed=own_seed, **options
-        )
+        return mft(name, kind, items, label=None if sources == ["template"] else label, expectation=expectation)
     if label is not None and (sources == ["data"] or perturbation is not None):
         raise ValueError(
             f"Expected no label of the {test_type} test {name!r}, whose items are changed, but got {label!r}."
@@ -274,28 +246,13 @@ def _known(perturbation: str | Perturbation | None, options: Mapping[str, Any], 
     return None
 
 
-def _perturbation(
-    given: Any, text_columns: Sequence[str], lexicons: Mapping[str, Sequence[Any]]
-) -> tuple[str | None, dict[str, Any]]:
+def _perturbation(given: Any) -> tuple[str | None, dict[str, Any]]:
     if given is None or isinstance(given, str):
         return given, {}
     if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
         raise ValueError(f'Expected a perturbation to be a name or {{"name": …}} with options, but got {given!r}.')
     options = {key: value for key, value in given.items() if key != "name"}
-    chosen = find_perturbation(given["name"])
-    check_options(options, (*chosen.options, "copies", "columns"), f"the perturbation {chosen.name!r}")
-    for key in _WORD_LISTS:
-        if isinstance(options.get(key), str):
-            if options[key] not in lexicons:
-                raise unknown_name("lexicon", options[key], lexicons)
-            options[key] = lexicons[options[key]]
-    if options.get("columns") is not None:
-        if not isinstance(options["columns"], list):
-            raise TypeError(f"Expected `columns` to be a list of text columns, but got {options['columns']!r}.")
-        for column in options["columns"]:
-            if column not in text_columns:
-                raise unknown_name("text column", column, text_columns)
-        options["columns"] = [list(text_columns).index(column) for column in options["columns"]]
+    check_options(options, (*find_perturbation(given["name"]).options, "copies"), f"the perturbation {given['name']!r}")
     return given["name"], options
 
 
@@ -317,26 +274,8 @@ def _cases(items: Items, name: str) -> list[Case]:
     return cases
 
 
-def _labeled(cases: list[Case], label: Any, name: str) -> list[Case]:
-    if label is None:
-        return cases
-    if isinstance(label, Mapping):
-        # The keys of JSON are texts, whatever the labels are.
-        known = {str(old): new for old, new in label.items()}
-        strange = [old for case in cases for old in case.labels or (None,) if str(old) not in known]
-        if strange:
-            raise ValueError(f"Expected a new label for the label {strange[0]!r} of {name!r}, but {label!r} has none.")
-        labels = [tuple(known[str(old)] for old in case.labels or ()) for case in cases]
-    else:
-        each = list(label) if isinstance(label, (list, tuple)) else [label] * len(cases)
-        if len(each) != len(cases):
-            raise ValueError(f"Expected one label for each of the {len(cases)} items of {name!r}, but got {len(each)}.")
-        labels = [(case_label,) * len(case.examples) for case, case_label in zip(cases, each, strict=True)]
-    return [dataclasses.replace(case, labels=names, meta=None) for case, names in zip(cases, labels, strict=True)]
-
-
 def _perturbed(
-    cases: list[Case], perturbation: Perturbation | None, name: str, seed: int, *, with_original: bool, **options: Any
+    cases: list[Case], perturbation: Perturbation | None, name: str, seed: int, **options: Any
 ) -> list[Case]:
     """Change every example of every case, each of which becomes its own case; nothing without a perturbation."""
     if perturbation is None:
@@ -346,20 +285,11 @@ def _perturbed(
         for index, texts in enumerate(case.examples):
             # With its texts as id, an item is changed in the same way in every place.
             made = changes(texts, perturbation, item_id="\x1f".join(texts), seed=seed, **options)
-            if not made:
-                continue
-            first = (texts,) if with_original else ()
-            examples = (*first, *(change.texts for change in made))
-            label = None if case.labels is None else case.labels[index]
-            pairs = (*(None for _ in first), *(change.replaced for change in made))
-            changed.append(
-                Case(
-                    case.id if len(case.examples) == 1 else f"{case.id}-{index}",
-                    examples,
-                    None if label is None or with_original else (label,) * len(examples),
-                    pairs if any(pairs) else None,
-                )
-            )
+            if made:
+                pairs = (None, *(change.replaced for change in made))
+                name_of_case = case.id if len(case.examples) == 1 else f"{case.id}-{index}"
+                examples = (texts, *(change.texts for change in made))
+                changed.append(Case(name_of_case, examples, meta=pairs if any(pairs) else None))
     if not changed:
         raise ValueError(
             f"Expected at least one item of {name!r} that {perturbation.name!r} can change, but it applies to none."

@@ -12,7 +12,7 @@
 | `{{`, `}}` | a brace |
 
 An entry is a text, a list of texts, or a mapping of fields: `{"text": "good", "label": 1}`. `{x}` is its field `text`;
-its field `label` is the label of the cases that contain it. A label that is a text may have slots of its template too.
+its field `label` is the label of the cases that contain it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fill(
             in the order of the lexicons.
         seed: Decides, with the template, which cases are drawn.
         label: The label of every example, or a list with one label per example; None for the labels of the entries, if
-            any have one. The slots of a label that is a text are filled like those of its example.
+            any have one.
         across: A slot whose entries become the examples of one case rather than different cases.
         lexicons: Slot -> entries.
         **more: Further lexicons, which take precedence.
@@ -86,8 +86,6 @@ def fill(
         (('Eve met Sue.',),)
         >>> fill("{name} is {a:job}.", name=["Ann"], job=["actor", "poet"], across="job")[0].examples
         (('Ann is an actor.',), ('Ann is a poet.',))
-        >>> fill([["Who is {a:job}?", "{name} is {a:job}."]], name=["Ann"], job=["poet"], label="{name}")[0].labels
-        ('Ann',)
     """
     check_kind(template, "template", str | list | tuple)
     check_kind(lexicons, "lexicons", Mapping | None)
@@ -111,25 +109,14 @@ def fill(
         )
     check_seed(seed)
     rows = _every(sizes, range(total)) if wanted == total else _sample(sizes, wanted, seed, template)
-    written = _label_texts(label, choices)
     cases = []
     for number, row in enumerate(rows):
         digits = iter(row)
         entries = {slot: entry for choice in free for slot, entry in choice.take(digits)}
         versions = [entries] if side_by_side is None else [{**entries, across: entry} for entry in side_by_side.entries]
         texts = [tuple(text.write(entry) for text in example) for entry in versions for example in examples]
-        cases.append(Case(str(number), tuple(texts), _labels(written, versions, len(examples), texts)))
+        cases.append(Case(str(number), tuple(texts), _labels(label, versions, len(examples), texts)))
     return cases
-
-
-def has_slot(text: str) -> bool:
-    """Tell whether a text has a slot.
-
-    Example:
-        >>> has_slot("{name}"), has_slot("{{name}}")
-        (True, False)
-    """
-    return any(match["slot"] for match in _SLOT.finditer(text))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -289,35 +276,14 @@ def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[
                 yield row
 
 
-def _label_texts(label: Any, choices: Sequence[_Choice]) -> Any:
-    """Parse the labels that are texts, whose slots have to be those of the template."""
-    if isinstance(label, (list, tuple)):
-        return [_label_texts(element, choices) for element in label]
-    if not isinstance(label, str):
-        return label
-    known = [slot for choice in choices for slot in choice.slots]
-    text = _parse_text(label)
-    for part in text.parts:
-        if isinstance(part, _Slot) and part.name not in known:
-            raise ValueError(
-                f"Expected the slots of the label {one_line(label)} in its template, but {part.name!r} is none of "
-                f"{', '.join(known) or 'its slots'}."
-            )
-    return text
-
-
 def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, texts: Any) -> tuple[Any, ...] | None:
     if label is not None:
-        given = label if isinstance(label, list) else [label] * len(texts)
+        given = label if isinstance(label, (list, tuple)) else [label] * len(texts)
         if len(given) != len(texts):
             raise ValueError(
                 f"Expected one label for each of the {len(texts)} examples of a case, but got {len(given)}."
             )
-        entries_of = [entries for entries in versions for _ in range(n_examples)]
-        return tuple(
-            part.write(entries) if isinstance(part, _Text) else part
-            for part, entries in zip(given, entries_of, strict=True)
-        )
+        return tuple(given)
     labels = []
     for entries in versions:
         carried = {
