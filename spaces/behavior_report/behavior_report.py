@@ -12,8 +12,7 @@ from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.suite import Suite, read_hatecheck
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
-from rightreasons.widget.pages import by_name
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import by_name, check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".csv")

@@ -24,7 +24,7 @@ from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import open_dataset, open_multiple_choice
 from rightreasons.training.metrics import compute_metrics
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import check_upload
 
 datasets.disable_progress_bars()
 

@@ -44,7 +44,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.questions import QUESTIONS
-from rightreasons.ways.options import WaysOptions
+from rightreasons.ways import WaysOptions
 
 if TYPE_CHECKING:
     from rightreasons.core.scores import Scores

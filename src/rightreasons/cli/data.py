@@ -444,7 +444,7 @@ def convert(
     Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
     """
     from rightreasons.core.options import listed
-    from rightreasons.datasets.checklist import convert_checklist
+    from rightreasons.datasets.suites.checklist import convert_checklist
 
     _check_out(out)
     if not file.is_file():

@@ -70,7 +70,7 @@ _MODULES = {
     "planted": "planted_shortcuts",
     "texts": "sst2 cola trec ag_news tweeteval_emotion tweeteval_hate tweeteval_irony tweeteval_sentiment qqp "
     "imdb_contrast imdb_counterfactual squad",
-    "checklist": "checklist_sentiment checklist_paraphrase checklist_reading",
+    "suites.checklist": "checklist_sentiment checklist_paraphrase checklist_reading",
     "multiple_choice": "anli hellaswag piqa socialiqa perturbed_anli perturbed_hellaswag perturbed_piqa "
     "perturbed_socialiqa balanced_copa copa_easy_hard bcopa_ce",
 }

@@ -22,14 +22,17 @@ from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Arm, Trace, Traces, read_reply
-from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences
 from rightreasons.reasons.sway import (
     MIN_MOVED,
+    EarlyAnswers,
     Moved,
     SilentSway,
+    Transplant,
+    early_answers,
     paired_difference,
     silent_sway,
+    transplant,
 )
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.perturbing.edits import PERTURBATIONS
 from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.editor import directional, functionality_from_row, inv, mft
+from rightreasons.datasets.suites.editor import directional, fill, functionality_from_row, inv, mft
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.datasets.suites.templates import fill
 
 WORDS = [{"text": "fine", "label": 1}, {"text": "awful", "label": 0}]
 TEXTS = ["Robert liked it.", "It isn't bad at all.", "The meal was nice.", "Two of us came."]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.datasets.perturbing.edits import with_article
-from rightreasons.datasets.suites.templates import MAX_EXAMPLES, fill
+from rightreasons.datasets.suites.editor import MAX_EXAMPLES, fill
 
 PEOPLE = [{"first": "Ann", "last": "Lee", "text": "she"}, {"first": "Bob", "last": "Roy", "text": "he"}]
 
