@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_di
 
 @DATA.callback()
 def data() -> None:
-    """List the data sets, write, export, plant cues into, divide and have people rate them; declare a source file."""
+    """List the data sets, write, export, plant cues into, divide and have people rate them."""
 
 
 @DATA.command("list")
@@ -268,24 +267,6 @@ def plant(
         with_cue = sum(cue >= 0 for cue in items["cue_label"][:])
         typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
     typer.echo(f"Data: {folder}")
-
-
-@DATA.command()
-def source(
-    file: Annotated[
-        Path, typer.Argument(help="A file as its publisher offers it.", metavar="FILE", show_default=False)
-    ],
-    url: Annotated[
-        str, typer.Option(help="Its address; one that ends in a slash is that of its folder.")
-    ] = "https://…",
-) -> None:
-    """Print the declaration of a source file, with its size and checksum, for the builder of a data set."""
-    from rightreasons.datasets.builder import Source
-
-    declared = Source.of(file, url)
-    typer.echo(
-        json.dumps({"path": declared.path, "url": declared.url, "size": declared.size, "sha256": declared.sha256})
-    )
 
 
 @dataclasses.dataclass(frozen=True)
