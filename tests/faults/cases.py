@@ -134,7 +134,7 @@ def cases(world: Path):
                         "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
         "data build": [("data", "build", "planted_shortcuts", "--config", "lexical")],
-        "data plant": [("data", "plant", rows, "--unfit", "drop")],
+        "data plant": [("data", "plant", rows)],
         "data export": [("data", "export", choices, "--limit", 8)],
         "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],
     }  # fmt: skip
