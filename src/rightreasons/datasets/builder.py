@@ -424,9 +424,11 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         known = [config.name for config in self.BUILDER_CONFIGS]
         if config_name is not None and config_name not in known:
             raise unknown_name(f"configuration of {self.NAME!r}", config_name, known)
-        if self.HUB is None and revision is not None:
-            raise ValueError(f"Expected no `revision` for {self.NAME!r}, which is not on the hub.")
-        self.hub = self.HUB if revision is None else dataclasses.replace(self.HUB, revision=revision)
+        self.hub = self.HUB
+        if revision is not None:
+            if self.HUB is None:
+                raise ValueError(f"Expected no `revision` for {self.NAME!r}, which is not on the hub.")
+            self.hub = dataclasses.replace(self.HUB, revision=revision)
         self.origin, self.files, key = self._locate(config_name or known[0], data_dir, revision, other_versions)
         code = package_code(), sha256_of(inspect.getfile(type(self)))
         super().__init__(
