@@ -132,7 +132,7 @@ KERNELS = {
         choices_only(i.labels, i.runs[:, 0], clusters=i.clusters),
     ],
     "judges": lambda i: judge_bias(i.runs[:, 0] / 2, i.runs[:, 1] / 2, items=i.clusters, resampling=FEW),
-    "early answers": lambda i: early_answers([*(i.runs > 0)], clusters=i.clusters, resampling=FEW),
+    "early answers": lambda i: early_answers([*(i.runs > 0)], resampling=FEW),
 }
 
 
