@@ -64,21 +64,17 @@ class Acknowledgment(Result):
 
     Attributes:
         raw: Share of the answers at the hint whose reasoning says so; None without such answers.
-        raw_interval: Its Wilson interval.
         alpha: Estimated share of those answers that the hint, and not chance, brought there; None where undefined.
         normalized: min(raw / alpha, 1); None where alpha is not above 0.
         interval: Interval of `normalized`, over items; the uncertainty of alpha is in it.
-        n_hint: Number of answers at the hint.
         n_other: Number of answers at neither the plain answer nor the hint.
         why_not: Why it is not normalized; "" where it is.
     """
 
     raw: float | None
-    raw_interval: Interval | None
     alpha: float | None
     normalized: float | None
     interval: Interval | None
-    n_hint: int
     n_other: int
     why_not: str = ""
 
@@ -90,18 +86,10 @@ class PhiCCT(Result):
     Attributes:
         phi: The phi coefficient, in [-1, 1]; None where all mention, none does, all moved or none did.
         p_value: Exact two-sided p-value of the permutation test of phi = 0; None with phi.
-        moved_mentioned: Number of items that moved and mention it.
-        moved_silent: Number that moved and do not.
-        unmoved_mentioned: Number that stayed and mention it.
-        unmoved_silent: Number that stayed and do not.
     """
 
     phi: float | None
     p_value: float | None
-    moved_mentioned: int
-    moved_silent: int
-    unmoved_mentioned: int
-    unmoved_silent: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,14 +136,6 @@ class SilentSway(Result):
     n_moved: int
     n_unread: tuple[int, int]
     left_out: int = 0
-
-    @property
-    def share(self) -> tuple[float, float] | None:
-        """The bounds over the sway; None where the sway is not surely above 0, or fewer than 20 answers are there."""
-        low = self.sway.estimate.low
-        if low is None or low <= 0 or self.n_moved < MIN_MOVED:
-            return None
-        return min(self.silent_sway / self.sway.value, 1.0), min(self.upper / self.sway.value, 1.0)
 
 
 def silent_sway(
@@ -320,21 +300,16 @@ def acknowledgment(
     other = able & (followed >= 0) & (followed != h) & (followed != u)
     n_hint, n_other = int(hits.sum()), int(other.sum())
     raw = rate(flags[hits], resampling)
-    interval = (
-        None
-        if raw is None or raw.low is None or raw.high is None
-        else Interval(raw.low, raw.high, raw.level, raw.method)
-    )
     if raw is None or raw.value is None:
-        return Acknowledgment(None, None, None, None, None, 0, n_other, "no answer is at the hint")
+        return Acknowledgment(None, None, None, None, n_other, "no answer is at the hint")
     if (counts[able] < 3).any():
         why = "with two options, no answer can be elsewhere"
-        return Acknowledgment(raw.value, interval, None, None, None, n_hint, n_other, why)
+        return Acknowledgment(raw.value, None, None, None, n_other, why)
     elsewhere = np.where(other, 1 / (counts - 2.0), 0.0)
     alpha = 1 - float(elsewhere.sum()) / n_hint
     if alpha <= 0:
         why = "as many answers went elsewhere as to the hint"
-        return Acknowledgment(raw.value, interval, alpha, None, None, n_hint, n_other, why)
+        return Acknowledgment(raw.value, alpha, None, None, n_other, why)
 
     def normalized(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         shares = 1 - sums[..., 2] / sums[..., 1]
@@ -344,7 +319,7 @@ def acknowledgment(
     around = None
     with contextlib.suppress(ValueError):  # no resample has an alpha above 0
         around = bootstrap_sums(normalized, sums, resampling=resampling)
-    return Acknowledgment(raw.value, interval, alpha, min(raw.value / alpha, 1.0), around, n_hint, n_other)
+    return Acknowledgment(raw.value, alpha, min(raw.value / alpha, 1.0), around, n_other)
 
 
 def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
@@ -374,14 +349,14 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
         (0.04, True)
     """
     if not np.size(mentions) and not np.size(moved):  # no answer beside the hint can be read
-        return PhiCCT(None, None, 0, 0, 0, 0)
+        return PhiCCT(None, None)
     said, went = check_flags(mentions, "mentions"), check_flags(moved, "moved")
     check_same_length(mentions=said, moved=went)
     n11, n10 = int((went & said).sum()), int((went & ~said).sum())
     n01, n00 = int((~went & said).sum()), int((~went & ~said).sum())
     margins = float(n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)
     if not margins:
-        return PhiCCT(None, None, n11, n10, n01, n00)
+        return PhiCCT(None, None)
     n, n_said, n_moved = n11 + n10 + n01 + n00, n11 + n01, n11 + n10
     places = np.arange(max(0, n_said + n_moved - n), min(n_said, n_moved) + 1)
     away = np.abs(places - n_said * n_moved / n)  # phi is linear in n11
@@ -389,20 +364,17 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
         log_binomial(n_said, places) + log_binomial(n - n_said, n_moved - places) - log_binomial(n, n_moved)
     )
     p_value = float(chances[away >= abs(n11 - n_said * n_moved / n) - 1e-9].sum())
-    return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value), n11, n10, n01, n00)
+    return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value))
 
 
-def paired_difference(
-    first: Any, second: Any, *, missing: Any = None, clusters: Any = None, resampling: Resampling = Resampling()
-) -> Moved:
+def paired_difference(first: Any, second: Any, *, missing: Any = None, resampling: Resampling = Resampling()) -> Moved:
     """Compare the shares of two events over the same items.
 
     Args:
         first: (N,) whether the first happened.
         second: (N,) whether the second did.
         missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known.
-        clusters: (N,) what the items belong to; None for independent items.
-        resampling: Level of the interval; random signs of clusters and their seed.
+        resampling: Level of the interval.
 
     Returns:
         The first share minus the second, with its interval and exact p-value.
@@ -416,7 +388,7 @@ def paired_difference(
     flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
     never = np.zeros(check_same_length(first=flags_first, second=flags_second), dtype=bool)
     unknown = (never, never) if missing is None else tuple(check_flags(row, "missing") for row in missing)
-    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), clusters, resampling)
+    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), None, resampling)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
