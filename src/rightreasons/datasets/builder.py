@@ -6,7 +6,7 @@ its class is, in `catalog.py`.
     "toy": {
       "folder": "toy",                                  its folder in the data directory; "a/b" works too
       "description": …, "citation": …, "license": …, "homepage": …, "labels": ["bad", "good"],
-      "sources": […],                                   the path, url, size and sha256 of each
+      "sources": […],                                   `Source.of(FILE, URL)` has the entries of each
       "forms": [{"train": ["train.tsv"]}],              split -> the sources that hold it; any one of the forms suffices
       "hub": {"repo_id": …, "revision": …, "files": {"default": {"train": ["train.parquet"]}}}           optional
     }
@@ -208,6 +208,18 @@ class Source:
     def __post_init__(self) -> None:
         if self.url.endswith("/"):
             object.__setattr__(self, "url", f"{self.url}{self.path}")
+
+    @classmethod
+    def of(cls, file: str | os.PathLike[str], url: str) -> Source:
+        """Declare a file by its own name, size and checksum.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+        """
+        path = Path(file)
+        if not path.is_file():
+            raise FileNotFoundError(f"Expected a file at {path}, but there is none.")
+        return cls(path.name, url, path.stat().st_size, sha256_of(path))
 
     def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
         """Check a copy of this file and return its sha256.
