@@ -142,7 +142,7 @@ def test_shortcuts_without_gradients():
     assert [example.tokens for example in measured.reliance.examples][:3] == [("good",), ("good",), ("bad",)]
     assert measured.record().largest_gap is None
     assert "minus the same where the word is left out" in measured.attributions.definition
-    cues = measured.cues(heads, 2, None)
+    cues = measured.cues(heads, 2)
     assert {cue.token for cue in cues} >= {"good", "bad"}
 
 

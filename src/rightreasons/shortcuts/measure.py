@@ -62,10 +62,15 @@ def occlusion_attributions(
         `Attributions` over words, signed. Items without an answer, or without one for some of their words, are not
         valid, and their numbers are 0. `gap` and `baseline_value` are NaN; `nodes` is how often the scorer was asked.
 
+    Raises:
+        ValueError: If label="gold" and an item has none.
+
     References:
         Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, equation 1.
     """
-    explained = occlusion.labels if label == "gold" and occlusion.labels is not None else occlusion.predicted
+    explained = occlusion.labels if label == "gold" else occlusion.predicted
+    if explained is None or (label == "gold" and (explained < 0).any()):
+        raise ValueError("Expected a gold label of each item with label='gold', but there are items without.")
     scores, n_items = occlusion.importances(explained, target=target), len(occlusion)
     lengths = np.diff(occlusion.offsets)
     valid = occlusion.answered & ~np.array([np.isnan(row).any() for row in scores])
