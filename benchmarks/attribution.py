@@ -32,7 +32,7 @@ import rightreasons
 from rightreasons.models.batching import frozen
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.finetune import fine_tune
 
 BATCH_SIZE = 32

@@ -20,7 +20,7 @@ from rightreasons.behavior.learning.trainer import head_features, linear_head, t
 from rightreasons.datasets.suites.suite import open_suite
 from rightreasons.models.batching import encode
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 
 
 def seconds(classifier, items, held, epochs):

@@ -28,7 +28,7 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.batching import encode, frozen, length_batches, pad
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 
 BATCH_SIZE = 32
 VOCABULARY = "the a film story plot was is very not good bad dull fine scene actor of and in that with music slow sharp"

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from small_encoder import save_small_encoder
 
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information

@@ -29,8 +29,8 @@ from blocks import write_block
 import rightreasons
 from harness_logs import ask_inspect, ask_lm_eval, inspect_model, lm_eval_model, task_in
 from rightreasons.cli import main as command
-from rightreasons.models.causal import load_causal
-from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.choices import load_causal
+from rightreasons.models.scorers import demo_language_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
 

@@ -27,8 +27,8 @@ from blocks import write_block
 from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows, open_multiple_choice
-from rightreasons.models.causal import CausalLM, load_causal
-from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.scorers import demo_language_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
 TOLERANCE = 1e-3

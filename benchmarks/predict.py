@@ -21,7 +21,7 @@ import transformers
 from rightreasons.models.batching import encode, length_batches, pad
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 
 BATCH_SIZE = 32
 VOCABULARY = "the a film story plot was is very not good bad dull fine scene actor of and in that with music slow sharp"

@@ -22,9 +22,9 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import encode, length_batches, pad
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.models.packaged import demo_encoder, demo_language_model
+from rightreasons.models.scorers import demo_encoder, demo_language_model
 
 BATCH_SIZE = 32
 

@@ -26,12 +26,12 @@ import torch
 import transformers
 
 from rightreasons.models.batching import length_batches
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.likelihoods import longest_common
 from rightreasons.models.local import LocalEngine
-from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples, Item
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.models.wording import Prompt
 
 SYSTEM = "You read sentences of film reviews and say whether their author liked the film. Answer with one word."

@@ -29,10 +29,10 @@ from pathlib import Path
 import numpy as np
 import urllib3
 
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
-from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.protocol import Request
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.models.servers.client import CHAT, Client, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions

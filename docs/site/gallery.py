@@ -134,7 +134,7 @@ def take_picture(page: Path, to: Path) -> None:
 
 def run(commands: Sequence[str]) -> None:
     """Run the commands of a report, with the packaged language model where it is installed."""
-    from rightreasons.models.packaged import demo_language_model
+    from rightreasons.models.scorers import demo_language_model
 
     for command in commands:
         words = command.split()

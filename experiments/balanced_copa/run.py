@@ -36,7 +36,7 @@ from rightreasons.cues.easy_hard import EasyHardGap, compare_gaps, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.page.plots import dot_rows
 from rightreasons.training.premise_oblivious import EasyHardSplit
 

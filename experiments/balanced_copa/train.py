@@ -9,7 +9,7 @@ from protocol import CopaRow, copa_protocol
 from styles import as_multiple_choice
 
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.premise_oblivious import EasyHardSplit, premise_oblivious_split
 
 N_RUNS = 3

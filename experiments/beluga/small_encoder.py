@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 
 N_RESERVED = 104  # BERT's special tokens and unused places
 

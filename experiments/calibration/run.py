@@ -22,7 +22,7 @@ import datasets
 
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.training.finetune import FineTuned, fine_tune
 

@@ -26,8 +26,8 @@ from rightreasons.datasets.perturbing.probes import Pool
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.choices import load_chooser
 from rightreasons.models.classes import choose
-from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.protocol import Scorer
+from rightreasons.models.scorers import demo_encoder, demo_language_model
 from rightreasons.probes.measure import measure_option_order, measure_probes, probe_tables
 from rightreasons.training.finetune import fine_tune
 

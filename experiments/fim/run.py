@@ -47,7 +47,7 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import Solver, fisher_information
 from rightreasons.models.gradients.inputs import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent

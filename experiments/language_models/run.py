@@ -23,11 +23,11 @@ from report import write_report
 from rightreasons.core.scores import Scores
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
-from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Examples
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.models.wording import Prompt
 
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ import argparse
 import json
 from pathlib import Path
 
-from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.reasons.hints import LEVELS
 from rightreasons.reasons.measure import read_traces
 from rightreasons.report.runner import audit

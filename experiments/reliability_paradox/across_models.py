@@ -35,7 +35,7 @@ from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier, load_tokenizer
-from rightreasons.models.packaged import demo_encoder, demo_language_model
+from rightreasons.models.scorers import demo_encoder, demo_language_model
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.training.finetune import fine_tune
 

@@ -258,7 +258,7 @@ def fine_tune_ltgr(
         attribution: Options of `integrated_gradients`; default `ATTRIBUTION`.
         label_names: Names of the classes, as for `fine_tune`.
         progress: Whether to show progress bars.
-        **options: Options of `fine_tune` for both, such as epochs=6, learning_rate=1e-5, head_learning_rate=3e-5.
+        **options: Options of `fine_tune` for both, such as epochs=6, learning_rate=1e-5.
 
     Returns:
         `Ltgr`.

@@ -42,7 +42,7 @@ from rightreasons.io.tables import chosen_rows
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.page.plots import dot_rows
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.question import TYPES, shortcut_bins

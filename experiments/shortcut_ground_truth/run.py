@@ -35,7 +35,7 @@ from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
 from rightreasons.shortcuts.reliance import detection_quality, find_shortcuts, summarize
 from rightreasons.training.finetune import fine_tune

@@ -15,7 +15,7 @@ import datasets
 from audit_view import finished, write_example
 
 from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.report.runner import audit
 from rightreasons.training.finetune import fine_tune
 

@@ -23,7 +23,7 @@ from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import encode
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.finetune import fine_tune
 
 NAMES = ("negative", "positive")

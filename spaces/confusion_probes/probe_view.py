@@ -20,7 +20,7 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import counted
 from rightreasons.core.validation import check_one_of, softmax
 from rightreasons.datasets.perturbing.probes import ORIGINAL, Perturber, Pool
-from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.measure import WITHOUT_ANSWER
 from rightreasons.probes.paralysis import choice_paralysis
@@ -143,7 +143,7 @@ def scorer(path: str) -> Any:
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
-    from rightreasons.models.causal import JOINT, CausalLM
+    from rightreasons.models.choices import JOINT, CausalLM
     from rightreasons.models.classes import choose
 
     model = scorer(path)

@@ -14,7 +14,7 @@ from typing import Any
 
 from datasets import Dataset
 
-from rightreasons.models.packaged import demo_language_model
+from rightreasons.models.scorers import demo_language_model
 from rightreasons.report.runner import audit
 
 HERE = Path(__file__).resolve().parent

@@ -16,7 +16,7 @@ from rightreasons.core.validation import softmax
 from rightreasons.datasets.planted import LABELS, PlantedConfig, planted_examples
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.finetune import fine_tune
 
 RUNS = Path(__file__).resolve().parent / "bundled"

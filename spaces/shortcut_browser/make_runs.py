@@ -17,7 +17,7 @@ from rightreasons.core.validation import softmax
 from rightreasons.datasets.planted import LABELS, planted_examples
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.protocols import protocol_of

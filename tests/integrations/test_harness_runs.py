@@ -13,7 +13,7 @@ from command_line import run
 from harness_logs import ask_inspect, ask_lm_eval, differences, inspect_model, lm_eval_model, task_in
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from tiny_causal import save_tiny_causal, tiny_causal_tokenizer
 
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}Answer:"

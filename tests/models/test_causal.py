@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.stopping import SetAsideWarning
-from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import CausalLM
 from rightreasons.models.classes import choose
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()

@@ -7,8 +7,7 @@ import pytest
 
 from rightreasons.core.scores import Scores
 from rightreasons.models import Prompt, Prompted, as_scorer, load_classifier, load_multiple_choice
-from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import load_language_model
+from rightreasons.models.choices import load_causal, load_language_model
 from rightreasons.models.local import LocalEngine
 from rightreasons.testing import check_scorer
 from tiny_bidirectional import save_tiny_bidirectional

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import kind_of_model, load_chooser
+from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
 from rightreasons.models.classes import Classifier, choose
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import save_tiny_causal
@@ -58,12 +57,12 @@ def test_a_causal_model_scores_as_it_does_by_itself(causal_folder, method):
 
 
 def test_language_models_heed_the_batch_size(causal_folder, monkeypatch):
-    from rightreasons.models import causal
+    from rightreasons.models import choices as opened
 
-    model, sizes, read = load_causal(causal_folder), [], causal.likelihoods
+    model, sizes, read = load_causal(causal_folder), [], opened.likelihoods
     prompts, choices = [f"{prompt} {n}" for n in range(9) for prompt in PROMPTS], CHOICES * 9
     monkeypatch.setattr(
-        causal, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
+        opened, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
     )
     for batch_size in (1, 32):
         choose(

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import CausalLM, load_causal
+from rightreasons.models.choices import CausalLM, load_causal
 from rightreasons.models.likelihoods import WAYS, Tokens, likelihoods, n_rows, width
 from tiny_causal import tiny_causal_tokenizer
 from tiny_models import WORDS

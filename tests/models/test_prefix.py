@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import CausalLM
 from rightreasons.models.likelihoods import FEWEST_ITEMS, longest_common
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted

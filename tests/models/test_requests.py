@@ -4,7 +4,7 @@ import pytest
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from rightreasons.models.causal import CausalLM, bare
+from rightreasons.models.choices import CausalLM, bare
 from rightreasons.models.prompts import Item
 
 

@@ -20,6 +20,12 @@ def reader(tmp_path_factory):
     return load_question_answering(save_tiny_reader(tmp_path_factory.mktemp("reader") / "tiny"), device="cpu")
 
 
+def tokens_of(windows, window):
+    """The first and the last character of each token of a window."""
+    row = slice(*windows.encoded.offsets[window : window + 2])
+    return windows.places.columns["first"][row], windows.places.columns["last"][row]
+
+
 def test_windows_cover_a_long_context_and_overlap():
     windows = encode_windows(tiny_tokenizer(), ["what was good", "what"], [LONG, "the film"], max_length=32, stride=10)
     # 26 of 32 places are left for the context, 10 of them shared: 26 + 3 * 16 = 74, and there are 72 tokens.
@@ -27,7 +33,7 @@ def test_windows_cover_a_long_context_and_overlap():
     assert windows.encoded.lengths.max() == 32
     seen = []
     for window in range(4):
-        first, last = windows.tokens_of(window)
+        first, last = tokens_of(windows, window)
         inside = first >= 0
         assert not inside[:5].any()  # [CLS] what was good [SEP]
         seen.append([(a, b) for a, b in zip(first[inside].tolist(), last[inside].tolist(), strict=True)])
@@ -41,14 +47,14 @@ def test_a_question_that_leaves_no_room_is_cut():
     windows = encode_windows(tiny_tokenizer(), [" ".join(["good"] * 40)], ["the film was bad"], max_length=32)
     # 32 tokens, 3 special, 10 shared, one of the context: 18 of the question
     assert windows.n_cut == 1
-    assert (windows.tokens_of(0)[0] < 0).sum() == 18 + 3
+    assert (tokens_of(windows, 0)[0] < 0).sum() == 18 + 3
 
 
 def by_loops(start, end, windows, contexts, most, n_best):
     """Every span of every window, by its characters, with its highest score."""
     scores = [{} for _ in contexts]
     for window, owner in enumerate(windows.owner):
-        first, last = windows.tokens_of(window)
+        first, last = tokens_of(windows, window)
         for i in range(len(first)):
             for j in range(i, min(i + most, len(first))):
                 if first[i] >= 0 and first[j] >= 0:

@@ -9,8 +9,7 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.causal import load_causal
-from rightreasons.models.choices import kind_of_model, load_chooser
+from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
 from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information

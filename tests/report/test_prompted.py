@@ -9,7 +9,7 @@ import pytest
 from rightreasons.cli import main
 from rightreasons.datasets.suites.cases import Case
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.wording import Prompt

@@ -125,7 +125,6 @@ def test_settings_beside_a_protocol_are_told():
         (3, {}, TypeError, "Expected the name of a protocol or a Protocol, but got int."),
         ("bihani2025", {"unit": "word"}, ValueError, "Expected unit='wordpiece' with rank_special=True"),
         ("bihani2025", {"unit": "word", "rank_special": False}, ValueError, "with count_special=True"),
-        ("bihani2025", {"reduce": "dot"}, ValueError, "Expected baseline='zeros' with reduce='dot'"),
         ("du2021", {"stpes": 5}, ValueError, "Did you mean 'steps'"),
     ],
 )

@@ -22,7 +22,7 @@ from rightreasons.core.validation import softmax
 from rightreasons.difficulty.ranking import map_of, read_epochs
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
@@ -263,17 +263,6 @@ def test_a_frozen_encoder_trains_its_head_alone(encoder_folder, tmp_path):
     assert all(torch.equal(after[f"bert.{key}"], before[key]) for key in before)
 
 
-def test_the_head_may_have_its_own_learning_rate(encoder_folder, tmp_path):
-    # With a learning rate of nothing for the encoder, only the head moves.
-    result = fine_tune(
-        encoder_folder, table(20), out=tmp_path / "model", head_learning_rate=1e-2, **{**QUICK, "learning_rate": 0.0}
-    )
-    before, after = load_file(encoder_folder / "model.safetensors"), weights(result)
-    assert all(torch.equal(after[f"bert.{key}"], before[key]) for key in before)
-    untouched = fine_tune(encoder_folder, table(20), out=tmp_path / "same", **{**QUICK, "learning_rate": 0.0})
-    assert not torch.equal(after["classifier.weight"], weights(untouched)["classifier.weight"])
-
-
 def test_another_objective_takes_its_own_columns(encoder_folder, tmp_path):
     seen = []
 
@@ -373,7 +362,7 @@ def test_nothing_is_printed_when_no_progress_is_wanted(encoder_folder, tmp_path,
         (
             {"task": "regression"},
             ValueError,
-            "`task` to be one of 'classification', 'multiple_choice' or 'question_answering'",
+            "`task` to be one of 'classification' or 'multiple_choice'",
         ),
         ({"epochs": -1}, ValueError, "`epochs` to be at least 0"),
         ({"batch_size": 0}, ValueError, "`batch_size` to be at least 1"),

@@ -3,10 +3,9 @@ import json
 import datasets
 import pytest
 
-from rightreasons.io.tables import open_dataset, open_multiple_choice, open_questions
+from rightreasons.io.tables import open_dataset, open_multiple_choice
 from rightreasons.training.examples import open_training_data, write_parts
 from rightreasons.training.options import TrainingDataOptions
-from tiny_models import tiny_questions
 
 
 def opened(data, task=None, label_names=None, **options):
@@ -76,12 +75,6 @@ def test_what_is_held_out_is_written_with_the_names_of_the_labels(tmp_path):
     assert open_dataset(file)["text"][:] == data.validation["text"][:]
 
 
-def test_questions_are_held_out_by_context(tmp_path):
-    data = opened(datasets.Dataset.from_dict(tiny_questions(30)), task="question_answering")
-    assert set(data.train["context"]).isdisjoint(data.validation["context"])
-    assert open_questions(write_parts(data, tmp_path) / "test.jsonl")["id"][:] == data.validation["id"][:]
-
-
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [
@@ -101,10 +94,3 @@ def test_what_cannot_be_trained_on_is_said(data, options, words):
 def test_a_share_is_between_none_and_all():
     with pytest.raises(ValueError, match="held_out"):
         TrainingDataOptions(held_out=1.0)
-
-
-def test_questions_in_memory_have_splits_too():
-    rows = datasets.Dataset.from_dict(tiny_questions(6))
-    splits = {"train": rows, "validation": rows.select(range(2))}
-    data = open_training_data(splits, TrainingDataOptions(), task="question_answering")
-    assert (len(data.train), len(data.validation), data.validation_name) == (6, 2, "validation")

@@ -237,7 +237,7 @@ def split(
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
     from rightreasons.io.tables import choose_split, labeled_items, open_splits
-    from rightreasons.models.packaged import demo_encoder
+    from rightreasons.models.scorers import demo_encoder
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))

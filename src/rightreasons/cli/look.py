@@ -28,7 +28,7 @@ ANSWERS = {
     "predictions": {"calibration": "with these scores alone"},
     "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},
     "multiple_choice": {"calibration": "", "cues": "without a model", "probes": ""},
-    "question_answering": {"fine-tune": "with --task question_answering"},
+    "question_answering": {},
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""
 
@@ -206,6 +206,4 @@ def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Pat
     if not all(questions.values()):
         typer.echo("A pass is one item through the model; --plan counts what a server is sent, and its price.")
     command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
-    if found.kind == "question_answering":
-        command = f"fine-tune {model or 'MODEL'} --task {found.kind}"
     typer.echo(f"Next: rightreasons {command} {place}")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEMO = "demo"
 """What the packaged encoder is called."""
 
-TUNED_FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "exact_match": "exact match", "f1": "F1", "ece": "ECE"}
+TUNED_FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "f1": "F1", "ece": "ECE"}
 
 RECALIBRATED = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll")
 
@@ -60,7 +60,7 @@ def fine_tune(
     A run that is stopped goes on from its last checkpoint when the same command is repeated.
     """
     from rightreasons.core.store import check_folder
-    from rightreasons.models.packaged import demo_encoder
+    from rightreasons.models.scorers import demo_encoder
     from rightreasons.training.callbacks import TrainingBar
     from rightreasons.training.examples import open_training_data, write_parts
     from rightreasons.training.finetune import fine_tune as tune
@@ -98,8 +98,8 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
     """Print what was trained and how good it is, and the command that comes next."""
     hand_over(tuned)
     resumed = "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
-    kind = "questions" if data.task == "question_answering" else tuned.task.replace("_", " ")
-    typer.secho(f"{kind}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
+    task = tuned.task.replace("_", " ")
+    typer.secho(f"{task}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
     if data.validation is not None:
         figures = [
             f"{name} {value:.1%}"
@@ -113,8 +113,6 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
     typer.echo(f"Model: {out}")
     if data.validation is None:
         typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
-    elif data.task == "question_answering":
-        typer.echo(f"Next: {shlex.join(['rightreasons', 'behavior', str(out), 'checklist_squad'])}")
     else:
         typer.echo(f"Next: {shlex.join(_audit_words(out, test, data, source))}")
 

@@ -41,13 +41,10 @@ EXPLAINED_LABELS = ("predicted", "gold")
 UNITS = ("wordpiece", "word")
 
 
-MERGES = ("absmax", "sum", "mean")
-
-
 INTEGRATION_METHODS = ("adaptive", "gauss_legendre", "riemann_right")
 
 
-REDUCTIONS = ("l2", "sum", "dot")
+REDUCTIONS = ("l2", "sum")
 
 
 HEAD_ROUNDINGS = ("up", "nearest_plus_one")

@@ -1,4 +1,4 @@
-from .causal import load_causal as load_causal
+from .choices import load_causal as load_causal
 from .choices import load_chooser as load_chooser
 from .classes import choose as choose
 from .classes import predict as predict
@@ -7,11 +7,11 @@ from .gradients.fisher import fisher_information as fisher_information
 from .loading import load_classifier as load_classifier
 from .loading import load_multiple_choice as load_multiple_choice
 from .occlusion import occlude as occlude
-from .packaged import demo_encoder as demo_encoder
-from .packaged import demo_language_model as demo_language_model
 from .prompted import Prompted as Prompted
 from .protocol import Scorer as Scorer
 from .scorers import as_scorer as as_scorer
+from .scorers import demo_encoder as demo_encoder
+from .scorers import demo_language_model as demo_language_model
 from .servers.engine import open_server as open_server
 from .spans import predict_answers as predict_answers
 from .wording import Prompt as Prompt

@@ -7,12 +7,12 @@ choices of one token need the prompt alone. What many requests begin with is rea
 
 from __future__ import annotations
 
-import bisect
 import copy
 import dataclasses
 import functools
 import inspect
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, offsets_of
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import check_count
 from rightreasons.models.batching import later, sent
 from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
@@ -34,7 +33,6 @@ from rightreasons.models.trial import (
     Answers,
     RefusalError,
     Way,
-    check_tokens,
     fails_at,
     fastest_way,
     ordinary_tokens,
@@ -45,7 +43,7 @@ from rightreasons.models.trial import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from rightreasons.models.causal import CausalLM
+    from rightreasons.models.choices import CausalLM
 
 
 SHARED = "shared prefix"
@@ -538,15 +536,12 @@ _FEWEST_TOKENS = 16
 # A prefix that is shorter than this share of what follows it saves little.
 _LEAST_SHARE = 0.25
 
-WAY = "way.json"
-"""The file of a store that tells how its items were batched."""
-
 # So many tokens that a model has read before take about the memory of one that it reads.
 _HELD = 4
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class Plan:
     """How some items are read.
 
     Attributes:
@@ -560,7 +555,7 @@ class _Plan:
     prefix: Prefix | None = None
 
 
-def _common(scorer: CausalLM, items: Sequence[Tokens]) -> _Plan | None:
+def _common(scorer: CausalLM, items: Sequence[Tokens]) -> Plan | None:
     """Return the items that begin alike where reading that once pays and is exact; None where not.
 
     Args:
@@ -577,7 +572,7 @@ def _common(scorer: CausalLM, items: Sequence[Tokens]) -> _Plan | None:
     way = _prefix_way(scorer, size, int(widths[members].max()))
     if way.name == APART:
         return None
-    return _Plan(members, way, Prefix(scorer.model, items[members[0]].prompt[:size]))
+    return Plan(members, way, Prefix(scorer.model, items[members[0]].prompt[:size]))
 
 
 def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]]:
@@ -598,14 +593,9 @@ def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]
     middle = sorted(range(len(prompts)), key=lambda place: prompts[place])[len(prompts) // 2]
     first = prompts[middle]
 
-    def common(prompt: list[int]) -> int:
-        end = min(len(first), len(prompt)) - 1
-        if prompt[:end] == first[:end]:
-            return end
-        # The shortest beginning that differs is one token longer than what they have in common.
-        return bisect.bisect_left(range(end), True, key=lambda size: prompt[: size + 1] != first[: size + 1])
-
-    sizes = np.array([common(prompt) for prompt in prompts])
+    # The last token of a prompt stays out.
+    alike = (os.path.commonprefix([first[:-1], prompt[:-1]]) for prompt in prompts)  # noqa: RUF071 - of lists
+    sizes = np.array([*map(len, alike)])
     steps = np.unique(sizes)
     saved = [int(step) * (int((sizes >= step).sum()) - 1) for step in steps]
     size = int(steps[int(np.argmax(saved))])
@@ -643,98 +633,29 @@ def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
     return TRIALS.way(model, kind, longest, find, scorer.tokenizer)
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The log-likelihoods of the continuations of some items.
-
-    Attributes:
-        likelihoods: (P,) in nats, one continuation after another.
-        lengths: (P,) the tokens of each.
-        truncated: How many prompts were cut.
-        way: How the items were batched, in words.
-        reasons: Item -> why it could not be scored; its numbers are NaN.
-    """
-
-    likelihoods: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    truncated: int
-    way: str
-    reasons: dict[int, str]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How continuations are read; nothing of it changes a result.
-
-    Attributes:
-        max_tokens: Maximum tokens per padded batch; a single item may exceed it.
-        shared_prefix: Whether a prompt may be read once for all of its continuations, where the model's trial finds
-            that exact.
-        common_prefix: Whether what many prompts begin with, such as instructions and few-shot examples, may be read
-            once; never without `shared_prefix`.
-    """
-
-    max_tokens: int = 4096
-    shared_prefix: bool = True
-    common_prefix: bool = True
-
-    def __post_init__(self) -> None:
-        check_count(self.max_tokens, "max_tokens")
-
-
-def score_asked(
-    scorer: CausalLM,
-    items: Sequence[Sequence[Tokens]],
-    counts: Sequence[int],
-    reading: Reading,
-    *,
-    kind: str,
-    **how: Unpack[HowToRun],
-) -> Scored:
-    """Score the continuations of tokenized items.
+def plans_of(scorer: CausalLM, items: Sequence[Tokens], *, shared: bool, common: bool) -> list[Plan]:
+    """Plan how every item is read: the fastest way that is exact.
 
     Args:
-        scorer: From `load_causal`.
-        items: From `tokenize_continuations`.
-        counts: Continuations of each item.
-        reading: How they are read.
-        kind: What is scored, for the progress bar and the store.
-        **how: As in `run_model`.
+        scorer: The model.
+        items: Items as tokens.
+        shared: Whether a prompt may be read once for all of its choices.
+        common: Whether what many prompts begin with may be read once; never without `shared`.
     """
-    parts = list(itertools.chain.from_iterable(items))
-    tokens = (token for item in parts for part in (item.prompt, *item.choices) for token in part)
-    check_tokens(scorer.model, scorer.name, max(tokens))
-    plans = _plans(scorer, parts, reading)
-    columns = _likelihoods(scorer, parts, plans, kind=kind, max_tokens=reading.max_tokens, **how)
-    owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
-    _, reasons = columns.whole(owners)
-    first = offsets_of(counts)
-    places = [start + np.array(item.places) for start, item in zip(first[owners], parts, strict=True)]
-    likelihood, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]), dtype=np.int64)
-    for place, item in zip(places, parts, strict=True):
-        lengths[place] = [len(choice) for choice in item.choices]
-    for part, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
-        likelihood[places[part]] = row
-    truncated = sum(any(item.truncated for item in group) for group in items)
-    return Scored(likelihood, lengths, truncated, _way_in_words(plans), reasons)
-
-
-def _plans(scorer: CausalLM, items: Sequence[Tokens], reading: Reading) -> list[_Plan]:
-    """Plan how every item is read: the fastest way that is exact."""
-    plans: list[_Plan] = []
+    plans: list[Plan] = []
     rest = np.arange(len(items))
-    shared = reading.shared_prefix and SHARED in scorer.WAYS
-    if shared and reading.common_prefix and (common := _common(scorer, items)) is not None:
-        plans.append(common)
-        rest = np.setdiff1d(rest, common.rows)
+    shared = shared and SHARED in scorer.WAYS
+    if shared and common and (alike := _common(scorer, items)) is not None:
+        plans.append(alike)
+        rest = np.setdiff1d(rest, alike.rows)
     ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
     for name in dict.fromkeys(way.name for way in ways):
         of_name = [way for way in ways if way.name == name]
-        plans.append(_Plan(rest[[way.name == name for way in ways]], max(of_name, key=lambda way: way.longest)))
+        plans.append(Plan(rest[[way.name == name for way in ways]], max(of_name, key=lambda way: way.longest)))
     return plans
 
 
-def _way_in_words(plans: Sequence[_Plan]) -> str:
+def way_in_words(plans: Sequence[Plan]) -> str:
     """Return how items are read in words."""
     total = sum(len(plan.rows) for plan in plans)
     parts = []
@@ -749,10 +670,10 @@ def _way_in_words(plans: Sequence[_Plan]) -> str:
     return "; ".join(parts)
 
 
-def _likelihoods(
+def planned_likelihoods(
     scorer: CausalLM,
     items: Sequence[Tokens],
-    plans: Sequence[_Plan],
+    plans: Sequence[Plan],
     *,
     kind: str,
     max_tokens: int,
@@ -785,7 +706,6 @@ def _likelihoods(
 
         return columns
 
-    how["notes"] = {WAY: _way_in_words(plans)}
     return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
 
 
@@ -810,7 +730,7 @@ def _ways(scorer: CausalLM, items: Sequence[Tokens], shared_prefix: bool) -> lis
     return ways
 
 
-def _batches(items: Sequence[Tokens], plan: _Plan, max_tokens: int) -> list[NDArray[np.int64]]:
+def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
     before = 0 if plan.prefix is None else len(plan.prefix)
     prompts = np.array([len(item.prompt) for item in items]) - before

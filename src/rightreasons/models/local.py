@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +17,15 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged
+from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.errors import OptionError, first_line
 from rightreasons.core.options import takes
 from rightreasons.core.replies import Reply, thinking_marks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
-from rightreasons.models.likelihoods import Reading, Tokens, score_asked, tokenize_continuations
+from rightreasons.models.likelihoods import Tokens, planned_likelihoods, plans_of, tokenize_continuations, way_in_words
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -41,7 +43,7 @@ from rightreasons.models.trial import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from rightreasons.models.causal import CausalLM
+    from rightreasons.models.choices import CausalLM
     from rightreasons.models.protocol import HowToKeep
 
 _MAX_TOKENS = 8192
@@ -56,15 +58,27 @@ class LocalEngine:
         scorer: From `load_causal` or `load_language_model`.
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
-        **reading: The fields of `Reading`: maximum tokens per padded batch of likelihoods, and what may be read once.
+        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it.
+        shared_prefix: Whether a prompt may be read once for all of its continuations, where the trial finds it exact.
+        common_prefix: Whether what many prompts begin with, such as instructions and few-shot examples, may be read
+            once; never without `shared_prefix`.
     """
 
-    def __init__(self, scorer: CausalLM, thinking: str = "auto", **reading: Any) -> None:
+    def __init__(
+        self,
+        scorer: CausalLM,
+        thinking: str = "auto",
+        *,
+        max_tokens: int = 4096,
+        shared_prefix: bool = True,
+        common_prefix: bool = True,
+    ) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
         self.name = scorer.name
-        self._reading = Reading(**reading)
+        self._max_tokens = check_count(max_tokens, "max_tokens")
+        self._may_share = {"shared": shared_prefix, "common": common_prefix}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -319,14 +333,28 @@ class LocalEngine:
         self, requests: Sequence[Request], items: Sequence[Sequence[Tokens]], reasons: Mapping[int, str], **options: Any
     ) -> Likelihoods:
         """Score tokenized requests; those without tokens fail for their reasons."""
+        parts = list(itertools.chain.from_iterable(items))
+        check_tokens(self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts))
+        plans = plans_of(self.scorer, parts, **self._may_share)
+        columns = planned_likelihoods(
+            self.scorer, parts, plans, max_tokens=self._max_tokens, fail_fast=False, **options
+        )
+        owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
+        failed = {**columns.whole(owners)[1], **reasons}
         counts = [len(request.continuations) for request in requests]
-        scored = score_asked(self.scorer, items, counts, self._reading, fail_fast=False, **options)
+        first = offsets_of(counts)
+        values, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]))
+        places = [start + np.array(part.places) for start, part in zip(first[owners], parts, strict=True)]
+        for place, part in zip(places, parts, strict=True):
+            lengths[place] = [len(choice) for choice in part.choices]
+        for number, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
+            values[places[number]] = row
         return Likelihoods(
-            Ragged.of(scored.likelihoods, counts),
-            Ragged.of(scored.lengths.astype(np.float64), counts),
-            {requests[place].name: reason for place, reason in sorted({**scored.reasons, **reasons}.items())},
-            truncated=scored.truncated,
-            way=scored.way,
+            Ragged.of(values, counts),
+            Ragged.of(lengths, counts),
+            {requests[place].name: reason for place, reason in sorted(failed.items())},
+            truncated=sum(any(part.truncated for part in group) for group in items),
+            way=way_in_words(plans),
         )
 
 

@@ -68,15 +68,10 @@ class Occlusion:
         """(N,) which items have an answer."""
         return ~_unanswered(self.logits)
 
-    @functools.cached_property
+    @property
     def probabilities(self) -> Ragged:
         """N rows of the softmax of the scores; NaN where there is no answer."""
         return self.logits.softmax()
-
-    @functools.cached_property
-    def probabilities_without(self) -> Ragged:
-        """One row per word: the softmax of the scores of the item without it."""
-        return self.without.softmax()
 
     @functools.cached_property
     def predicted(self) -> NDArray[np.int64]:
@@ -98,17 +93,17 @@ class Occlusion:
         Returns:
             N rows, one number per word: below 0 where the label scores higher without it, NaN where there is no answer.
         """
-        whole, without = (
-            (self.probabilities, self.probabilities_without) if target == "probability" else (self.logits, self.without)
-        )
+        whole, without = self.logits, self.without
+        if target == "probability":
+            whole, without = whole.softmax(), without.softmax()
         labels = np.maximum(explained, 0)
         return Ragged(whole.at(labels)[self._rows] - without.at(labels[self._rows]), self.offsets)
 
     @functools.cached_property
     def shifts(self) -> Ragged:
         r"""N rows, one number per word: the total variation \(\frac12 \sum_k |p_k(x) - p_k(x_{-j})|\), in [0, 1]."""
-        without = self.probabilities_without
-        moved = Ragged(np.abs(self.probabilities.take(self._rows).values - without.values), without.offsets)
+        without = self.without.softmax()
+        moved = Ragged(np.abs(self.logits.softmax().take(self._rows).values - without.values), without.offsets)
         return Ragged(0.5 * moved.reduce(np.add) if len(moved) else np.empty(0), self.offsets)
 
     @property
@@ -172,9 +167,22 @@ def occlude(
     if gold is not None:
         check_same_length(texts=first, labels=gold)
 
-    words = _Words.of(columns)
-    asked_ids, shortened = words.left_out(names, columns)
-    of_item = [*range(len(first)), *words.items.tolist()]
+    spans = [
+        (item, part, *match.span())
+        for item in range(len(first))
+        for part, column in enumerate(columns)
+        for match in WORD_PATTERN.finditer(column[item])
+    ]
+    items, parts, starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 4).T
+    offsets = offsets_of(np.bincount(items, minlength=len(first)))
+    words = [columns[part][item][start:end].lower() for item, part, start, end in spans]
+    asked_ids, shortened = [*names], [[*column] for column in columns]
+    for place, (item, part, start, end) in enumerate(spans):
+        asked_ids.append(f"{names[item]}/{WITHOUT} {place - offsets[item]}")
+        for number, column in enumerate(columns):
+            text = column[item]
+            shortened[number].append(delete_words(text, [(start, end)]) if number == part else text)
+    of_item = [*range(len(first)), *items.tolist()]
     # A classifier takes no empty text: what is left of a text of one word is not asked.
     empty = rows is None and isinstance(scorer, Classifier)
     able = [place for place in range(len(asked_ids)) if not empty or all(column[place].strip() for column in shortened)]
@@ -195,84 +203,26 @@ def occlude(
     if gold is not None:
         check_labels(gold, widths, name="labels", minimum=-1)
 
-    logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
-    answers = dict(zip(scores.ids, logits, strict=True))
-    whole = [answers.get(name, np.full(width, np.nan)) for name, width in zip(names, widths, strict=True)]
-    without = [
-        answers.get(name, np.full(widths[item], np.nan))
-        for name, item in zip(asked_ids[len(first) :], words.items.tolist(), strict=True)
-    ]
+    answers = dict(zip(scores.ids, scores.logits, strict=True))
+    logits = [answers.get(name, np.full(widths[item], np.nan)) for name, item in zip(asked_ids, of_item, strict=True)]
     return Occlusion(
         ids=tuple(names),
-        tokens=words.tokens,
-        offsets=words.offsets,
-        starts=words.starts,
-        ends=words.ends,
-        parts=words.parts,
-        logits=_ragged(whole),
-        without=_ragged(without),
+        tokens=tuple(tuple(words[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
+        offsets=offsets,
+        starts=starts,
+        ends=ends,
+        parts=parts,
+        logits=_ragged(logits[: len(first)]),
+        without=_ragged(logits[len(first) :]),
         labels=gold,
         label_names=scores.label_names,
         failures={name: scores.failures.get(name, "It was not asked.") for name in names if name not in answers},
         n_unanswered=sum(
             name not in answers and names[item] in answers
-            for name, item in zip(asked_ids[len(first) :], words.items.tolist(), strict=True)
+            for name, item in zip(asked_ids[len(first) :], items.tolist(), strict=True)
         ),
         n_truncated=scores.truncated,
     )
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Words:
-    """The words of N items, in flat arrays; `offsets`, `starts`, `ends` and `parts` are those of `Occlusion`.
-
-    Attributes:
-        items: (total,) the item of each word.
-        words: (total,) the words, in lower case.
-    """
-
-    items: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    parts: NDArray[np.int64]
-    words: tuple[str, ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[Sequence[str]]) -> _Words:
-        """Find the words of the texts, and of the second texts."""
-        spans = [
-            (item, match.start(), match.end(), part)
-            for item in range(len(columns[0]))
-            for part, column in enumerate(columns)
-            for match in WORD_PATTERN.finditer(column[item])
-        ]
-        items, starts, ends, parts = np.array(spans, dtype=np.int64).reshape(-1, 4).T
-        return cls(
-            items,
-            offsets_of(np.bincount(items, minlength=len(columns[0]))),
-            starts,
-            ends,
-            parts,
-            tuple(columns[part][item][start:end].lower() for item, start, end, part in spans),
-        )
-
-    @property
-    def tokens(self) -> tuple[tuple[str, ...], ...]:
-        """The words of each item."""
-        return tuple(self.words[a:b] for a, b in itertools.pairwise(self.offsets.tolist()))
-
-    def left_out(self, ids: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-        """Return the ids and the columns of the items as they are, and then of each without one word."""
-        names, texts = list(ids), [list(column) for column in columns]
-        first = self.offsets.tolist()
-        spans = zip(*(values.tolist() for values in (self.items, self.parts, self.starts, self.ends)), strict=True)
-        for place, (item, part, start, end) in enumerate(spans):
-            names.append(f"{ids[item]}/{WITHOUT} {place - first[item]}")
-            for number, column in enumerate(columns):
-                text = column[item]
-                texts[number].append(delete_words(text, [(start, end)]) if number == part else text)
-        return names, texts
 
 
 def _ragged(rows: Sequence[NDArray[np.float64]]) -> Ragged:

@@ -48,11 +48,6 @@ class Windows:
         parts = {name: dataclasses.replace(getattr(self, name), padding_side=side) for name in ("encoded", "places")}
         return dataclasses.replace(self, **parts)
 
-    def tokens_of(self, window: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return `first` and `last` of the tokens of one window."""
-        row = slice(self.encoded.offsets[window], self.encoded.offsets[window + 1])
-        return self.places.columns["first"][row], self.places.columns["last"][row]
-
 
 def encode_windows(
     tokenizer: Any, questions: Sequence[str], contexts: Sequence[str], *, max_length: int, stride: int | None = None

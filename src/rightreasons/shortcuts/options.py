@@ -59,7 +59,7 @@ class ShortcutsOptions(QuestionOptions):
         None, "Integration rule: adaptive, gauss_legendre or riemann_right.", choices=INTEGRATION_METHODS
     )
     steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
-    reduce: str | None = option(None, "One number per token: l2, sum or dot over the embedding.", choices=REDUCTIONS)
+    reduce: str | None = option(None, "One number per token: l2 or sum over the embedding.", choices=REDUCTIONS)
     words: tuple[str, ...] = option(
         (),
         "Comma-separated words that you suspect; whether they decide is tested with the words that the detector names.",

@@ -17,10 +17,9 @@ from rightreasons.core.label_names import LabelColumn
 from rightreasons.core.store import digest_of_arrays, json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.columns import read_labels
-from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_questions, open_task_items
+from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
 from rightreasons.models.batching import Encoded, encode
 from rightreasons.models.running import fingerprint_texts
-from rightreasons.models.spans import Windows, encode_windows
 from rightreasons.training.options import TrainingDataOptions
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
@@ -28,7 +27,6 @@ Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Ma
 COLUMNS = {
     "classification": ("text", "label"),
     "multiple_choice": ("prompt", "choices", "label"),
-    "question_answering": ("question", "context", "answers"),
 }
 
 
@@ -38,7 +36,7 @@ class Examples:
 
     Attributes:
         dataset: One row per example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
-            choice one list of ids per choice; for question answering `start_positions` and `end_positions` as labels.
+            choice one list of ids per choice.
         lengths: (N,) tokens of each example; of its longest choice for multiple choice.
         truncated: Number of texts (or pairs of prompt and choice) that were cut.
         fingerprint: Digest of the ids, the labels and the extra columns.
@@ -59,15 +57,14 @@ class Examples:
 
 
 def task_of(table: Table) -> str:
-    """Return the task whose columns a table has: question answering, multiple choice, or else classification."""
+    """Return the task whose columns a table has: multiple choice, or else classification."""
     if isinstance(table, datasets.Dataset):
         columns = set(table.column_names)
     elif isinstance(table, Mapping):
         columns = set(table)
     else:
         columns = set(table[0]) if isinstance(table, Sequence) and table and isinstance(table[0], Mapping) else set()
-    tasks = ("question_answering", "multiple_choice")
-    return next((task for task in tasks if columns >= {*COLUMNS[task]}), "classification")
+    return "multiple_choice" if columns >= {*COLUMNS["multiple_choice"]} else "classification"
 
 
 def as_dataset(table: Table, task: str, name: str) -> Any:
@@ -108,16 +105,14 @@ class Encoder:
 
     Attributes:
         tokenizer: A fast tokenizer of transformers.
-        max_length: Maximum tokens per text, per prompt with one choice, or per window of a context.
+        max_length: Maximum tokens per text, or per prompt with one choice.
         label_names: The classes of a classification.
-        stride: Tokens that windows share; None for a third of `max_length`.
         extra_columns: Further columns of the data that the examples keep.
     """
 
     tokenizer: Any
     max_length: int
     label_names: Sequence[str] = ()
-    stride: int | None = None
     extra_columns: Sequence[str] = ()
 
     def classification(self, dataset: Any, name: str) -> Examples:
@@ -128,7 +123,7 @@ class Encoder:
             pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
         labels = class_labels(dataset, self.label_names, name)
         encoded = encode(self.tokenizer, texts, pairs, max_length=self.max_length)
-        return self._examples(dataset, encoded, {"labels": labels})
+        return self._examples(dataset, encoded, labels)
 
     def multiple_choice(self, dataset: Any, name: str) -> Examples:
         """Tokenize each prompt with each of its choices; every example has the same number of choices."""
@@ -149,29 +144,9 @@ class Encoder:
         first = [prompt for prompt in prompts for _ in range(n_choices)]
         second = [choice for row in choices for choice in row]
         encoded = encode(self.tokenizer, first, second, max_length=self.max_length)
-        return self._examples(dataset, encoded, {"labels": labels}, n_choices)
+        return self._examples(dataset, encoded, labels, n_choices)
 
-    def question_answering(self, dataset: Any, name: str) -> Examples:
-        """Tokenize questions with their contexts and locate the first answer of each in its windows.
-
-        The target of a window without the whole answer is its first token, which is outside the context. There is one
-        example per window; `truncated` counts questions that were cut.
-
-        Raises:
-            ValueError: If a question has no answer, or one that is not in its context.
-        """
-        questions = check_texts(dataset["question"], f"{name}['question']")
-        contexts = check_texts(dataset["context"], f"{name}['context']")
-        characters = answer_characters(dataset["answers"], contexts, name)
-        how: dict[str, Any] = {"max_length": self.max_length, "stride": self.stride}
-        windows = encode_windows(self.tokenizer, questions, contexts, **how)
-        first, last = np.maximum(answer_tokens(windows, characters), 0).T
-        examples = self._examples(dataset, windows.encoded, {"start_positions": first, "end_positions": last})
-        return dataclasses.replace(examples, truncated=windows.n_cut)
-
-    def _examples(
-        self, dataset: Any, encoded: Encoded, labels: Mapping[str, NDArray[np.int64]], n_texts: int = 1
-    ) -> Examples:
+    def _examples(self, dataset: Any, encoded: Encoded, labels: NDArray[np.int64], n_texts: int = 1) -> Examples:
         """Lay out tokens, labels and the extra columns, of so many texts per example."""
         columns: dict[str, Any] = {}
         for key, column in encoded.columns.items():
@@ -180,10 +155,10 @@ class Encoder:
             columns[key] = rows if n_texts == 1 else grouped
         extra = {key: dataset.with_format(None)[key][:] for key in self.extra_columns}
         digests = [
-            digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, **labels}),
+            digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
             *(fingerprint_texts(map(repr, extra[key])) for key in extra),
         ]
-        columns |= {key: column.tolist() for key, column in labels.items()} | extra
+        columns |= {"labels": labels.tolist()} | extra
         lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
         return Examples(datasets.Dataset.from_dict(columns), lengths, int(encoded.truncated.sum()), "-".join(digests))
 
@@ -200,58 +175,16 @@ def class_labels(dataset: Any, label_names: Sequence[str], name: str, *, minimum
     return check_labels(ids, len(label_names), name=f"{name}['label']", minimum=minimum)
 
 
-def answer_characters(
-    answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
-) -> NDArray[np.int64]:
-    """Return (N, 2): the first character of each first answer in its context, and the one after its last.
-
-    Raises:
-        ValueError: If a question has no answer, or one that is not in its context.
-    """
-    characters = []
-    for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
-        texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
-        if not texts or not starts:
-            raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
-        text, start = texts[0], starts[0]
-        if not text or start is None or not 0 <= start <= len(context) - len(text):
-            raise ValueError(
-                f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
-                f"characters, but got {text!r} at {start}."
-            )
-        characters.append((start, start + len(text)))
-    return np.array(characters, dtype=np.int64)
-
-
-def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the first and last token of each answer in the windows.
-
-    Args:
-        windows: W windows of N questions.
-        characters: (N, 2) the first character of each answer and the one after its last.
-
-    Returns:
-        (W, 2) tokens, -1 where the window does not contain the whole answer.
-    """
-    places = np.full((len(windows), 2), -1, dtype=np.int64)
-    for window, (begin, end) in enumerate(characters[windows.owner].tolist()):
-        first, last = windows.tokens_of(window)
-        touched = np.flatnonzero((first >= 0) & (first < end) & (last > begin))
-        if len(touched) and first[touched[0]] <= begin and last[touched[-1]] >= end:
-            places[window] = touched[0], touched[-1]
-    return places
-
-
 HELD_OUT = "held_out"
 """The name of the items that are held out of a data set without a split to evaluate on."""
 
 VALIDATION_SPLITS = ("validation", "dev", "valid", "val", "test")
 """The names of the splits to evaluate on while a model is trained, the preferred one first."""
 
-_GROUPS = ("pair_id", "source_id", "prompt", "text", "context")
+_GROUPS = ("pair_id", "source_id", "prompt", "text")
 """Columns whose equal values keep items together when some are held out, the preferred one first."""
 
-_WRITTEN = ("id", "text", "text_pair", "prompt", "choices", "question", "context", "answers", "label", *_GROUPS[:2])
+_WRITTEN = ("id", "text", "text_pair", "prompt", "choices", "label", *_GROUPS[:2])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -259,7 +192,7 @@ class TrainingData:
     """What a model is fine-tuned on, and evaluated on.
 
     Attributes:
-        task: "classification", "multiple_choice" or "question_answering".
+        task: "classification" or "multiple_choice".
         train: The labeled items to train on.
         validation: The labeled items to evaluate on; None where there are none.
         train_name: The split of `train`.
@@ -288,12 +221,12 @@ def open_training_data(
     """Open a data set to fine-tune on.
 
     Where no split is left to evaluate on, a share of the items is held out: chosen by their ids alone, with equal texts
-    (or prompts, or contexts, or pairs) on one side.
+    (or prompts, or pairs) on one side.
 
     Args:
-        name_or_path: As in `open_dataset`, or as in `open_questions` for question answering.
+        name_or_path: As in `open_dataset`.
         options: Where the data is, which splits to take, and how much to hold out.
-        task: "classification", "multiple_choice" or "question_answering"; None to find out which of the first two.
+        task: "classification" or "multiple_choice"; None to find out which.
         label_names: The names of the classes in the order of their numbers; None for those of the data.
 
     Returns:
@@ -303,12 +236,9 @@ def open_training_data(
         ValueError: If a split is missing, an option is about another task, or no item has a label.
     """
     where = os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data"
-    if task == "question_answering":
-        splits = _questions(name_or_path, options)
-    else:
-        task, opened = open_task_items(name_or_path, options, task, label_names=label_names)
-        labeled = {name: labeled_items(items) for name, items in opened.items()}
-        splits = {name: items for name, items in labeled.items() if len(items)}
+    task, opened = open_task_items(name_or_path, options, task, label_names=label_names)
+    labeled = {name: labeled_items(items) for name, items in opened.items()}
+    splits = {name: items for name, items in labeled.items() if len(items)}
     if not splits:
         raise OptionError(f"Expected items with a label in {where}, but there are none.", option="label_column")
     train_name = options.train_split or ("train" if "train" in splits or len(splits) > 1 else next(iter(splits)))
@@ -352,16 +282,6 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
         named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
         write_text(Path(folder) / f"{name}.jsonl", json_lines(named))
     return Path(folder)
-
-
-def _questions(name_or_path: Any, options: TrainingDataOptions) -> dict[str, datasets.Dataset]:
-    """Open the splits of question answering that are asked for: a file has one."""
-    how: dict[str, Any] = {"data_dir": options.data_dir}
-    is_path = isinstance(name_or_path, (str, os.PathLike))
-    if isinstance(name_or_path, datasets.Dataset) or (is_path and Path(os.fspath(name_or_path)).is_file()):
-        return {options.train_split or "data": open_questions(name_or_path, **how)}
-    names = (options.train_split or "train", options.validation_split or "validation")
-    return {name: open_questions(name_or_path, split=name, **how) for name in names}
 
 
 def _hold_out(train: datasets.Dataset, share: float, where: str) -> tuple[datasets.Dataset, datasets.Dataset]:

@@ -1,4 +1,4 @@
-"""Fine-tune an encoder into a classifier, a multiple-choice or a question-answering model, on transformers' Trainer."""
+"""Fine-tune an encoder into a classifier or a multiple-choice model, on transformers' Trainer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, first_line
 from rightreasons.core.options import takes
@@ -37,10 +36,8 @@ from rightreasons.core.store import (
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
-from rightreasons.models.classes import Classifier
 from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
-from rightreasons.models.spans import predict_answers
 from rightreasons.models.weights import adapter_of, quantized
 from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
@@ -123,32 +120,10 @@ RESULT = "result.json"
 CHECKPOINTS = "checkpoints"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Task:
-    """What a task takes from transformers.
-
-    Attributes:
-        model: Class of its models.
-        collator: Class of its data collator.
-        max_length: Default maximum of tokens per text.
-        label_columns: The columns that hold the labels.
-    """
-
-    model: Any
-    collator: Any
-    max_length: int = 128
-    label_columns: tuple[str, ...] = ("labels",)
-
-
-_TASKS = {
-    "classification": _Task(transformers.AutoModelForSequenceClassification, transformers.DataCollatorWithPadding),
-    "multiple_choice": _Task(transformers.AutoModelForMultipleChoice, transformers.DataCollatorForMultipleChoice),
-    "question_answering": _Task(
-        transformers.AutoModelForQuestionAnswering,
-        transformers.DataCollatorWithPadding,
-        max_length=384,
-        label_columns=("start_positions", "end_positions"),
-    ),
+# The classes of a task's models and of its data collator.
+_TASKS: dict[str, tuple[Any, Any]] = {
+    "classification": (transformers.AutoModelForSequenceClassification, transformers.DataCollatorWithPadding),
+    "multiple_choice": (transformers.AutoModelForMultipleChoice, transformers.DataCollatorForMultipleChoice),
 }
 
 
@@ -157,19 +132,16 @@ class FineTuned(Result):
     """A finished fine-tuning run.
 
     Attributes:
-        folder: Folder of the model and the tokenizer, for `load_classifier`, `load_multiple_choice` or
-            `load_question_answering`.
-        task: "classification", "multiple_choice" or "question_answering".
-        label_names: The classes in the order of the logits; None for the other tasks.
-        n_train: Training examples; windows of contexts for question answering.
-        n_validation: Validation examples, counted in the same way; None without a validation set.
-        n_truncated: Training texts (or pairs of prompt and choice; questions for question answering) that were longer
-            than `max_length` and were cut.
+        folder: Folder of the model and the tokenizer, for `load_classifier` or `load_multiple_choice`.
+        task: "classification" or "multiple_choice".
+        label_names: The classes in the order of the logits; None for multiple choice.
+        n_train: Training examples.
+        n_validation: Validation examples; None without a validation set.
+        n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut.
         n_steps: Optimizer steps.
         epochs: Passes over the training set.
         train_loss: Mean loss over the steps of the call that finished the run, in nats; None if it had none left.
-        metrics: Figures on the validation set as `compute_metrics` names them (`exact_match` and `f1` for question
-            answering), and the `loss`; empty without a set.
+        metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`; empty without a set.
         seconds: Wall time of the call that finished the run.
         resumed_from_step: The step at which it resumed after an earlier call was killed; None if none was.
     """
@@ -229,15 +201,12 @@ def fine_tune(
         model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks for the task (the
             head) are drawn from `seed`.
         train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally `text_pair`) and `label`
-            for classification; `prompt`, `choices` (equally many in each example) and `label` for multiple choice;
-            `question`, `context` and `answers` ({text, answer_start}, of which the first is learned) for question
-            answering.
+            for classification; `prompt`, `choices` (equally many in each example) and `label` for multiple choice.
         out: The folder of the model: new, empty, or of the same call.
-        options: Fields of `TuningOptions` as keywords: task, label_names, epochs, learning_rate, head_learning_rate,
-            freeze_encoder, batch_size, max_length, stride, weight_decay, warmup, seed, checkpoint_steps, revision.
+        options: Fields of `TuningOptions` as keywords: task, label_names, epochs, learning_rate, freeze_encoder,
+            batch_size, max_length, weight_decay, warmup, seed, checkpoint_steps, revision.
         validation: Examples to evaluate on after each epoch, in the form of `train`.
-        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own. Question answering has exact match and
-            F1, once, of the final model.
+        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own.
         objective: Another objective than the model's own loss.
         callbacks: Trainer callbacks. The state of one that exports it (`ExportableState`) survives a resume.
         training_arguments: Further `TrainingArguments`, such as {"load_best_model_at_end": True,
@@ -265,21 +234,18 @@ def fine_tune(
     check_folder(out)
     kind = options.task or task_of(train)
     options = options.replaced(task=kind)
-    task, reading = _TASKS[kind], kind == "question_answering"
-    if reading and objective.extra_columns:
-        raise ValueError("Expected no `extra_columns` for question answering, whose examples are windows.")
+    model_class, collator = _TASKS[kind]
     name, workers = check_model(model_name_or_path), processes()
     train_table = as_dataset(train, kind, "train")
     valid_table = None if validation is None else as_dataset(validation, kind, "validation")
     names = find_label_names(train_table, options.label_names) if kind == "classification" else None
     tokenizer = load_tokenizer(name, options.revision)
     with contextlib.ExitStack() as held, own_random_state(options.seed), quiet():
-        model, untrained = _load(task, name, options.revision, names)
+        model, untrained = _load(model_class, name, options.revision, names)
         ensure_padding(tokenizer)
         agree_on_padding(model, tokenizer)
-        longest = options.max_length or task.max_length
-        max_length = min(longest, position_bound(model) or longest)
-        encoder = Encoder(tokenizer, max_length, names or (), options.stride, objective.extra_columns)
+        max_length = min(options.max_length, position_bound(model) or options.max_length)
+        encoder = Encoder(tokenizer, max_length, names or (), objective.extra_columns)
         encode: Callable[[Any, str], Examples] = getattr(encoder, kind)
         train_set = encode(train_table, "train")
         valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
@@ -307,7 +273,7 @@ def fine_tune(
 
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
         arguments = {
-            "label_names": list(task.label_columns),
+            "label_names": ["labels"],
             # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
             "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
             "disable_tqdm": not (progress and is_watched()),
@@ -316,33 +282,27 @@ def fine_tune(
             **_checkpointing(options.checkpoint_steps, steps),
             **(training_arguments or {}),
         }
-        head = _head(model, untrained)
-        if options.freeze_encoder:
+        if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
-                parameter.requires_grad_(key in head)
+                parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
         trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
             model=model,
             args=_arguments(store.folder / CHECKPOINTS, options, arguments),
-            data_collator=task.collator(tokenizer=tokenizer),
+            data_collator=collator(tokenizer=tokenizer),
             train_dataset=train_set.dataset,
             eval_dataset=None if valid_set is None else valid_set.dataset,
             processing_class=tokenizer,
-            compute_metrics=None if reading else metrics if callable(metrics) else compute_metrics(*metrics),
+            compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
             compute_loss_func=objective.compute_loss_func,
             callbacks=list(callbacks),
         )
         trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
-        if options.head_learning_rate is not None:
-            _set_head_learning_rate(trainer, head, options.head_learning_rate)
         checkpoint = workers.main_first(lambda: _last_checkpoint(store), "the last checkpoint")
         resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
             loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
         figures = {} if valid_set is None else _figures(trainer)
-        if reading and valid_table is not None:
-            reader = Classifier(trainer.model, tokenizer, None, name)
-            figures |= _span_figures(reader, valid_table, max_length, options, progress)
 
     result = FineTuned(
         folder=str(store.folder),
@@ -364,9 +324,7 @@ def fine_tune(
 
 def _settings(options: TuningOptions, workers: Processes) -> dict[str, Any]:
     """Return the options that decide the model; others are in the fingerprints, or do not matter for it."""
-    names = (
-        "task", "epochs", "learning_rate", "head_learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed"
-    )  # fmt: skip
+    names = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
     settings = {name.replace("_", " "): getattr(options, name) for name in names}
     return {**settings, "batch size": options.batch_size * workers.count}
 
@@ -376,7 +334,7 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or repr(function))
 
 
-def _load(task: _Task, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
+def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
     """Load a model with the head of the task, and the names of the weights that were drawn at random."""
     if adapter_of(name, revision) is not None:
         raise ValueError(
@@ -393,7 +351,7 @@ def _load(task: _Task, name: str, revision: str | None, names: Sequence[str] | N
         }
     with quiet():
         try:
-            model, report = task.model.from_pretrained(
+            model, report = model_class.from_pretrained(
                 name,
                 revision=revision,
                 dtype=torch.float32,
@@ -409,24 +367,6 @@ def _load(task: _Task, name: str, revision: str | None, names: Sequence[str] | N
         raise ValueError(reason)
     reshaped = {entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]}
     return model, set(report["missing_keys"]) | reshaped
-
-
-def _head(model: Any, untrained: set[str]) -> set[str]:
-    """Name the parameters of the head: outside the encoder, or drawn at random within it (such as a pooler)."""
-    prefix = f"{model.base_model_prefix}."
-    return {key for key, _ in model.named_parameters() if not key.startswith(prefix) or key in untrained}
-
-
-def _set_head_learning_rate(trainer: Any, head: set[str], rate: float) -> None:
-    optimizer = trainer.create_optimizer()
-    of_head = {id(parameter) for key, parameter in trainer.model.named_parameters() if key in head}
-    groups = list(optimizer.param_groups)
-    optimizer.param_groups.clear()
-    for group in groups:
-        for inside in (False, True):
-            chosen = [parameter for parameter in group["params"] if (id(parameter) in of_head) == inside]
-            if chosen:
-                optimizer.add_param_group({**group, "params": chosen, **({"lr": rate} if inside else {})})
 
 
 def _arguments(folder: Path, options: TuningOptions, others: Mapping[str, Any]) -> transformers.TrainingArguments:
@@ -544,23 +484,6 @@ def _figures(trainer: Any) -> dict[str, float | None]:
         for key, value in last.items()
         if key[:5] == "eval_" and not key.endswith(speed)
     }
-
-
-def _span_figures(
-    reader: Classifier, table: Any, max_length: int, options: TuningOptions, progress: bool
-) -> dict[str, float]:
-    """Return exact match and F1 of the final model on the validation set."""
-    answers = predict_answers(
-        reader,
-        table["question"],
-        table["context"],
-        max_length=max_length,
-        stride=options.stride,
-        batch_size=2 * options.batch_size,
-        progress=progress,
-    )
-    scores = answer_scores(answers.texts, [row["text"] for row in table["answers"]])
-    return {"exact_match": scores.exact_match, "f1": scores.f1}
 
 
 def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:

@@ -6,16 +6,14 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 from rightreasons.io.options import ItemOptions
 
-TASKS = ("classification", "multiple_choice", "question_answering")
+TASKS = ("classification", "multiple_choice")
 
 
 class TuningOptions(Options):
     """How a model is fine-tuned; the options of `fine_tune`."""
 
     task: str | None = option(
-        None,
-        "classification, multiple_choice or question_answering; by default what the columns are those of.",
-        choices=TASKS,
+        None, "classification or multiple_choice; by default what the columns are those of.", choices=TASKS
     )
     label_names: tuple[str, ...] | None = option(
         None,
@@ -24,19 +22,10 @@ class TuningOptions(Options):
     )
     epochs: float = option(3.0, "Passes over the training set.", minimum=0.0)
     learning_rate: float = option(5e-5, "Peak learning rate.", minimum=0.0)
-    head_learning_rate: float | None = option(
-        None, "Peak learning rate of weights outside the encoder or newly drawn; by default the same.", minimum=0.0
-    )
     freeze_encoder: bool = option(False, "Train only the head.")
     batch_size: int = option(32, "Examples per batch, on each device.", minimum=1)
-    max_length: int | None = option(
-        None,
-        "Maximum tokens per text (per prompt with one choice, per window of a context); longer ones are cut and "
-        "counted. By default 128, or 384 for question answering.",
-        minimum=4,
-    )
-    stride: int | None = option(
-        None, "Tokens that the windows of a context share; by default a third of max_length.", minimum=0
+    max_length: int = option(
+        128, "Maximum tokens per text (per prompt with one choice); longer ones are cut and counted.", minimum=4
     )
     weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.", minimum=0.0)
     warmup: float = option(0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0)

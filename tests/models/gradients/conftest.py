@@ -5,7 +5,7 @@ import torch
 import transformers
 
 from rightreasons.models.loading import Classifier, load_tokenizer
-from rightreasons.models.packaged import demo_encoder
+from rightreasons.models.scorers import demo_encoder
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted

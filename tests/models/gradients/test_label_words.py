@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rightreasons.models.causal import load_causal
+from rightreasons.models.choices import load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information

@@ -23,7 +23,6 @@ from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, pad
 from rightreasons.models.spans import Windows
-from rightreasons.training.examples import answer_characters, answer_tokens
 
 TYPES = ("iid", "MFT", "INV", "DIR")
 """Where an item comes from; `Items.type` numbers them. Batches of the plain methods have one type each."""
@@ -530,3 +529,46 @@ def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
         offsets=offsets,
         truncated=encoded.truncated[order],
     )
+
+
+def answer_characters(
+    answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
+) -> NDArray[np.int64]:
+    """Return (N, 2): the first character of each first answer in its context, and the one after its last.
+
+    Raises:
+        ValueError: If a question has no answer, or one that is not in its context.
+    """
+    characters = []
+    for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
+        texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
+        if not texts or not starts:
+            raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
+        text, start = texts[0], starts[0]
+        if not text or start is None or not 0 <= start <= len(context) - len(text):
+            raise ValueError(
+                f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
+                f"characters, but got {text!r} at {start}."
+            )
+        characters.append((start, start + len(text)))
+    return np.array(characters, dtype=np.int64)
+
+
+def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the first and last token of each answer in the windows.
+
+    Args:
+        windows: W windows of N questions.
+        characters: (N, 2) the first character of each answer and the one after its last.
+
+    Returns:
+        (W, 2) tokens, -1 where the window does not contain the whole answer.
+    """
+    places = np.full((len(windows), 2), -1, dtype=np.int64)
+    for window, (begin, end) in enumerate(characters[windows.owner].tolist()):
+        row = slice(*windows.encoded.offsets[window : window + 2])
+        first, last = (windows.places.columns[name][row] for name in ("first", "last"))
+        touched = np.flatnonzero((first >= 0) & (first < end) & (last > begin))
+        if len(touched) and first[touched[0]] <= begin and last[touched[-1]] >= end:
+            places[window] = touched[0], touched[-1]
+    return places

@@ -15,6 +15,7 @@ from rightreasons.behavior.learning.items import (
     CLASSES,
     Items,
     Target,
+    answer_characters,
     iid_items,
     question_items,
     reading_items,
@@ -35,7 +36,6 @@ from rightreasons.models.batching import Encoded, encode, ensure_padding, length
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
 from rightreasons.models.spans import SpanAnswers, best_spans, encode_windows, join_windows, predict_answers
-from rightreasons.training.examples import answer_characters
 
 NO_RESAMPLING = Resampling(resamples=1)
 """For figures whose intervals are not kept."""

@@ -57,23 +57,7 @@ _TEXTS = (
 _BLOCK = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class Rule:
-    """A quadrature rule on [0, 1].
-
-    Attributes:
-        nodes: (m,) positions on the path: 0 is the baseline, 1 the input.
-        weights: (m,) weight of each node; they sum to 1.
-    """
-
-    nodes: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-
-def quadrature(name: str, steps: int) -> Rule:
+def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
     r"""Return a rule on [0, 1] with `steps` nodes.
 
     "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in Du et al.; its error falls with 1/m.
@@ -85,25 +69,25 @@ def quadrature(name: str, steps: int) -> Rule:
         steps: Number of nodes, m >= 1.
 
     Returns:
-        The rule.
+        (m,) nodes, 0 at the baseline and 1 at the input, and their weights, which sum to 1.
 
     References:
         Sundararajan, Taly & Yan (2017), "Axiomatic Attribution for Deep Networks", eq. 3; Du et al. (2021), "Towards
         Interpreting and Mitigating Shortcut Learning Behavior of NLU Models", eq. 2.
 
     Example:
-        >>> quadrature("riemann_right", 4).nodes
+        >>> quadrature("riemann_right", 4)[0]
         array([0.25, 0.5 , 0.75, 1.  ])
-        >>> rule = quadrature("gauss_legendre", 2)  # the integral of x^3 over [0, 1] is 1/4
-        >>> round(float(rule.weights @ rule.nodes**3), 12)
+        >>> nodes, weights = quadrature("gauss_legendre", 2)  # the integral of x^3 over [0, 1] is 1/4
+        >>> round(float(weights @ nodes**3), 12)
         0.25
     """
     check_one_of(name, RULES, "rule")
     check_count(steps, "steps")
     if name == "riemann_right":
-        return Rule(np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps))
+        return np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps)
     nodes, weights = np.polynomial.legendre.leggauss(steps)
-    return Rule((nodes + 1.0) / 2.0, weights / 2.0)
+    return (nodes + 1.0) / 2.0, weights / 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +111,10 @@ class Path:
             (d,), the same for all; None for zeros.
         target: "probability" or "logit".
         max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
+
+    Attributes:
+        end: (b, …, L, d) the embeddings of the items.
+        difference: (b, …, L, d) the same minus their baselines, 0 at padding; in single precision at least.
     """
 
     def __init__(
@@ -140,35 +128,22 @@ class Path:
     ) -> None:
         self._embedding_input, self._inputs = embedding_input, inputs
         self._target = target
-        self._end = embedding_input.embed(inputs)
+        self.end = embedding_input.embed(inputs)
         # In half precision, points near the baseline would be differences of large rounded numbers.
-        self._exact = torch.promote_types(self._end.dtype, torch.float32)
-        end = self._end.to(self._exact)
-        self._difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
+        self._exact = torch.promote_types(self.end.dtype, torch.float32)
+        end = self.end.to(self._exact)
+        self.difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
+        # The length of the shortest part of the path whose points differ by more than rounding.
+        self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
         self._max_tokens = max_tokens
-        real = inputs["attention_mask"].bool().reshape(len(self._end), -1, self._end.shape[-2])
+        real = inputs["attention_mask"].bool().reshape(len(self.end), -1, self.end.shape[-2])
         self._sequences = real.shape[1]
         places = real.any(dim=1).cpu().numpy()
         self._first = places.argmax(axis=1)
         self._stop = places.shape[1] - places[:, ::-1].argmax(axis=1)
 
     def __len__(self) -> int:
-        return len(self._end)
-
-    @property
-    def end(self) -> Tensor:
-        """(b, …, L, d) the embeddings of the items."""
-        return self._end
-
-    @property
-    def shortest(self) -> float:
-        """The length of the shortest part of the path whose points differ by more than rounding."""
-        return max(SHORTEST, torch.finfo(self._end.dtype).eps / 8)
-
-    @property
-    def difference(self) -> Tensor:
-        """(b, …, L, d) the embeddings minus their baselines, 0 at padding; in single precision at least."""
-        return self._difference
+        return len(self.end)
 
     @torch.no_grad()
     def logits(self, items: Ints, places: Floats) -> Floats:
@@ -201,8 +176,8 @@ class Path:
         """
         exact = self._exact
         size = int(groups.max()) + 1 if len(groups) else 0
-        total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
-        shape = (-1,) + (1,) * (self._end.dim() - 1)
+        total = torch.zeros((size, *self.end.shape[1:]), dtype=exact, device=self.end.device)
+        shape = (-1,) + (1,) * (self.end.dim() - 1)
         passes, values, logits = self._passes(items), np.empty(len(items)), []
         for each in passes:
             rows = each.rows
@@ -248,15 +223,15 @@ class Path:
         return passes
 
     def _indices(self, values: Ints) -> Tensor:
-        return sent(np.ascontiguousarray(values), self._end.device)
+        return sent(np.ascontiguousarray(values), self.end.device)
 
     def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
         chosen = self._indices(items)
-        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self._end.device)
-        back = back.view((-1,) + (1,) * (self._end.dim() - 1))
-        end, difference = (each[..., columns, :][chosen] for each in (self._end, self._difference))
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self.end.device)
+        back = back.view((-1,) + (1,) * (self.end.dim() - 1))
+        end, difference = (each[..., columns, :][chosen] for each in (self.end, self.difference))
         points = torch.addcmul(end.to(self._exact), difference, back)
-        return points.to(self._end.dtype)
+        return points.to(self.end.dtype)
 
     def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
         chosen = self._indices(items)
@@ -297,7 +272,7 @@ class Baseline:
         """
         name = options.baseline
         if name == "auto":
-            able = options.layer == "word_embeddings" and options.reduce != "dot"
+            able = options.layer == "word_embeddings"
             name = "mean" if able and zero_is_singular(classifier, embedding_input) else "zeros"
         if name == "zeros":
             return cls(name)
@@ -405,25 +380,26 @@ def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> I
         The integrals.
     """
     items = np.arange(len(path))
-    rule = None if options.method == "adaptive" else quadrature(options.method, options.steps)
-    if rule is None or rule.nodes[-1] == 1.0:
+    adaptive = options.method == "adaptive"
+    nodes, weights = (np.ones(1), np.ones(1)) if adaptive else quadrature(options.method, options.steps)
+    at_end = nodes[-1] == 1.0
+    if at_end:
         # The pass that predicts the class is that of the node at the input.
-        weight = np.full(len(items), 1.0 if rule is None else rule.weights[-1])
+        weight = np.full(len(items), weights[-1])
         gradients, value, logits = path.gradients(items, np.ones(len(items)), weight, items, labels)
     else:
         logits = path.logits(items, np.ones(len(items)))
     explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
     baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
-    if rule is None:
+    if adaptive:
         at_input = _Nodes(items, np.ones(len(items)), value, _slopes(gradients, path.difference), [gradients])
         return _adaptive(path, at_input, explained, logits, baseline_value, options)
     value = path.score(logits, explained)
-    n_other = len(rule) - (rule.nodes[-1] == 1.0)
-    if n_other:
-        rows = np.repeat(items, n_other)
-        places, weights = (np.tile(each[:n_other], len(items)) for each in (rule.nodes, rule.weights))
-        others, *_ = path.gradients(rows, places, weights, rows, explained[rows])
-        gradients = others if n_other == len(rule) else others.add_(gradients)
+    if others := len(nodes) - at_end:
+        rows = np.repeat(items, others)
+        places, weights = (np.tile(each[:others], len(items)) for each in (nodes, weights))
+        total, *_ = path.gradients(rows, places, weights, rows, explained[rows])
+        gradients = total.add_(gradients) if at_end else total
     gap = _slopes(gradients, path.difference) - (value - baseline_value)
     return Integral(
         gradients, explained, logits, value, baseline_value, gap, np.full(len(items), options.steps, np.int64)
@@ -605,18 +581,16 @@ def integrated_gradients(
             than `max_gap` either.
         max_gap: The gap, as a share of the change of the score from baseline to input, up to which the attributions of
             an item are `valid`; default 0.05, as Sundararajan et al. recommend. None takes all of them.
-        reduce: "l2" (default; the sign is lost), "sum" (sums to `value - baseline_value`), or "dot": e_t times the mean
-            gradient, without the baseline.
+        reduce: "l2" (default; the sign is lost) or "sum" (sums to `value - baseline_value`).
         normalize: Whether the numbers of an item are divided by their 2-norm over all its tokens; default False.
         unit: "wordpiece" (default) or "word": a run of letters and digits, or one punctuation mark, in lower case,
-            whatever the tokenizer's pieces.
-        merge: How pieces become a word: "absmax" (default; the largest in magnitude), "sum" or "mean".
+            whatever the tokenizer's pieces; its number is the largest of theirs in magnitude.
         rank_special: Whether special tokens are among the tokens; default False; with unit="wordpiece" only.
         max_length: Maximum tokens per text; None takes what the model allows. Longer texts are cut, and counted.
         max_tokens: Maximum tokens per pass; default 2048. It changes speed and memory, not the result.
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed: a killed run resumes. Its contents serve every
-            `unit`, `merge` and `rank_special`.
+            `unit` and `rank_special`.
         fail_fast: Whether an item that the model cannot read is an error (default). If not, it is left out, and
             `failures` has its id and the reason.
 
@@ -729,7 +703,7 @@ def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: Attrib
     if options.reduce == "l2":
         scores = (path.difference * gradients).norm(dim=-1)
     else:
-        scores = ((path.end if options.reduce == "dot" else path.difference) * gradients).sum(dim=-1)
+        scores = (path.difference * gradients).sum(dim=-1)
     scores = scores * mask
     if options.normalize:
         norm = scores.flatten(1).norm(dim=1).clamp_min(torch.finfo(scores.dtype).tiny)
@@ -747,13 +721,6 @@ def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: Attrib
     }
 
 
-def _valid(columns: Columns, max_gap: float | None) -> NDArray[np.bool_]:
-    gap, change = columns.array("gap"), columns.array("value") - columns.array("baseline_value")
-    if max_gap is None:
-        return np.asarray(np.isfinite(gap))
-    return np.asarray(np.abs(gap) <= max_gap * np.abs(change) + ROUNDING, dtype=np.bool_)
-
-
 def _attributions(
     items: Items, gold: NDArray[np.int64] | None, columns: Columns, options: AttributionOptions, baseline: str
 ) -> Attributions:
@@ -761,22 +728,25 @@ def _attributions(
     magnitude, row = np.abs(scores.values), np.repeat(np.arange(len(items)), scores.lengths)
     total = np.bincount(row, magnitude, minlength=len(items))
     special = np.bincount(row, magnitude * items.places.special, minlength=len(items))
+    gap = columns.array("gap")
+    valid = np.isfinite(gap)
+    if options.max_gap is not None:
+        change = columns.array("value") - columns.array("baseline_value")
+        valid = np.abs(gap) <= options.max_gap * np.abs(change) + ROUNDING
     return Attributions(
         ids=items.ids,
-        **vars(
-            merge_pieces(items, scores.values, unit=options.unit, merge=options.merge, special=options.rank_special)
-        ),
+        **vars(merge_pieces(items, scores.values, unit=options.unit, merge="absmax", special=options.rank_special)),
         explained=columns.array("explained"),
         logits=columns.ragged("logits").table(),
         labels=gold,
         value=columns.array("value"),
         baseline_value=columns.array("baseline_value"),
-        gap=columns.array("gap"),
+        gap=gap,
         special_share=np.divide(special, total, out=np.zeros(len(items)), where=total > 0),
         nodes=columns.array("nodes"),
         truncated=items.truncated,
         label_names=items.classifier.label_names,
         baseline=baseline,
-        valid=_valid(columns, options.max_gap),
+        valid=valid,
         definition=options.describe(baseline),
     )

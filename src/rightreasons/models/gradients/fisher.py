@@ -25,7 +25,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.models.batching import Encoded, Places, check_fast, later, length_batches, pad, sent
-from rightreasons.models.causal import CausalLM, bare
+from rightreasons.models.choices import CausalLM, bare
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces, with_gradients
 from rightreasons.models.items import Items
 from rightreasons.models.likelihoods import (

@@ -25,21 +25,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from transformers import BatchEncoding
 
 from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.choices import LAYERS
 from rightreasons.core.errors import one_line
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.models.causal import CausalLM
+from rightreasons.models.choices import CausalLM
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items
 from rightreasons.models.likelihoods import logits_of
+from rightreasons.models.loading import quantized
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Scorer, lacking
-from rightreasons.models.weights import quantized
 
 
 def word_spans(text: str) -> NDArray[np.int64]:
@@ -107,7 +108,7 @@ def merge_pieces(
         items: Items with the places of their tokens.
         scores: (total,) the score of every token of their sequences, special ones included.
         unit: "wordpiece" (pieces stay as they are) or "word".
-        merge: How the pieces of a word become one: "absmax", "sum" or "mean".
+        merge: How the pieces of a word become one: "absmax", the largest in magnitude, or "sum".
         special: Whether special tokens stay, among pieces.
 
     Returns:
@@ -169,9 +170,7 @@ def _join(scores: NDArray[np.float64], word: NDArray[np.int64], n_words: int, me
         joined = np.zeros(n_words)
         joined[word[order]] = scores[order]
         return joined
-    total = np.bincount(word, scores, minlength=n_words)
-    sizes = np.bincount(word, minlength=n_words)
-    return np.asarray(total if merge == "sum" else total / sizes, dtype=np.float64)
+    return np.asarray(np.bincount(word, scores, minlength=n_words), dtype=np.float64)
 
 
 class EmbeddingInput:
@@ -671,7 +670,7 @@ class PromptTokenizer:
         encodings = [
             _Encoding(encoding, spans, room) for encoding, (_, spans) in zip(whole.encodings, rows, strict=True)
         ]
-        return _Tokens({"input_ids": [encoding.ids for encoding in encodings]}, encodings)
+        return BatchEncoding({"input_ids": [each.ids for each in encodings]}, encodings, n_sequences=1)
 
     def _starts(self, rows: Sequence[tuple[str, Any]]) -> bool:
         """Return whether prompts begin with the start token themselves."""
@@ -714,14 +713,6 @@ def _filled(template: str, texts: Sequence[str | None], *, trim: bool) -> tuple[
         spans = {key: (a + more, b + more, skip) if a > start else (a, b, skip) for key, (a, b, skip) in spans.items()}
         spans[name] = (start, start + len(inserted), len(text) - len(text.lstrip()) if trim else 0)
     return template, spans
-
-
-class _Tokens(dict[str, Any]):
-    """Token ids, with the encodings that tell where each token is."""
-
-    def __init__(self, columns: dict[str, Any], encodings: list[_Encoding]) -> None:
-        super().__init__(columns)
-        self.encodings = encodings
 
 
 class _Encoding:

@@ -16,7 +16,6 @@ from rightreasons.core.choices import (
     EXPLAINED_LABELS,
     INTEGRATION_METHODS,
     LAYERS,
-    MERGES,
     REDUCTIONS,
     TARGETS,
     UNITS,
@@ -59,22 +58,14 @@ class AttributionOptions(Options):
     reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)
     normalize: bool = option(False, "The numbers of an item are divided by their 2-norm.")
     unit: str = option("wordpiece", "What is scored.", choices=UNITS)
-    merge: str = option("absmax", "How the pieces of a word become one number.", choices=MERGES)
     rank_special: bool = option(False, "Special tokens are scored too.")
 
     def _check(self) -> None:
         check_count(self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1)
-        without = self.baseline in ("auto", "zeros")
         if self.baseline == "mean" and self.layer != "word_embeddings":
             raise ValueError(
                 "Expected layer='word_embeddings' with baseline='mean', the mean of the table of words, but got "
                 f"{self.layer!r}."
-            )
-        if self.reduce == "dot" and (not without or self.keep_special):
-            beside = repr(self.baseline) if not without else "keep_special=True"
-            raise ValueError(
-                "Expected baseline='zeros' with reduce='dot', which has no baseline, but got "
-                f"{beside}: use reduce='sum'."
             )
         if self.rank_special and self.unit == "word":
             raise ValueError(
@@ -84,9 +75,7 @@ class AttributionOptions(Options):
     def of_pieces(self) -> dict[str, Any]:
         """Return what decides the scores of the pieces; the rest applies afterwards."""
         return {
-            name: getattr(self, name)
-            for name in AttributionOptions.names()
-            if name not in ("unit", "merge", "rank_special")
+            name: getattr(self, name) for name in AttributionOptions.names() if name not in ("unit", "rank_special")
         }
 
     def describe(self, baseline: str) -> str:
@@ -101,20 +90,16 @@ class AttributionOptions(Options):
             baseline, f"the embedding of the {baseline} token"
         )
         kept = " between the special tokens" if self.keep_special else ""
-        reduced = {"l2": "L2 norm", "sum": "sum", "dot": "dot product of embedding and mean gradient"}[self.reduce]
+        reduced = {"l2": "L2 norm", "sum": "sum"}[self.reduce]
         norm = ", divided by the 2-norm of the item" if self.normalize else ""
         types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
+        special = "special tokens included" if self.rank_special else "without special tokens"
+        units = "word piece" if self.unit == "wordpiece" else "word, the largest in magnitude of its pieces"
         return (
             f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
-            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} {self._units()}"
+            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} "
+            f"One number per {units}, {special}."
         )
-
-    def _units(self) -> str:
-        special = "special tokens included" if self.rank_special else "without special tokens"
-        if self.unit == "wordpiece":
-            return f"One number per word piece, {special}."
-        how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[self.merge]
-        return f"One number per word, {how} of its pieces, {special}."
 
 
 @dataclass(frozen=True, eq=False)
