@@ -32,13 +32,11 @@ class Windows:
         places: In the same rows, `first` and `last`: the first character of each token in its context, and one past
             its last character; -1 where the token is not of the context.
         owner: (W,) the question of each window, in ascending order.
-        n_cut: How many questions were too long and were cut.
     """
 
     encoded: Encoded
     places: Encoded
     owner: NDArray[np.int64]
-    n_cut: int
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -80,12 +78,9 @@ def encode_windows(
     names = input_names(tokenizer)
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
     owner: list[int] = []
-    n_cut = 0
     for start in range(0, len(questions), _BLOCK):
-        fitted, cut = _cut(tokenizer, list(questions[start : start + _BLOCK]), room)
-        n_cut += cut
         tokens = tokenizer(
-            fitted,
+            _cut(tokenizer, list(questions[start : start + _BLOCK]), room),
             list(contexts[start : start + _BLOCK]),
             truncation="only_second",
             max_length=max_length,
@@ -113,16 +108,14 @@ def encode_windows(
     places = dataclasses.replace(
         encoded, columns={name: columns[name] for name in ("first", "last")}, padding={"first": -1, "last": -1}
     )
-    return Windows(encoded, places, np.array(owner, dtype=np.int64), n_cut)
+    return Windows(encoded, places, np.array(owner, dtype=np.int64))
 
 
-def _cut(tokenizer: Any, questions: list[str], room: int) -> tuple[list[str], int]:
-    """Cut questions to a number of tokens; also return how many were longer."""
+def _cut(tokenizer: Any, questions: list[str], room: int) -> list[str]:
+    """Cut questions to a number of tokens."""
     tokens = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
-    long = [number for number, row in enumerate(tokens["input_ids"]) if len(row) > room]
-    for number in long:
-        questions[number] = questions[number][: tokens["offset_mapping"][number][room - 1][1]]
-    return questions, len(long)
+    rows = zip(questions, tokens["offset_mapping"], strict=True)
+    return [text if len(spans) <= room else text[: spans[room - 1][1]] for text, spans in rows]
 
 
 MAX_LENGTH = 384
@@ -141,8 +134,6 @@ class SpanAnswers:
         starts: (N, n) the first character of each span in its context, best first; -1 where there are fewer spans.
         ends: (N, n) one past its last character; -1 where there are fewer.
         scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
-        n_windows: Number of windows of all contexts.
-        n_cut: Number of questions that were too long and were cut.
         failures: Id of a question that the model could not answer -> the reason; it is not among the N.
     """
 
@@ -151,8 +142,6 @@ class SpanAnswers:
     starts: Table
     ends: Table
     scores: NDArray[np.float64]
-    n_windows: int
-    n_cut: int
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -171,8 +160,6 @@ def predict_answers(
     *,
     ids: Iterable[object] | None = None,
     max_length: int | None = None,
-    stride: int | None = None,
-    max_answer_tokens: int = 30,
     n_best: int = 20,
     batch_size: int = 32,
     max_tokens: int | None = None,
@@ -182,8 +169,8 @@ def predict_answers(
 ) -> SpanAnswers:
     """Mark the answer to each question in its context.
 
-    A span's score is the logit of its first token plus that of its last. All spans of at most `max_answer_tokens`
-    tokens in all windows of a context are candidates; a span in two windows counts with its higher score.
+    A span's score is the logit of its first token plus that of its last. All spans of at most 30 tokens in all windows
+    of a context are candidates; a span in two windows counts with its higher score.
 
     Args:
         classifier: From `load_question_answering`.
@@ -191,8 +178,6 @@ def predict_answers(
         contexts: N contexts; none may be empty.
         ids: N unique ids; by default "0", "1", …
         max_length: Maximum tokens per window; None takes 384, or what the model allows if that is less.
-        stride: Tokens that a window shares with the previous one; None takes a third of `max_length`.
-        max_answer_tokens: Maximum tokens per answer.
         n_best: Number of spans per context.
         batch_size: Maximum windows per batch; they are batched by length.
         max_tokens: Maximum tokens per padded batch; None for no bound.
@@ -215,8 +200,7 @@ def predict_answers(
     length = min(MAX_LENGTH, classifier.max_length)
     if max_length is not None:
         length = check_max_length(classifier, max_length, minimum=8)
-    windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=length, stride=stride)
-    check_count(max_answer_tokens, "max_answer_tokens")
+    windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=length)
     check_count(n_best, "n_best")
 
     @torch.inference_mode()
@@ -229,7 +213,6 @@ def predict_answers(
             outputs.end_logits.float(),
             windows,
             batch,
-            max_answer_tokens=max_answer_tokens,
             n_best=n_best,
             name=classifier.name,
         )
@@ -241,7 +224,7 @@ def predict_answers(
         "spans",
         score,
         # Two contexts of the same tokens may have them at other characters.
-        depends={"places": digest_of_arrays(windows.places.columns), "answers": [max_answer_tokens, n_best]},
+        depends={"places": digest_of_arrays(windows.places.columns), "answers": n_best},
         batch_size=batch_size,
         max_tokens=max_tokens,
         progress=progress,
@@ -260,7 +243,7 @@ def predict_answers(
         n_best=n_best,
     )
     failures = {names[item]: reason for item, reason in reasons.items()}
-    return dataclasses.replace(answers, n_windows=len(windows), failures=failures)
+    return dataclasses.replace(answers, failures=failures)
 
 
 def best_spans(
@@ -360,4 +343,4 @@ def join_windows(
         context[first:last] if first >= 0 else "" for context, (first, last) in zip(contexts, bounds, strict=True)
     )
     names = tuple(map(str, range(len(contexts)))) if ids is None else tuple(ids)
-    return SpanAnswers(names, texts, best_starts, best_ends, best_scores, len(windows), windows.n_cut)
+    return SpanAnswers(names, texts, best_starts, best_ends, best_scores)

@@ -36,9 +36,16 @@ from rightreasons.core.store import (
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
-from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import (
+    adapter_of,
+    agree_on_padding,
+    check_model,
+    load_tokenizer,
+    position_bound,
+    quantized,
+    quiet,
+)
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
-from rightreasons.models.weights import adapter_of, quantized
 from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
@@ -401,9 +408,7 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
-            sampler = LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
-            self.add_callback(_TellEpoch(sampler))
-            return sampler
+            return LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
@@ -422,16 +427,6 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
-
-
-class _TellEpoch(transformers.TrainerCallback):  # type: ignore[misc]
-    """Tells the sampler the epoch, which older versions of accelerate do not where a run resumes within one."""
-
-    def __init__(self, sampler: LengthGroupedSampler) -> None:
-        self.sampler = sampler
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.sampler.set_epoch(int(state.epoch))
 
 
 class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]

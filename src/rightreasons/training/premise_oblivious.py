@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.choices import TASKS
 from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
-from rightreasons.core.validation import check_count, check_labels, check_one_of, check_same_length, check_seed
+from rightreasons.core.validation import check_count, check_labels, check_one_of, check_seed
 from rightreasons.models.classes import load_scores, predict
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running import fingerprint_texts, open_store
@@ -154,7 +154,6 @@ def premise_oblivious_split(
     task: str = "multiple_choice",
     n_runs: int = 3,
     n_folds: int = 5,
-    groups: Sequence[Hashable] | None = None,
     seed: int = 0,
     keep_models: bool = False,
     progress: bool = False,
@@ -177,9 +176,7 @@ def premise_oblivious_split(
         out: A folder for the runs, which a second call reads back.
         task: "multiple_choice" or "classification".
         n_runs: Number of runs; three in the paper.
-        n_folds: Number of folds if `train` is None.
-        groups: N keys; test items with equal keys stay in one fold, such as mirrored pairs. None uses the column
-            `source_id` if there is one.
+        n_folds: Number of folds if `train` is None; items of one `source_id`, such as mirrored pairs, stay in one.
         seed: Seed of the first run and of the folds; run r has `seed` + r.
         keep_models: Whether to keep the weights.
         progress: Whether to show progress bars.
@@ -211,7 +208,7 @@ def premise_oblivious_split(
         labels = check_labels(items["label"][:], name="test['label']")
     folder = Path(out)
     if train is None:
-        fold = _folds(items, groups, check_count(n_folds, "n_folds", minimum=2), first)
+        fold = _folds(items, check_count(n_folds, "n_folds", minimum=2), first)
         parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
         pairs = [(blind.select(train_rows), test_rows) for train_rows, test_rows in parts]
     else:
@@ -276,12 +273,10 @@ def hide_premise(table: Table, task: str) -> datasets.Dataset:
     )
 
 
-def _folds(items: Any, groups: Sequence[Hashable] | None, n_folds: int, seed: int) -> NDArray[np.int64]:
-    if groups is None:
-        groups = items["source_id"][:] if "source_id" in items.column_names else range(len(items))
-    check_same_length(test=items, groups=groups)
+def _folds(items: Any, n_folds: int, seed: int) -> NDArray[np.int64]:
+    keys = items["source_id"][:] if "source_id" in items.column_names else range(len(items))
     ids: dict[Hashable, int] = {}
-    group = np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
+    group = np.array([ids.setdefault(key, len(ids)) for key in keys], dtype=np.int64)
     if n_folds > len(ids):
         raise OptionError(
             f"Expected `n_folds` to be at most the number of groups, {len(ids)}, but got {n_folds}.", option="n_folds"

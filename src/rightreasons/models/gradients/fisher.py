@@ -215,85 +215,64 @@ class CausalFisher:
         ids: Iterable[object] | None = None,
     ) -> None:
         items = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
-        self.counts = items.counts
-        self._failures: dict[int, str] = {}
-        self._offsets = offsets_of(self.counts)
-        self._constants = np.zeros(int(self.counts.sum()))
-        self.method = scorer.rendering.scoring if isinstance(scorer, Prompted) else scorer.method
-        self._ask(scorer if isinstance(scorer, Prompted) else bare(scorer), items)
-        self._divisors = np.ones(len(self._constants))
-        if self.method == "mean":
-            self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
-
-    def _ask(self, prompted: Prompted, choice_items: ChoiceItems) -> None:
-        """Take what a prompted model is asked."""
+        prompted = scorer if isinstance(scorer, Prompted) else bare(scorer)
         engine, rendering = prompted.engine, prompted.rendering
         if not isinstance(engine, LocalEngine) or "gradients" not in prompted.abilities:
             raise ValueError(lacking(prompted, "gradients", "difficulty"))
         check_fast(engine.tokenizer)
-        self._scorer = engine.scorer
-        requests = [rendering.request(item, prompted.shots(item)) for item in choice_items.items()]
-        if rendering.style == "words":
-            self._failures = choice_items.wordless()
-        self._asked = self._joined(engine.tokens(requests, failures=self._failures), choice_items)
+        self._scorer, self.counts = engine.scorer, items.counts
+        self.method = rendering.scoring if isinstance(scorer, Prompted) else scorer.method
+        self._failures = items.wordless() if rendering.style == "words" else {}
+        requests = [rendering.request(item, prompted.shots(item)) for item in items.items()]
+        tokenized = engine.tokens(requests, failures=self._failures)
+        if len(self._failures) == len(requests):
+            raise ValueError(self._failures[0])
+        # A token stands for what cannot be read.
+        self._asked = [
+            _joined(parts) if parts else Tokens(name, [0], [[0]] * int(count), list(range(count)), False)
+            for parts, name, count in zip(tokenized, items.ids, self.counts, strict=True)
+        ]
         if self.method == "next_words":
             self._asked = [
                 dataclasses.replace(item, choices=[tokens[:1] for tokens in item.choices]) for item in self._asked
             ]
         places = []
-        for item, request, text in zip(self._asked, requests, choice_items.prompts, strict=True):
-            whole = engine.render(request.prompt)
+        for item, request, text in zip(self._asked, requests, items.prompts, strict=True):
+            whole, special = engine.render(request.prompt), isinstance(request.prompt, str)
             start = whole.rfind(text.rstrip()) if text.strip() else -1
-            tokens = engine.tokenizer(
-                whole, add_special_tokens=isinstance(request.prompt, str), verbose=False
-            ).encodings[0]  # fmt: skip
-            places.append(_within(tokens, item.prompt, start, text))
-        self.items = self._items(choice_items, places)
-        if self.method in ("unconditional", "calibrated"):
-            # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
-            likely, by_question = (
-                each.choose(choice_items.prompts, choice_items.choices, ids=choice_items.ids, progress=False)
-                for each in (prompted.asking(scoring="sum"), prompted)
-            )
-            first = dict(zip(likely.ids, likely.logits, strict=True))
-            place = {name: item for item, name in enumerate(choice_items.ids)}
-            for name, row in zip(
-                by_question.ids, by_question.logits, strict=True
-            ):  # an item that cannot be scored has none
-                start = self._offsets[place[name]]
-                self._constants[start : start + len(row)] = first[name] - row
-
-    def _joined(self, items: Sequence[list[Tokens]], choice_items: ChoiceItems) -> list[Tokens]:
-        """Join the parts of each item; a token stands for what cannot be read.
-
-        Raises:
-            ValueError: If no item can be.
-        """
-        if len(self._failures) == len(items):
-            raise ValueError(self._failures[0])
-        return [
-            _joined(parts) if parts else Tokens(name, [0], [[0]] * int(count), list(range(count)), False)
-            for parts, name, count in zip(items, choice_items.ids, choice_items.counts, strict=True)
-        ]
-
-    def _items(self, choice_items: ChoiceItems, places: Sequence[NDArray[np.int64]]) -> Items:
-        """Return the prompts as items of one sequence, with the places of their tokens in the prompts of the user."""
-        tokens = [np.array(item.prompt, dtype=np.int32) for item in self._asked]
+            (encoding,) = engine.tokenizer(whole, add_special_tokens=special, verbose=False).encodings
+            places.append(_within(encoding, item.prompt, start, text))
         table = np.concatenate(places)
         encoded = Encoded(
-            columns={"input_ids": np.concatenate(tokens)},
-            offsets=offsets_of([len(row) for row in tokens]),
+            columns={"input_ids": np.concatenate([np.array(item.prompt, dtype=np.int32) for item in self._asked])},
+            offsets=offsets_of([len(item.prompt) for item in self._asked]),
             truncated=np.array([item.truncated for item in self._asked], dtype=np.bool_),
             padding={"input_ids": 0},
         )
-        return Items(
+        # The prompts as items of one sequence, with the places of their tokens in the prompts of the user.
+        self.items = Items(
             self._scorer,  # type: ignore[arg-type]
-            choice_items.ids,
-            np.ones(len(tokens), dtype=np.int64),
+            items.ids,
+            np.ones(len(places), dtype=np.int64),
             encoded,
-            first=choice_items.prompts,
+            first=items.prompts,
             known=Places(table[:, 0] < 0, np.zeros(len(table), np.int64), *np.maximum(table, 0).T),
         )
+        self._offsets = offsets_of(self.counts)
+        self._constants = np.zeros(int(self.counts.sum()))
+        if self.method in ("unconditional", "calibrated"):
+            # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
+            likely, by_question = (
+                each.choose(items.prompts, items.choices, ids=items.ids, progress=False)
+                for each in (prompted.asking(scoring="sum"), prompted)
+            )
+            first = dict(zip(likely.ids, likely.logits, strict=True))
+            start_of = dict(zip(items.ids, self._offsets.tolist(), strict=False))
+            for name, row in zip(by_question.ids, by_question.logits, strict=True):  # an item that failed has none
+                self._constants[start_of[name] : start_of[name] + len(row)] = first[name] - row
+        self._divisors = np.ones(len(self._constants))
+        if self.method == "mean":
+            self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
 
     def run(
         self,
