@@ -305,7 +305,8 @@ class _Reading:
         """Return whether a statement is within quotation marks that its line does not begin with: it is mentioned."""
         before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
         opened = before.count('"') % 2 == 1 and before.find('"') + before.count('"') > 1
-        return opened and self.text[start] != "□" and '"' not in self.text[start : end - 1]
+        mentioned = opened or _SAID["mentioned"].match(self.text, end) is not None
+        return mentioned and self.text[start] != "□" and '"' not in self.text[start : end - 1]
 
     def _contradicted(self, start: int, place: int) -> bool:
         """Return whether the statement before says another answer, and nothing between says that it no longer holds."""
@@ -437,6 +438,8 @@ class _Reading:
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
         start = max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
+        if _SAID["would"].match(self.lower, place) and not _SAID["bare"].fullmatch(self.lower, start, place):
+            return True  # on what it hangs may be said in many ways
         return start < place and _denies(self.lower[start:place], _SAID["noun"].match(self.lower, place) is not None)
 
     def _begun(self) -> int:
